@@ -40,7 +40,10 @@ def both_ways(compute: Callable[..., Tensor], parts: list[Tensor], *settings: ob
 def peak(T: int, case: str) -> float:
     """Megabytes above the inputs, at the highest."""
     masked, window = CASES[case]
-    run = lambda parts, mask: both_ways(attention, parts, mask if masked else None, True, window)  # noqa: E731
+
+    def run(parts: list[Tensor], mask: Tensor) -> None:
+        both_ways(attention, parts, mask if masked else None, True, window)
+
     run(inputs(512), padding(512))  # the first call loads the kernels
     parts, mask = inputs(T), padding(T)
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew (Linux)

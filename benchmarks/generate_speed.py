@@ -4,6 +4,7 @@ A recurrent mixer's cost of a token does not grow with the text; attention's doe
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -18,7 +19,7 @@ from foveal.tasks.session import build_model
 
 def writer(preset: str, tokens: int) -> Callable[[], None]:
     """Writes one text of `tokens` tokens with a fresh model of the preset."""
-    model = build_model(task_of(load_config(preset)).bound(VOCABULARY), torch.device("cpu")).eval()
+    model: Any = build_model(task_of(load_config(preset)).bound(VOCABULARY), torch.device("cpu")).eval()
 
     def run() -> None:
         written = collect_texts(generate_text(model, VOCABULARY, [" "], tokens, Sampling(temperature=0.8)))

@@ -7,6 +7,7 @@ random images, of 32 pixels (ten classes) and of 224 (1,000), and the same updat
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -74,7 +75,7 @@ class Subject:
 class PlainResNet(nn.Module):
     """The same modules with the same weights, on images as they are."""
 
-    def __init__(self, subject: Subject):
+    def __init__(self, subject: Any):
         super().__init__()
         self.blocks = nn.Sequential(*subject.model.encoder.blocks)
         self.projection = subject.model.head.projection
@@ -84,7 +85,7 @@ class PlainResNet(nn.Module):
 
 
 class PlainViT(nn.Module):
-    def __init__(self, subject: Subject):
+    def __init__(self, subject: Any):
         super().__init__()
         size = subject.images.shape[-1]
         width, heads, layers, patch = 192, 3, 12, 4 if size < 64 else 16
@@ -136,7 +137,10 @@ def count(model: nn.Module) -> int:
 def figure(network: str, size: int, batch: int, goal: float, quick: bool) -> Figure:
     subject = Subject(network, size, batch)
     parameters = count(subject.model)
-    runs = {"ours": subject, "plain": Apart(loop, network, size, batch, parameters)}
+    runs: dict[str, Callable[[], float]] = {
+        "ours": subject,
+        "plain": Apart(loop, network, size, batch, parameters),
+    }
     if network == "resnet-18":
         first = {name: run() for name, run in runs.items()}
         assert abs(first["ours"] - first["plain"]) < 0.02, first

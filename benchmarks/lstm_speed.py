@@ -8,9 +8,10 @@ update with fused AdamW. They start from the same weights, and their first losse
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.subject import VOCABULARY, Subject
@@ -30,20 +31,22 @@ class Bare(nn.Module):
         self.recurrent = THEIRS[kind](width, width, batch_first=True)
         self.projection = nn.Linear(width, VOCABULARY.size)
 
-    def forward(self, tokens, state):
+    def forward(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
         y, state = self.recurrent(self.embedding(tokens), state)
         return self.projection(y), state
 
 
-def share(cell: nn.Module, theirs: nn.RNNBase) -> None:
+def share(cell: nn.Module, theirs: Any) -> None:
     """torch's layer gets the cell's weights; its second bias is zero, as a GRU's is at first."""
+    ours: Any
     for weight, ours in zip(theirs.parameters(), (cell.weight_input, cell.weight_hidden, cell.bias)):  # noqa: B905
         weight.data.copy_(ours)
     nn.init.zeros_(theirs.bias_hh_l0)
 
 
-def bare_loop(subject: Subject) -> Callable[[], float]:
+def bare_loop(subject: Any) -> Callable[[], float]:
     """The plain loop, on the subject's batches and from its weights."""
+    ours: Any
     ours, cell = subject.model, subject.model.stack.blocks[0].mixer.cell
     model = Bare(subject.config.model.mixers, ours.width)
     model.embedding.weight.data.copy_(ours.embedding.table)
@@ -96,7 +99,7 @@ def measure(
     bare = bare_loop(ours)
     first, expected = ours(), bare()
     assert math.isclose(first, expected, rel_tol=1e-5), f"not the same model: {first} and {expected}"
-    runs = {"float32": ours, "bare": bare}
+    runs: dict[str, Callable[[], float]] = {"float32": ours, "bare": bare}
     if width == 512:
         runs["bfloat16"] = subject(width, batch, chunk, "bfloat16", kind)
     samples = interleave(runs, quick=quick)

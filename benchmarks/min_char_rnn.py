@@ -3,6 +3,8 @@
 Both have hidden 100 and chunks of 25; ours reads 128 streams at once, the original one, in float64.
 """
 
+from typing import Any
+
 from benchmarks.subject import VOCABULARY, Subject
 from benchmarks.timing import interleave, options, ratio, report
 from foveal.tasks.config import load_config
@@ -16,7 +18,7 @@ def main() -> None:
     given = options(__doc__)
     streams, steps = (4, 4) if given.quick else (STREAMS, 80)
     ours = Subject(load_config("min-char-rnn", [f"data.batch_tokens={streams * CHUNK}"]))
-    single = Subject(load_config("min-char-rnn"), batches=steps)
+    single: Any = Subject(load_config("min-char-rnn"), batches=steps)
     assert all(batch.inputs.shape == (1, CHUNK) for batch in single.batches)
     text = [token for batch in single.batches for token in batch.inputs[0].tolist()] + [0]
     weights = [weight.astype("float64") for weight in min_char_weights(single.model)]

@@ -7,6 +7,7 @@ the second model is our LSTM on its default path, that is torch's kernel.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +26,10 @@ class OwnCell(RecurrentCell):
         self.d_in, self.d_out, self.sizes = d_in, width, {"h": width, "c": width}
         self.input = nn.Linear(d_in, 4 * width)
         self.hidden = nn.Linear(width, 4 * width, bias=False)
+
+    def reset_parameters(self) -> None:
+        for linear in (self.input, self.hidden):
+            linear.reset_parameters()
 
     def project(self, x: Tensor) -> Tensor:
         return self.input(x)
@@ -58,7 +63,7 @@ def layer(mixer: nn.Module, x: Tensor, gradient: Tensor) -> Callable[[], Tensor]
 
 
 def measure_layer(width: int, batch: int, chunk: int, goal: float, quick: bool) -> Figure:
-    kernel = nn.LSTM(width, width, batch_first=True)
+    kernel: Any = nn.LSTM(width, width, batch_first=True)
     nn.init.zeros_(kernel.bias_hh_l0)
     own = OwnCell(width, width).copy(kernel.weight_ih_l0, kernel.weight_hh_l0, kernel.bias_ih_l0)
     x, gradient = torch.randn(batch, chunk, width, requires_grad=True), torch.randn(batch, chunk, width)
@@ -70,6 +75,8 @@ def measure_layer(width: int, batch: int, chunk: int, goal: float, quick: bool) 
 
 
 def measure_training(width: int, batch: int, chunk: int, goal: float, quick: bool) -> Figure:
+    kernel: Any
+    own: Any
     kernel, own = subject(width, batch, chunk), subject(width, batch, chunk)
     cell = kernel.model.stack.blocks[0].mixer.cell
     copied = OwnCell(width, width).copy(cell.weight_input, cell.weight_hidden, cell.bias)

@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -124,7 +124,7 @@ class Samples:
 
 
 def interleave(
-    variants: dict[str, Callable[[], object]], rounds: int = 9, seconds: float = 1.0, quick: bool = False
+    variants: Mapping[str, Callable[[], object]], rounds: int = 9, seconds: float = 1.0, quick: bool = False
 ) -> Samples:
     """Time the variants in turn, `rounds` times, each sample as many calls as fill `seconds`.
 

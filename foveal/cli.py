@@ -1,4 +1,4 @@
-"""The table of commands. Each is imported when it is called, so `foveal --help` answers at once."""
+"""The table of commands. A command is imported when it is called, so `foveal --help` answers at once."""
 
 import re
 import sys
@@ -9,25 +9,25 @@ import cyclopts
 import foveal
 from foveal.core.signals import Interrupted, SignalHandler
 
-DEBUG_HELP = "`--debug` with any command: the whole traceback of an error."
+DEBUG_HELP = "`--debug` with any command shows the whole traceback of an error."
 APP = cyclopts.App(
     name="foveal",
-    help="Train, look inside and use sequence and vision models on your own data.",
+    help="Train, inspect and use sequence and vision models on your own data.",
     version=foveal.__version__,
     help_epilogue=DEBUG_HELP,
 )
 
 COMMANDS = {
-    "train": "Train a model on text, pairs, labels, recordings, series, pictures, clips or maps.",
-    "resume": "Go on with a run that was stopped, exactly where it was.",
-    "evaluate": "Measure a run on its held-out data, or on other data.",
-    "generate": "Write with a run: on from a text, for a source, of a picture, into gaps; or draw.",
-    "predict": "Write a run's answer for each row, picture, recording, clip or map.",
-    "inspect": "Look inside a run, or a model before its training.",
-    "compare-finetuning": "Compare ways to train on from a run, on your own images.",
-    "import": "Make a run of a model folder of Hugging Face's, or of published weights.",
-    "export": "Write a run as a model folder of Hugging Face's.",
-    "data": "List, describe or fetch the named data sets.",
+    "train": "Train a model on text, pairs, labels, recordings, series, images, clips or maps.",
+    "resume": "Continue a stopped run exactly where it was.",
+    "evaluate": "Score a run on its held-out data, or on other data.",
+    "generate": "Generate text, targets, captions, masked words or images with a run.",
+    "predict": "Print a run's prediction for each row, image, recording, clip or map.",
+    "inspect": "Look inside a run, or inside a model before its training.",
+    "compare-finetuning": "Compare ways to fine-tune a run on your own images.",
+    "import": "Create a run from a Hugging Face model folder, or from published weights.",
+    "export": "Write a run as a Hugging Face model folder.",
+    "data": "List, describe or download the named data sets.",
     "models": "List the presets, or describe one.",
 }
 EXAMPLES = {
@@ -47,12 +47,12 @@ EXAMPLES = {
         "foveal predict runs/photos-image-classification-1 photo.jpg --json",
     ),
 }
-"""Of the commands that take most, shown in their help."""
+"""Examples in the help of the commands with most arguments."""
 
 
 for name, purpose in COMMANDS.items():
     module = f"{name}_" if iskeyword(name) else name.replace("-", "_")
-    # `foveal data` and `foveal models` have commands of their own, `foveal inspect` has views: they are apps.
+    # `foveal data` and `foveal models` have commands of their own, `foveal inspect` has views: all are apps.
     target = "app" if name in ("data", "inspect", "models") else module
     more = {}
     if name in EXAMPLES:
@@ -64,22 +64,22 @@ for name, purpose in COMMANDS.items():
 
 
 def main() -> None:
-    """The entry point of the `foveal` command: exit 0, 1 (failed while running), 2 (the user's), 130, 143."""
+    """Run the `foveal` command. It exits with 0, 1 (failed while running), 2 (a user's error), 130 or 143."""
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
         with SignalHandler() as signals:
-            with signals.deferred():  # numpy and torch swallow what is raised while they are imported
+            with signals.deferred():  # numpy and torch swallow exceptions while they are imported
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
             command(*bound.args, **bound.kwargs)
     except cyclopts.CycloptsError as error:
-        explained = _explain_old_arguments(arguments) or str(error)
-        _exit_with_error(f"{explained} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
+        message = _explain_old_arguments(arguments) or str(error)
+        _exit_with_error(f"{message} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
     except Interrupted as stop:
         _exit_with_error(str(stop), stop.exit_code)
     except BrokenPipeError:
-        # The reader of our output has gone (`foveal ... | head`): nothing is left to say, or to flush.
+        # The reader of the output has closed the pipe (`foveal ... | head`): nothing is left to print.
         sys.stdout = None
         raise SystemExit(141) from None
     except Exception as error:
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def _explain_old_arguments(arguments: list[str]) -> str:
-    """Say what an old command or option is called now; empty where there is none."""
+    """Return the new name of an old command or option; empty where the arguments have no old name."""
     from foveal.config.old_names import COMMANDS as OLD_COMMANDS
     from foveal.config.old_names import OPTIONS as OLD_OPTIONS
 
@@ -101,7 +101,7 @@ def _explain_old_arguments(arguments: list[str]) -> str:
 
 
 def _exit_code_and_message(error: Exception) -> tuple[int, str]:
-    """Exit code and line of an error."""
+    """Return the exit code and the message of an error."""
     from foveal.config import ConfigError
     from foveal.core.errors import RunFailed, UserError
 
@@ -111,12 +111,12 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
         return 1, str(error)
     if isinstance(error, OSError) and error.filename:
         return 2 if isinstance(error, PermissionError) else 1, f"{error.filename}: {error.strerror}"
-    more = re.search(r"(?:tried|unable) to allocate (\S+ \w+)", str(error), re.IGNORECASE)
-    if more or isinstance(error, MemoryError):  # torch's words on a CPU and on CUDA, and numpy's
-        room = f" for {more[1]}" if more else ""
-        return 2, f"not enough memory{room}: take a smaller model, data.context_length or data.batch_tokens"
-    kind = type(error).__name__
-    return 1, f"{kind}: {error} (a fault of foveal's: --debug shows where)"
+    # The words of torch on a CPU and on CUDA, and of numpy.
+    allocation = re.search(r"(?:tried|unable) to allocate (\S+ \w+)", str(error), re.IGNORECASE)
+    if allocation or isinstance(error, MemoryError):
+        size = f" for {allocation[1]}" if allocation else ""
+        return 2, f"not enough memory{size}: take a smaller model, data.context_length or data.batch_tokens"
+    return 1, f"{type(error).__name__}: {error} (an error in Foveal itself: --debug shows where)"
 
 
 def _exit_with_error(message: str, code: int) -> None:

@@ -16,6 +16,9 @@ import pytest  # noqa: E402
 import torch  # noqa: E402
 
 from foveal.training import step as training_step  # noqa: E402
+from tests.support.marks import mark_of  # noqa: E402
+
+TESTS = Path(__file__).parent
 
 torch.set_num_threads(1)
 
@@ -39,6 +42,12 @@ def first_steps_checked(train_step: Any) -> Any:
 
 
 training_step.train_step = first_steps_checked(training_step.train_step)  # before anybody imports it
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by its folder."""
+    for item in items:
+        item.add_marker(mark_of(item.path.relative_to(TESTS)))
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_hello():
         }
     )
     task = task_of(config).bound(tokenizer)
-    model = build_model(task, torch.device("cpu"))
+    model: Any = build_model(task, torch.device("cpu"))
     objective, optimizer = task.bound(tokenizer, model).objective(), Optimizer(model, config.optimizer)
     ids = torch.from_numpy(tokenizer.encode("hello"))[None]
     batch = TokenBatch(ids[:, :-1], ids[:, 1:])
@@ -95,7 +96,7 @@ def test_min_char_rnn(tmp_path):
     assert tokenizer.vocabulary == "".join(sorted(set(text))), "a set's order changes with the process"
     config = load_config("min-char-rnn", ["training.budget=100steps"])
     task = task_of(config).bound(tokenizer)
-    model = build_model(task, torch.device("cpu")).double()
+    model: Any = build_model(task, torch.device("cpu")).double()
     task = task.bound(tokenizer, model)
     data = tokenizer.encode(text)
     weights = min_char_weights(model)

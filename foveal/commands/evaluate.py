@@ -1,4 +1,4 @@
-"""`foveal evaluate RUN [DATA]`: measure a run on its held-out text, or on other data."""
+"""`foveal evaluate RUN [DATA]`: score a run on its held-out data, or on other data."""
 
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -24,6 +24,7 @@ SIZE_KEYS = (
     "source_tokens",
     "target_tokens",
 )
+"""The facts about a split that are its sizes, in the order in which they are printed."""
 
 
 def evaluate(
@@ -36,7 +37,7 @@ def evaluate(
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Measure RUN on its test text (validation if it has none), or on all of DATA.
+    """Score RUN on its test data (or its validation data, if it has no test data), or on all of DATA.
 
     Parameters
     ----------
@@ -45,42 +46,45 @@ def evaluate(
     data
         Other data: a path or a name from `foveal data list`.
     tta
-        Of a picture: none (the centre), flip (mirrored too), flip-shift (a pixel aside too), or ten-crop
-        (corners and centre, mirrored too), whose answers are averaged.
+        Views of an image whose predictions are averaged: none (the center alone), flip (the mirror image,
+        too), flip-shift (also shifted by a pixel), or ten-crop (center and corners, and mirror images).
     tta_scales
-        At which of them: 1, or several as 1,1.125,1.25.
+        The scales of these views: 1, or several such as 1,1.125,1.25.
     device
         cpu, cuda, or auto.
     json
         Print one JSON object with the scores on standard output.
     """
     with SignalHandler():
-        loaded = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
-        split, amounts, scores, report = evaluate_run(loaded, data)
+        session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
+        split, sizes, scores, report = evaluate_run(session, data)
     if json:
         more = {} if report is None else report.to_json()
-        print_json({"run": str(run), "split": split} | amounts | scores | more)
+        print_json({"run": str(run), "split": split} | sizes | scores | more)
     else:
-        task = loaded.task
-        amount = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in amounts.items())
+        task = session.task
+        size = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in sizes.items())
         rows = loss_rows(task, split, scores)
-        print_facts([("run", str(run)), ("data", f"{split}: {amount}"), *rows], STDOUT)
+        print_facts([("run", str(run)), ("data", f"{split}: {size}"), *rows], STDOUT)
         if report is not None:
             print_report(task, report, STDOUT)
 
 
 class RunEvaluation(NamedTuple):
-    """The name of what was measured on, how much it is, and what was found."""
+    """The name of the data, their sizes, the loss with its metrics, and a report on the outputs."""
 
     split: str
-    amounts: dict[str, int]
+    sizes: dict[str, int]
     scores: dict[str, float]
     report: Report | None
 
 
-def evaluate_run(loaded: Session, data: str | None) -> RunEvaluation:
-    """The scores of a run on its held-out data, or on all of `data`. UserError if it has none."""
-    part, split, facts = loaded.held_out(data, "to measure it on")
-    scores, report = evaluate_and_score(loaded.task, loaded.objective, part, split)
-    amounts = {key: facts[key] for key in SIZE_KEYS if key in facts}
-    return RunEvaluation(split, amounts, scores, report)
+def evaluate_run(session: Session, data: str | None) -> RunEvaluation:
+    """Score a run on its held-out data, or on all of `data`.
+
+    Raises: UserError: the run has no held-out data.
+    """
+    part, split, facts = session.held_out(data, "to measure it on")
+    scores, report = evaluate_and_score(session.task, session.objective, part, split)
+    sizes = {key: facts[key] for key in SIZE_KEYS if key in facts}
+    return RunEvaluation(split, sizes, scores, report)

@@ -1,4 +1,4 @@
-"""`foveal export RUN FOLDER`: write a run as a model folder of Hugging Face's."""
+"""`foveal export RUN FOLDER`: write a run as a Hugging Face model folder."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,32 +14,32 @@ from foveal.ui.console import print_facts, print_json
 
 
 def export(run: Path, folder: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
-    """Write RUN, a model of attention, mamba or rwkv alone, to FOLDER for Hugging Face's transformers.
+    """Write RUN, a model whose mixers are all attention, mamba or rwkv, to FOLDER for transformers.
 
     Parameters
     ----------
     run
         The run folder.
     folder
-        The folder to make.
+        The folder to create.
     json
-        Print one JSON object with what was made on standard output.
+        Print one JSON object with the created files on standard output.
     """
     with SignalHandler():
-        loaded = load(run)
-        if not loaded.task.exports:
-            raise UserError(f"{run}: only language models have a form of Hugging Face's to be written in")
-        files = tokenizer_files(loaded.processor)
-        kind = write_language_model(
-            folder, loaded.model, loaded.config.model, loaded.config.data.context_length, files
+        session = load(run)
+        if not session.task.exports:
+            raise UserError(f"{run}: only language models can be exported")
+        files = tokenizer_files(session.processor)
+        model_type = write_language_model(
+            folder, session.model, session.config.model, session.config.data.context_length, files
         )
     names = sorted(path.name for path in folder.iterdir())
     print_facts(
         [
-            ("model", f"{kind}: {', '.join(names)}"),
+            ("model", f"{model_type}: {', '.join(names)}"),
             ("folder", str(folder)),
             ("in Python", f'transformers.AutoModelForCausalLM.from_pretrained("{folder}")'),
         ]
     )
     if json:
-        print_json({"folder": str(folder), "model_type": kind, "files": names})
+        print_json({"folder": str(folder), "model_type": model_type, "files": names})

@@ -1,4 +1,4 @@
-"""`foveal generate RUN`: write text with a trained run."""
+"""`foveal generate RUN`: generate text or images with a trained run."""
 
 import sys
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ def generate(
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Write text with RUN, its target for a source or picture, what a text's gaps hide, or draw images.
+    """Generate with RUN: the continuation of a text, a target for a source, masked words, or images.
 
     Parameters
     ----------
@@ -49,14 +49,14 @@ def generate(
         The run folder.
     prompt
         The text to continue, a new line if not given; the source to write a target for; or for a masked
-        language model a text with [MASK] for each token to guess.
+        language model a text with [MASK] for each token to predict.
     input_
-        A UTF-8 file with one prompt a line; a picture, a recording or a clip, or a folder or zip of them; or
-        a table of questions about pictures.
+        A UTF-8 file with one prompt per line; an image, a recording or a clip, or a folder or zip of them; or
+        a table of questions about images.
     tokens
-        How many tokens to write at most; 500 if not given, or as many as learned positions leave.
+        The largest number of tokens to generate; if not given 500, or as many as learned positions allow.
     out
-        Where --samples drawings go: a .png of all, or a folder to be made with a .png each.
+        The file for --samples images: a .png with all of them, or a folder to create with a .png for each.
     device
         cpu, cuda, or auto.
     json
@@ -77,7 +77,7 @@ def generate(
 
 
 def _collect(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[str, Any]:
-    """Write the files among the events, and return the JSON of the others."""
+    """Write the files among the events, and return the other events as JSON."""
     samples, result = list[Any](), dict[str, Any]()
     with ArtifactWriter(request) as files:
         for event in events:
@@ -91,7 +91,7 @@ def _collect(events: Iterable[GenerationEvent], request: GenerateRequest) -> dic
 
 
 def _show(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[str, Any]:
-    """Write the files among the events; print a single text as it comes, and several one by one."""
+    """Write the files among the events; print a single text while it is generated, and several one by one."""
     outputs, is_live, summary = list[Output](), False, None
     with ArtifactWriter(request) as files:
         for event in events:
@@ -128,7 +128,7 @@ def _write_stdout(text: str) -> None:
 
 
 class ArtifactWriter:
-    """Writes the files that `--out` and `--attention` name: each whole or not at all."""
+    """Writes the files that `--out` and `--attention` name, each completely or not at all."""
 
     def __init__(self, request: GenerateRequest):
         self._paths = {"out": request.out, "attention": request.attention.attention}
@@ -143,7 +143,7 @@ class ArtifactWriter:
         self._stack.__exit__(*error)
 
     def write(self, artifact: Artifact) -> None:
-        """Write a file, or one of a new folder, which appears when all are written."""
+        """Write a file, or a file of a new folder, which appears when all its files are written."""
         option, path = artifact.option, self._paths[artifact.option]
         assert path is not None
         self._written[option] = path
@@ -155,7 +155,7 @@ class ArtifactWriter:
         write_synced(self._folders[option] / artifact.name, artifact.content)
 
     def print_paths(self, is_result: bool) -> None:
-        """Print the paths where nothing else is the result, else log them."""
+        """Print the paths if they are the only result, else log them."""
         for option, path in self._written.items():
             if is_result:
                 print(path)

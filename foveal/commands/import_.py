@@ -1,4 +1,4 @@
-"""`foveal import FOLDER`: make a run of a model folder of Hugging Face's, or of published weights."""
+"""`foveal import FOLDER`: create a run from a Hugging Face model folder, or from published weights."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,27 +23,27 @@ def import_(
     run: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Make a run of a model folder of Hugging Face's, or of published weights.
+    """Create a run from a Hugging Face model folder, or from published weights.
 
     Parameters
     ----------
     folder
-        A gpt2, mamba, rwkv or bert with config.json, model.safetensors and tokenizer.json; a resnet, convnext
-        or vit with preprocessor_config.json instead of the last; or the name of published weights, fetched
-        once: efficientnet-lite0, which names images by ImageNet's thousand classes (19 MB), or
-        all-minilm-l6-v2, a BERT of six layers (91 MB).
+        A folder with config.json, model.safetensors and tokenizer.json of a gpt2, mamba, rwkv or bert; or of
+        a resnet, convnext or vit with preprocessor_config.json in place of the last file; or the name of
+        published weights, which are downloaded once: efficientnet-lite0, which predicts ImageNet's thousand
+        classes (19 MB), or all-minilm-l6-v2, a BERT of six layers (91 MB).
     run
-        The run folder to make; runs/FOLDER-import-N if not given.
+        The run folder to create; runs/FOLDER-import-N if not given.
     json
-        Print one JSON object with what was made on standard output.
+        Print one JSON object about the run on standard output.
     """
     with SignalHandler():
-        made, found = import_run(folder, run or default_run_path(str(folder.absolute()), "import"), log)
-    path = made.path
+        new_run, model = import_run(folder, run or default_run_path(str(folder.absolute()), "import"), log)
+    path = new_run.path
     rows, sizes = (
-        _describe_text_model(found, path)
-        if isinstance(found, ImportedTextModel)
-        else _describe_image_network(found, path)
+        _describe_text_model(model, path)
+        if isinstance(model, ImportedTextModel)
+        else _describe_image_network(model, path)
     )
     print_facts(rows)
     if json:
@@ -59,16 +59,16 @@ def _describe_text_model(imported: ImportedTextModel, path: Path) -> RowsAndJson
     train_on = f"foveal train DATA --from {path}"
     model: StackConfig = imported.config
     if imported.config.encoder.kind == "none":
-        following = [("next", shell_command("generate", path, "--prompt", "Once")), ("", train_on)]
+        next_steps = [("next", shell_command("generate", path, "--prompt", "Once")), ("", train_on)]
     else:
         model = imported.config.encoder
-        head = "its own, which guesses masked words" if imported.has_head else "none: give it one by training"
-        following = [("head", head), ("next", f"{train_on} --task TASK")]
+        head = "its own, which predicts masked words" if imported.has_head else "none: train one"
+        next_steps = [("head", head), ("next", f"{train_on} --task TASK")]
     rows = [
         ("model", f"{imported.model_type}: {model.layers} x {model.mixers}, width {model.width}"),
         ("weights", f"{parameters:,} parameters, {imported.vocabulary:,} tokens"),
         ("run", str(path)),
-        *following,
+        *next_steps,
     ]
     sizes = {"parameters": parameters, "vocabulary": imported.vocabulary, "context": imported.context}
     return rows, {"model_type": imported.model_type, **sizes}

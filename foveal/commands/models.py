@@ -1,4 +1,4 @@
-"""`foveal models`: the presets, what they are made of and how large they are."""
+"""`foveal models`: the presets, their components and sizes."""
 
 import tomllib
 from typing import Annotated, Any, cast
@@ -36,7 +36,7 @@ def list_presets(*, json: Json = False) -> None:
         table.add_row(name, facts["task"], facts["mixers"], facts["layers"], f"{facts['parameters']:,}")
     STDOUT.print(table)
     names = [name for name in NETWORKS if name not in rows]
-    STDOUT.print(f"\nnetworks for images, as published (--model, describe): {', '.join(names)}")
+    STDOUT.print(f"\nimage networks as published (--model, describe): {', '.join(names)}")
 
 
 @app.command
@@ -50,15 +50,15 @@ def describe(
 ) -> None:
     """Show preset NAME in full: every setting that is read, and every parameter of the model with its shape.
 
-    Of a network for images, by its preset or its own name such as resnet-50: each layer with its output,
-    parameters, multiply-adds and what a place of it sees, for one image.
+    For an image network, named by its preset or by its own name such as resnet-50, show each layer with its
+    output, parameters, multiply-adds and receptive field for one image.
 
     Parameters
     ----------
     input_
-        The image's channels, height and width, such as 3x32x32; if not given, as preset or published.
+        Channels, height and width of the image, such as 3x32x32; if not given, as in the preset or published.
     classes
-        How many; if not given, as published, or 10.
+        The number of classes; if not given, as published, or 10.
     """
     config = load_config(name) if name in preset_names() else network_config(name)
     reads_images = task_of(config).trains_networks
@@ -79,17 +79,19 @@ def describe(
 
 
 def _preset_summary(config: Config) -> dict[str, Any]:
-    parts = task_of(config).components()
+    """Return the facts of a preset, those of several components in the order of the model."""
+    components = task_of(config).components()
     return {
         "task": config.task.name,
-        "mixers": " > ".join(part.mixers for part in parts),
-        "layers": " > ".join(part.layers for part in parts if part.layers),
-        "width": " > ".join(part.width for part in parts if part.width),
+        "mixers": " > ".join(component.mixers for component in components),
+        "layers": " > ".join(component.layers for component in components if component.layers),
+        "width": " > ".join(component.width for component in components if component.width),
         "parameters": sum(parameter.numel() for parameter in _meta_model(config).parameters()),
         "budget": config.training.budget,
     }
 
 
 def _meta_model(config: Config) -> torch.nn.Module:
+    """Return the model on the meta device, without numbers."""
     with torch.device("meta"):
         return task_of(config).example_model()

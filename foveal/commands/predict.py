@@ -1,4 +1,4 @@
-"""`foveal predict RUN DATA`: a run's answer for each row of DATA."""
+"""`foveal predict RUN DATA`: a run's prediction for each row of DATA."""
 
 import sys
 from collections import Counter
@@ -17,7 +17,7 @@ from foveal.ui.console import log, print_json
 from foveal.ui.progress_bar import ProgressBar
 
 CONFIDENCE_THRESHOLD = 0.9
-"""A label whose probability is higher is told as sure."""
+"""Labels with a higher probability count as sure."""
 
 
 def predict(
@@ -32,63 +32,66 @@ def predict(
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Write RUN's label, tags or target for each row of DATA, a line each.
+    """Print RUN's label, tags or target for each row of DATA, one per line.
 
-    Of pictures also how probable each label is (--json), and how many are surely of which.
+    For images --json also gives the probability of each label, and how many labels are sure.
 
     Parameters
     ----------
     run
         The run folder.
     data
-        A text file with one source a line, or a table with a column of them; a picture, recording or clip, a
-        folder or zip of them; maps. Answers in it are not looked at.
+        A text file with one source per line, or a table with a column of sources; an image, recording or
+        clip, or a folder or zip of them; maps. References in DATA are ignored.
     question
-        What to ask about the picture DATA; several, --question ... --question ..., are a talk.
+        A question about the image DATA; several, --question ... --question ..., are a dialog.
     choice
-        What a run that chooses is to choose among; several, --choice red --choice blue.
+        An answer for a multiple-choice run to choose from; several, --choice red --choice blue.
     tta
-        Of a picture: none (the centre), flip (mirrored too), flip-shift (a pixel aside too), or ten-crop
-        (corners and centre, mirrored too), whose answers are averaged.
+        Views of an image whose predictions are averaged: none (the center alone), flip (the mirror image,
+        too), flip-shift (also shifted by a pixel), or ten-crop (center and corners, and mirror images).
     tta_scales
-        At which of them: 1, or several as 1,1.125,1.25.
+        The scales of these views: 1, or several such as 1,1.125,1.25.
     device
         cpu, cuda, or auto.
     json
         Print one JSON object on standard output.
     """
-    with SignalHandler(), ProgressBar("predicted") as watch:
-        loaded = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
+    with SignalHandler(), ProgressBar("predicted") as progress:
+        session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         if choice and not question:
-            raise UserError("--choice is of a --question: give one, or leave it out")
+            raise UserError("--choice needs a --question: give one, or leave --choice out")
         if question:
-            found: Predictions = loaded.task.answer(Path(data), question, choice)
+            predictions: Predictions = session.task.answer(Path(data), question, choice)
         else:
-            found = loaded.task.predict(data, log, watch)
+            predictions = session.task.predict(data, log, progress)
     if json:
-        columns = {
-            "place": found.locations,
-            "source": found.sources,
-            "output": found.outputs,
-            "probability": found.probabilities,
-        }
-        known = {name: column for name, column in columns.items() if column is not None}
-        answers = [dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True)]
-        aside = [{"place": row.location, "why": row.reason} for row in found.skipped]
-        told = {"run": str(run), "data": data, "predictions": answers, "set_aside": aside}
-        print_json(told | _label_counts(found))
+        print_json({"run": str(run), "data": data} | _to_json(predictions) | _label_counts(predictions))
     else:
-        sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in found.outputs))
-        if len(found.outputs) > 1 and (counted := _label_counts(found)):
-            labels = ", ".join(f"{name} {count:,}" for name, count in counted["labels"].items())
-            log(f"{labels}; {100 * counted['sure']:.1f} % with a probability over {CONFIDENCE_THRESHOLD}")
+        sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in predictions.outputs))
+        if len(predictions.outputs) > 1 and (counts := _label_counts(predictions)):
+            labels = ", ".join(f"{name} {count:,}" for name, count in counts["labels"].items())
+            log(f"{labels}; {100 * counts['sure']:.1f} % with a probability over {CONFIDENCE_THRESHOLD}")
+
+
+def _to_json(predictions: Predictions) -> dict[str, Any]:
+    """Return the predictions with the columns that the task has, and the skipped rows."""
+    all_columns = {
+        "location": predictions.locations,
+        "source": predictions.sources,
+        "output": predictions.outputs,
+        "probability": predictions.probabilities,
+    }
+    columns = {name: column for name, column in all_columns.items() if column is not None}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    skipped = [{"location": row.location, "reason": row.reason} for row in predictions.skipped]
+    return {"predictions": rows, "skipped": skipped}
 
 
 def _label_counts(predictions: Predictions) -> dict[str, Any]:
-    """How many sources are of each label, and the share of which the model is sure."""
-    if predictions.probabilities is None:
+    """Return the number of sources with each label, and the share of sure labels; nothing without labels."""
+    probabilities = predictions.probabilities
+    if probabilities is None:
         return {}
-    sure = sum(probability > CONFIDENCE_THRESHOLD for probability in predictions.probabilities) / len(
-        predictions.probabilities
-    )
+    sure = sum(probability > CONFIDENCE_THRESHOLD for probability in probabilities) / len(probabilities)
     return {"labels": dict(sorted(Counter(predictions.outputs).items())), "sure": sure}

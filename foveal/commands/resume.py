@@ -1,4 +1,4 @@
-"""`foveal resume RUN`: go on with a run that was stopped, exactly where it was."""
+"""`foveal resume RUN`: continue a stopped run exactly where it was."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ from foveal.ui.console import log
 def resume(
     run: Path, /, *, device: str | None = None, json: Annotated[bool, Parameter(negative="")] = False
 ) -> None:
-    """Go on with RUN where it was stopped; it ends as if it had never been.
+    """Continue RUN where it was stopped; the result is the same as without the stop.
 
     Parameters
     ----------
@@ -31,12 +31,12 @@ def resume(
     """
     with SignalHandler() as signals:
         opened = open_logged(run)
-        chosen = resolve_device(device or opened.manifest["data"]["device"])
-        if then := environment_changes(opened):
-            log(f"made with {then}: it goes on, but need not end bit for bit as it would have")
+        torch_device = resolve_device(device or opened.manifest["data"]["device"])
+        if changes := environment_changes(opened):
+            log(f"made with {changes}: training goes on, but its result need not be the same bit for bit")
         data = prepare_run_data(opened, log)
         keep_freed_memory()
         task = task_of(opened.config).bound(data.processor)
-        model = build_model(task, chosen)
+        model = build_model(task, torch_device)
         load_initial_weights(opened, model)
         train_and_report(opened, task.bound(data.processor, model), data, signals, json)

@@ -47,30 +47,30 @@ def train(
     print_config: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Train a model on DATA: text, pairs, labelled texts, series or pictures, captions, or a named data set.
+    """Train a model on DATA: text, pairs, labeled texts, series or images, captions, or a named data set.
 
     Parameters
     ----------
     data
         An existing path (any text, a folder of texts, a table .jsonl .csv .tsv .parquet, .conllu .conll, a
-        folder of recordings with metadata.csv, series .ts .npz, a folder or zip of pictures by class or with
-        metadata.csv), two aligned files as `a.en,b.de`, else a name from `foveal data list`.
+        folder of recordings with metadata.csv, series .ts .npz, a folder or zip of images by class or with
+        metadata.csv), or two aligned files such as `a.en,b.de`, or a name from `foveal data list`.
     overrides
-        Settings over the preset's: key.sub=value, such as model.width=256 optimizer.lr=1e-3; of a table's
-        columns data.text, data.label, data.source, data.target.
+        Settings in place of the preset's: key.sub=value, such as model.width=256 optimizer.lr=1e-3; the
+        columns of a table are data.text, data.label, data.source, data.target.
     task
-        What to learn; the model's, or seen from DATA and the settings that name its columns.
+        What to learn; if not given, the model's task, or the one that fits DATA and the named columns.
     model
-        A preset or network from `foveal models`, or the path of a TOML file; the task's own, or what --from
-        is, if not given.
+        A preset or network from `foveal models`, or the path of a TOML file; if not given, the task's own, or
+        the model of --from.
     from_
-        A run whose weights and tokenizer to start from; for another task or other labels its encoder's.
+        A run whose weights and tokenizer to start from; for another task or other labels only its encoder.
     valid
-        Held-out data that chooses the best weights; nothing is then cut from DATA.
+        Held-out data that selects the best weights; nothing is then split off from DATA.
     test
-        Held-out data for the reported figure; nothing is then cut from DATA.
+        Held-out data for the reported score; nothing is then split off from DATA.
     run
-        The folder to make; runs/DATA-MODEL-N if not given.
+        The folder to create; runs/DATA-MODEL-N if not given.
     budget
         How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens.
     device
@@ -100,12 +100,12 @@ def train(
         bound = bound.bound(prepared.processor, build_model(bound, chosen))
         begun = data_dependent_init(bound, prepared, reused=first is not None) or first is not None
         if first is not None:
-            whole = warm_start(first, bound)
-            origin = f"all weights of {from_}" if whole else f"the encoder of {from_}; the head is new"
+            all_filled = warm_start(first, bound)
+            origin = f"all weights of {from_}" if all_filled else f"the encoder of {from_}; the head is new"
         _print_setup(data, bound, origin, folder, prepared)
         if run is None and folder.exists():
             folder = default_run_path(data, model or (from_ or Path(preset)).name)
-            log(f"another training has taken that place: this run is {folder}")
+            log(f"another training has created that folder: this run is {folder}")
         made = new_run(folder, bound, prepared, paths, preset, str(chosen), bound.model if begun else None)
         if _has_images(prepared):
             sheet = contact_sheet(
@@ -118,72 +118,75 @@ def train(
 
 
 def _has_images(prepared: PreparedData[Any, Any]) -> bool:
-    """Whether a sheet can show what there is to train on."""
+    """Return whether a contact sheet can show the training data."""
     return isinstance(prepared.train, SplitData) and isinstance(prepared.train.examples, ImageExamples)
 
 
 def _print_setup(data: str, task: Task, origin: str, folder: Path, prepared: PreparedData[Any, Any]) -> None:
-    """What was decided and what it will cost, before anything is spent on it."""
+    """Print data, task, model and cost before the training, measured by a dry run of one step."""
     config, network, facts = task.config, task.model, prepared.facts["parts"]
-    told = task.summarize(prepared)
-    order = task.train_batches(prepared.train)
-    first = dry_run(network, task.objective(), order.batch(0, 0), config)
+    summary = task.summarize(prepared)
+    batches = task.train_batches(prepared.train)
+    first = dry_run(network, task.objective(), batches.batch(0, 0), config)
     step = first.seconds * config.training.grad_accumulation + first.update_seconds
     parts = ", ".join(f"{name} {task.describe_size(part)}" for name, part in facts.items())
-    outcomes = told.num_outcomes
+    outcomes = summary.num_outcomes
     expected = "" if outcomes is None else f"; ln {outcomes} = {math.log(outcomes):.3f} expected"
-    aside = [("set aside", _skipped_summary(prepared, folder))] if prepared.skipped else []
-    pictures = [("pictures", f"{folder / CONTACT_SHEET_FILE}: as they are, and as the model is fed them")]
+    skipped = [("skipped", _skipped_summary(prepared, folder))] if prepared.skipped else []
+    images = [("images", f"{folder / CONTACT_SHEET_FILE}: as they are, and as the model reads them")]
     print_facts(
         [
-            ("data", f"{data}: {told.data}: {parts}"),
-            *aside,
-            ("task", told.task),
+            ("data", f"{data}: {summary.data}: {parts}"),
+            *skipped,
+            ("task", summary.task),
             ("model", f"{origin}: {_model_summary(task)}"),
             ("first loss", f"{first.loss:.3f} {task.first_loss_unit} measured{expected}"),
-            ("cost", _cost_summary(config, order, first, step, told.unit)),
-            *(pictures if _has_images(prepared) else []),
+            ("cost", _cost_summary(config, batches, first, step, summary.unit)),
+            *(images if _has_images(prepared) else []),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
     )
-    steps, rising = _estimate_steps(config, order, step), config.schedule.warmup_steps
+    steps, warmup = _estimate_steps(config, batches, step), config.schedule.warmup_steps
     timed = parse_budget(config.training.budget).unit == "seconds"
-    if steps < 2 * rising and (timed or config.schedule.name != "one-cycle"):
-        log(f"about {steps:,} steps, and the rate rises in {rising} of them: lower schedule.warmup_steps")
+    if steps < 2 * warmup and (timed or config.schedule.name != "one-cycle"):
+        log(f"about {steps:,} steps, and {warmup} of them are warm-up: lower schedule.warmup_steps")
     if config.training.precision == "bfloat16" and not has_fast_bfloat16(next(network.parameters()).device):
-        log("no bfloat16 arithmetic here: training.precision=float32 is several times faster")
+        log("this machine has no fast bfloat16: training.precision=float32 is several times faster")
 
 
 def _skipped_summary(prepared: PreparedData[Any, Any], folder: Path) -> str:
+    """Return the number of skipped rows, the file that lists them, and the first."""
     first, count = prepared.skipped[0], len(prepared.skipped)
-    return f"{count:,} rows, all in {folder / 'set_aside.jsonl'}; the first: {first.location}: {first.reason}"
+    return f"{count:,} rows, all in {folder / 'skipped.jsonl'}; the first: {first.location}: {first.reason}"
 
 
 def _model_summary(task: Task) -> str:
+    """Return the components of the model and the number of parameters."""
     network = task.model
     parameters = sum(parameter.numel() for parameter in network.parameters())
     trained = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
-    some = f", {trained:,} of them trained" if trained < parameters else ""
-    return f"{', '.join(map(str, task.components()))}; {parameters:,} parameters{some}"
+    partly = f", {trained:,} of them trained" if trained < parameters else ""
+    return f"{', '.join(map(str, task.components()))}; {parameters:,} parameters{partly}"
 
 
 def _cost_summary(
     config: Config, batches: Batches, dry_run_result: DryRunResult, step: float, unit: str
 ) -> str:
-    """Memory and time, from one measured step."""
+    """Return memory and time in words; `step` is the measured duration of a step."""
     tokens = batches.batch(0, 0).tokens * config.training.grad_accumulation
     epoch = step * batches.per_epoch / config.training.grad_accumulation
-    in_all = format_duration(step * _estimate_steps(config, batches, step))
+    total = format_duration(step * _estimate_steps(config, batches, step))
     return (
         f"about {format_bytes(dry_run_result.memory_bytes)} of memory; "
         f"{1000 * step:.0f} ms a step of {tokens:,} {unit}; "
-        f"{format_duration(epoch)} an epoch; {in_all} without evaluations"
+        f"{format_duration(epoch)} an epoch; {total} without evaluations"
     )
 
 
 def _estimate_steps(config: Config, batches: Batches, step: float) -> int:
-    """About how many steps of so many seconds the budget is."""
-    budget, accumulate = parse_budget(config.training.budget), config.training.grad_accumulation
+    """Estimate the number of steps in the budget; a step takes `step` seconds."""
+    budget, accumulation = parse_budget(config.training.budget), config.training.grad_accumulation
     if budget.unit == "seconds":
         return max(1, round(budget.amount / step))
-    return budget_to_steps(budget, batches.per_epoch, accumulate, batches.batch(0, 0).tokens * accumulate)
+    tokens = batches.batch(0, 0).tokens * accumulation
+    return budget_to_steps(budget, batches.per_epoch, accumulation, tokens)

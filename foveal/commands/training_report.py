@@ -1,4 +1,4 @@
-"""What `train` and `resume` have in common: train to the end, measure, draw, and say what to do next."""
+"""The common part of `train` and `resume`: training to the end, evaluation, curves and a summary."""
 
 import math
 import shlex
@@ -33,20 +33,23 @@ from foveal.ui.progress_bar import ProgressBar
 from foveal.ui.training_screen import TrainingScreen
 
 WORST_EXAMPLES, MAX_EXAMPLE_LENGTH = 3, 160
-"""Of the worst examples so many are shown, and so many characters of each."""
+"""Worst examples that are shown, and characters of each."""
 
 
 def shell_command(name: str, path: Path, *more: str) -> str:
-    """A command to type."""
+    """Return a command to type into a shell."""
     return shlex.join(["foveal", name, str(path), *more])
 
 
 def train_and_report(
     run: Run, task: Task, data: PreparedData[Any, Any], signals: SignalHandler, json: bool
 ) -> None:
-    """Train the run from where it is to its end; then score, draw and show it. The curves come last: a
-    finished run without them was stopped before its report, which is then made."""
-    config, model, picture = run.config, task.model, run.path / "curves.png"
+    """Train the run from its last checkpoint to its end, then evaluate it, draw its curves, and print scores.
+
+    The curves come last: a finished run without curves was stopped before its report, so the report is made
+    now.
+    """
+    config, model, curves_file = run.config, task.model, run.path / "curves.png"
     unit, held_out = task.summarize(data).unit, data.held_out
     objective = task.objective(held_out if data.valid is None else data.valid)
     valid = None if data.valid is None else task.eval_batches(data.valid)
@@ -58,24 +61,25 @@ def train_and_report(
             try:
                 trainer.run(signals)
             except FinishedError:
-                if picture.exists():
+                if curves_file.exists():
                     raise
         progress, report = trainer.state.counters, None
-        load_run_weights(run, model)
+        load_run_weights(run, task)
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
         if held_out is not None:
             split = "valid" if data.test is None else "test"
             scores, report = evaluate_and_score(task, objective, held_out, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
-        made = ", ".join(map(str, task.components()))
-        atomic_write(picture, plot_curves(run.metrics, f"{run.path.name}: {made}", unit, task.loss_unit))
+        components = ", ".join(map(str, task.components()))
+        curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
+        atomic_write(curves_file, curves)
     except Interrupted as stop:
-        at = f" at step {trainer.state.counters.step:,}; "
+        step = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"
         saved = saved if signals.urgent else "everything is saved"
         raise Interrupted(
-            stop.number, f"{at}{saved}; go on with: {shell_command('resume', run.path)}"
+            stop.number, f"{step}{saved}; go on with: {shell_command('resume', run.path)}"
         ) from None
     _print_summary(run, task, result, report, progress.best_step)
     if json:
@@ -85,27 +89,32 @@ def train_and_report(
 def evaluate_and_score(
     task: Task, objective: Objective, held_out: Any, split: str
 ) -> tuple[dict[str, float], Report | None]:
-    """The loss of held-out data with what belongs to it, and the scores of what the model makes of them."""
+    """Return the loss of held-out data with its metrics, and a report on the model's outputs."""
     batches, precision = task.eval_batches(held_out), task.config.training.precision
-    chosen: dict[int, list[int]] = {}
-    with ProgressBar(f"{split} loss") as watch:
+    predicted_ids: dict[int, list[int]] = {}
+    with ProgressBar(f"{split} loss") as progress:
         scores = evaluate(
-            task.model, objective, batches, precision=precision, progress=watch, predicted_ids=chosen
+            task.model,
+            objective,
+            batches,
+            precision=precision,
+            progress=progress,
+            predicted_ids=predicted_ids,
         )
-    with ProgressBar(f"{split} answers") as watch:
-        found = task.score(held_out, chosen, watch)
-    return with_perplexity(task, scores), evaluation_report(found)
+    with ProgressBar(f"{split} outputs") as progress:
+        result = task.score(held_out, predicted_ids, progress)
+    return with_perplexity(task, scores), evaluation_report(result)
 
 
 def with_perplexity(task: Task, scores: dict[str, float]) -> dict[str, float]:
-    """The scores, of a task that predicts tokens with the perplexity, `exp(loss)`."""
+    """Return the scores; those of a task that predicts tokens with the perplexity, `exp(loss)`."""
     if task.loss_unit != TOKEN:
         return scores
     return scores | {"perplexity": math.exp(scores["loss"]) if scores["loss"] < 700 else math.inf}
 
 
 def loss_rows(task: Task, split: str, scores: dict[str, Any]) -> list[tuple[str, str]]:
-    """The loss of a split in words."""
+    """Return the loss of a split in words."""
     name = {"valid": "validation", "test": "test"}.get(split, split)
     perplexity = f", perplexity {scores['perplexity']:.4g}" if "perplexity" in scores else ""
     per = f" per {task.loss_unit}"
@@ -114,14 +123,14 @@ def loss_rows(task: Task, split: str, scores: dict[str, Any]) -> list[tuple[str,
 
 
 def evaluation_report(result: EvaluationResult | None) -> Report | None:
-    """The scores of what a model made, with intervals, by length, and the worst examples."""
+    """Return a report on a model's outputs: scores with intervals, scores by length, the worst examples."""
     if result is None:
         return None
     return make_report(result.scores, result.lengths, result.sources, result.references, result.outputs)
 
 
 def print_report(task: Task, report: Report, console: Console) -> None:
-    """Two tables, and the worst of the examples."""
+    """Print two tables and the worst examples."""
     console.print()
     console.print(Text(report.table(f"length ({task.length_unit})")), soft_wrap=True)
     for score in report.scores:
@@ -134,11 +143,11 @@ def print_report(task: Task, report: Report, console: Console) -> None:
     for example in report.worst[:WORST_EXAMPLES]:
         for name, text in (
             ("source", example.source),
-            ("right", example.reference),
-            ("found", example.output),
+            ("correct", example.reference),
+            ("output", example.output),
         ):
             console.print(
-                Text.assemble((name.ljust(8), "cyan"), truncate(text, MAX_EXAMPLE_LENGTH)), soft_wrap=True
+                Text.assemble((name.ljust(9), "cyan"), truncate(text, MAX_EXAMPLE_LENGTH)), soft_wrap=True
             )
         console.print()
 
@@ -146,7 +155,7 @@ def print_report(task: Task, report: Report, console: Console) -> None:
 def _print_summary(
     run: Run, task: Task, result: dict[str, Any], report: Report | None, best_step: int | None
 ) -> None:
-    other = () if "split" in result else ("DATA",)
+    missing = () if "split" in result else ("DATA",)
     name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
     if report is not None:
@@ -157,9 +166,9 @@ def _print_summary(
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
         ("next", shell_command(name, run.path, *options)),
-        ("", shell_command("evaluate", run.path, *other)),
+        ("", shell_command("evaluate", run.path, *missing)),
     ]
-    if (view := task.suggested_view) and not other:
+    if (view := task.suggested_view) and not missing:
         rows.append(("", shell_command("inspect", run.path, view, "--out", f"{view}.png")))
     STDERR.print()
     print_facts(rows)

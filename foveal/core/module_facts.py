@@ -54,6 +54,13 @@ def modules_beside(model: nn.Module) -> list[nn.Module]:
     return [getattr(model, name) for name in getattr(model, "beside", ())]
 
 
+def norms_with_statistics(model: nn.Module) -> list[nn.Module]:
+    """Return the norms that keep statistics of the batches, without those of modules beside the model."""
+    beside = {module for other in modules_beside(model) for module in other.modules()}
+    own = (module for module in model.modules() if module not in beside)
+    return [module for module in own if getattr(module, "keeps_statistics", False)]
+
+
 def lendable_encoder(model: nn.Module) -> nn.Module | None:
     """Return the encoder that another run can take over, or None if the model has none."""
     return model.lendable_encoder() if isinstance(model, HasLendableEncoder) else None

@@ -1,1 +1,1 @@
-"""Sources, processors, batching, and a catalogue of named public data."""
+"""Data: files, sources and targets with their processors, splits, batches, and a catalogue of data sets."""

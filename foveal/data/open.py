@@ -1,4 +1,4 @@
-"""DATA is opened once: what it is, its splits, its columns, its first row. Everyone else asks the value."""
+"""DATA opened once: its kind, splits, columns and first row. All other code asks the opened value."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,7 +26,7 @@ DataKind = Literal[
 ]
 """What DATA looks like.
 
-`aligned` are two text files, `files` a folder of any files with a metadata table, and `text` any other file
+`aligned` is two text files. `files` is a folder of any files with a metadata table. `text` is any other file
 or folder. `missing` is a path without a file, or a data set of the catalogue, whose files are made later.
 """
 SNIFFERS: dict[DataKind, Callable[[DataPart], bool]] = {
@@ -34,31 +34,31 @@ SNIFFERS: dict[DataKind, Callable[[DataPart], bool]] = {
     "images": are_images,
     "audio": are_recordings,
 }
-"""How one sees that a folder or a file holds them, in the order in which they are asked."""
+"""Tests for kinds of files by content, in the order in which they are tried."""
 SPLIT_FILE_SUFFIXES = {*TABLE_SUFFIXES, *SERIES_READERS}
-"""Suffixes of the files that may be a split."""
+"""Suffixes of files that can be a split."""
 
 
 @dataclass(frozen=True)
 class OpenedData:
-    """DATA after a look at it. What is asked for is looked up once."""
+    """DATA, opened. Each fact is looked up when first needed, and only once."""
 
     name: str
-    """What the user typed: a path, two paths `a,b`, or a name of the catalogue."""
+    """The user's argument: a path, two paths `a,b`, or a name of the catalogue."""
     resolve: Callable[[str], str]
-    """A function from `name` to the path, which makes the files of a data set of the catalogue."""
+    """A function from `name` to a path. The function makes the files of a data set of the catalogue."""
 
     def __str__(self) -> str:
         return self.name
 
     @cached_property
     def named(self) -> DataPart:
-        """What is at `name`, if that is a path."""
+        """The file or folder at `name`, if `name` is a path."""
         return open_part(self.name)
 
     @cached_property
     def whole(self) -> DataPart:
-        """All of DATA, whether it has splits or not.
+        """All of DATA, with or without splits.
 
         Raises: UserError: there is no such path, and no data set of that name.
         """
@@ -66,17 +66,17 @@ class OpenedData:
 
     @cached_property
     def splits(self) -> dict[SplitName, DataPart]:
-        """What each split is read from, `train` among them.
+        """The file or folder of each split. `train` is always present.
 
         Splits are folders such as `train` and `test`, also in a zip; arrays of a file; IDX files; or files
         such as `train.tsv`. DATA without splits is `train`.
 
-        Raises: UserError: two things are the same split, or the files of the splits differ in their form.
+        Raises: UserError: two folders are the same split, or the files of the splits have several formats.
         """
         return _split_folders(self.whole) or _split_arrays(self.whole) or _split_files(self.whole)
 
     def split(self, name: SplitName) -> DataPart:
-        """Return that split; without splits all of DATA, and without that one the last there is."""
+        """Return the split `name`, or the last split if there is no such split."""
         return self.splits.get(name, list(self.splits.values())[-1])
 
     @property
@@ -85,11 +85,11 @@ class OpenedData:
 
     @cached_property
     def kind(self) -> DataKind:
-        """What DATA looks like, by what there is to train on."""
+        """The kind of DATA, decided by the training split."""
         if self.named.status is None and not self.named.is_folder:
             return "missing" if self.named.aligned is None else "aligned"
         for kind, is_kind in SNIFFERS.items():
-            with suppress(UserError):  # the reader says what is wrong
+            with suppress(UserError):  # the reader of the data reports the error
                 if is_kind(self.train):
                     return kind
         if self.whole.is_disk_folder and self.whole.table is not None:
@@ -102,17 +102,17 @@ class OpenedData:
 
     @property
     def has_table(self) -> bool:
-        """Whether there is a table, or one that says what belongs to each file."""
+        """Whether DATA is a table, or has a metadata table for its files."""
         return self.train.table is not None
 
     @property
     def is_damaged(self) -> bool:
-        """Whether the table can't be read; the reader of the data says why."""
+        """Whether the table can't be read. The reader of the data reports the error."""
         return self.train.is_damaged
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """The names of the columns, arrays or fields; none if they can't be read."""
+        """The names of the columns, arrays or fields; empty if they can't be read."""
         if self.kind == "series":
             return frozenset(self.first_row)
         if self.kind == "clips" and self.train.is_file and self.train.arrays:
@@ -121,10 +121,10 @@ class OpenedData:
 
     @cached_property
     def first_row(self) -> Fields:
-        """The first row of the table, or the first series; empty if there is none that can be read."""
+        """The first row of the table, or the first series, that can be read; empty if there is none."""
         if self.kind != "series":
             return self.train.first_row
-        with suppress(UserError):  # the reader says what is wrong
+        with suppress(UserError):  # the reader of the data reports the error
             return next(
                 (
                     row.fields
@@ -137,17 +137,20 @@ class OpenedData:
 
 
 def open_data(data: str | OpenedData, log: Log) -> OpenedData:
-    """Open DATA: a path, two paths `a,b`, or a name of the catalogue. Opened data stay as they are."""
+    """Open DATA: a path, two paths `a,b`, or a name of the catalogue. Return opened data as they are."""
     return data if isinstance(data, OpenedData) else OpenedData(data, lambda name: resolve(name, log))
 
 
 def open_path(path: str) -> OpenedData:
-    """Open a path, which need not be there. Names of the catalogue mean nothing."""
+    """Open a path, which need not exist. Names of the catalogue are not looked up."""
     return OpenedData(path, str)
 
 
 def _split_folders(whole: DataPart) -> dict[SplitName, DataPart]:
-    """Return the folders inside by split, of a folder or a zip that has no others, and no table."""
+    """Return the folders of the splits of a folder or zip; none if there is a table or any other folder.
+
+    Raises: UserError: several folders are the same split.
+    """
     if not whole.is_folder:
         return {}
     listing = whole.listing
@@ -155,24 +158,27 @@ def _split_folders(whole: DataPart) -> dict[SplitName, DataPart]:
     has_table = any(name in METADATA_FILES for name in listing.files)
     if has_table or "train" not in names or not SPLIT_FOLDERS.keys() >= {*names}:
         return {}
-    found = {SPLIT_FOLDERS[name]: open_part(f"{listing.name}/{name}", listing) for name in names}
-    if len(found) < len(names):
-        raise UserError(f"{whole}: {', '.join(names)} are several folders of the same part; keep one of each")
-    return {split: found[split] for split in SPLITS if split in found}
+    parts = {SPLIT_FOLDERS[name]: open_part(f"{listing.name}/{name}", listing) for name in names}
+    if len(parts) < len(names):
+        raise UserError(f"{whole}: {', '.join(names)} are several folders of one split; keep one of each")
+    return {split: parts[split] for split in SPLITS if split in parts}
 
 
 def _split_arrays(whole: DataPart) -> dict[SplitName, DataPart]:
-    return {split: open_part(place) for split, place in array_splits(whole).items()}
+    return {split: open_part(location) for split, location in array_splits(whole).items()}
 
 
 def _split_files(whole: DataPart) -> dict[SplitName, DataPart]:
-    """Return the files such as `train.tsv` by split; without them DATA, to train on."""
-    inside = whole.listing.files if whole.is_disk_folder else []
-    paths = [whole.path / name for name in inside]
+    """Return files such as `train.tsv` by split; without such files all of DATA as `train`.
+
+    Raises: UserError: the files have several formats.
+    """
+    names = whole.listing.files if whole.is_disk_folder else []
+    paths = [whole.path / name for name in names]
     tables = [path for path in paths if path.stem in SPLITS and path.suffix.lower() in SPLIT_FILE_SUFFIXES]
     if not any(path.stem == "train" for path in tables):
         return {"train": whole}
     if len({path.suffix for path in tables}) > 1:
-        names = ", ".join(path.name for path in tables)
-        raise UserError(f"{whole}: {names} are of several forms; keep those of one")
+        listed = ", ".join(path.name for path in tables)
+        raise UserError(f"{whole}: {listed} are of several formats; keep those of one format")
     return {split: open_part(str(path)) for split in SPLITS for path in tables if path.stem == split}

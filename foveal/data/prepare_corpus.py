@@ -1,4 +1,4 @@
-"""From what the user typed to token arrays: the one entry point that everything later calls."""
+"""Token arrays of DATA: documents are read, split and tokenized once, and then found in the cache."""
 
 import hashlib
 import json
@@ -34,31 +34,35 @@ STORE_VERSION = 1
 
 
 PreparedCorpus = PreparedData[Tokenizer, TokenArray]
-"""A corpus. Its facts: `skipped` (why each file was), and for each part its documents, characters (with the
-blank lines between documents), tokens, sha256 of the text, and left_out (the most frequent characters without
-a token) with left_out_characters (of them all)."""
+"""A prepared corpus.
+
+Its facts are `skipped` (the reason for each skipped file) and for each split the numbers of documents,
+characters (with the blank lines between documents) and tokens, the sha256 of the text, `left_out` (the most
+frequent characters without a token) and `left_out_characters` (the number of all such characters).
+"""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """`to_split` is divided by `fractions`; `provided` are whole parts."""
+    """Text to train on. `to_split` is split by `fractions`; `provided` are complete splits."""
 
     to_split: CorpusSource
     fractions: Fractions
     provided: Mapping[SplitName, CorpusSource]
 
     def documents(self) -> Iterator[tuple[SplitName, Document]]:
-        whole = (
-            (part, document) for part, source in self.provided.items() for document in source.documents()
+        """Yield each document with its split."""
+        provided = (
+            (split, document) for split, source in self.provided.items() for document in source.documents()
         )
-        return chain(split_documents(self.to_split, self.fractions), whole)
+        return chain(split_documents(self.to_split, self.fractions), provided)
 
     @property
     def sources(self) -> tuple[CorpusSource, ...]:
         return (self.to_split, *self.provided.values())
 
     def fingerprint(self, recipe: str) -> str:
-        """Equal as long as no file's size and time of change, no rule and no setting have changed."""
+        """Return a hash of the files' sizes and times of change, of the rules and of the settings."""
         files = [
             [(str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns) for path in source.files]
             for source in self.sources
@@ -77,28 +81,29 @@ def prepare_corpus(
     log: Log,
     tokenizer: Tokenizer | None = None,
 ) -> PreparedCorpus:
-    """Token arrays of DATA (a path, else a name of the catalogue), made once and then found in the cache.
+    """Return the token arrays of DATA, a path or a data set of the catalogue. Cached arrays are reused.
 
-    Where `valid` or `test` is given nothing at all is cut from DATA; the set that is not given is None.
-    `tokenizer`: to be used, rather than one made from the training text.
-    Errors: UserError names the file, and where it can the line, and how to mend it.
+    If `valid` or `test` is given, nothing is held out of DATA, and the split that is not given is None.
+    `tokenizer` is used instead of a new tokenizer fitted to the training text.
+
+    Raises: UserError: a file can't be read, or a split has no text.
     """
-    given = {part: path for part, path in (("valid", valid), ("test", test)) if path is not None}
-    shares = {} if given else {"valid": config.valid_fraction, "test": config.test_fraction}
+    paths = {split: path for split, path in (("valid", valid), ("test", test)) if path is not None}
+    fractions = {} if paths else {"valid": config.valid_fraction, "test": config.test_fraction}
     opened = open_data(data, log)
     data = opened.name
     corpus = Corpus(
         to_split=open_text_source(opened.whole, config.text),
-        fractions={part: share for part, share in shares.items() if share},
+        fractions={split: fraction for split, fraction in fractions.items() if fraction},
         provided={
-            part: open_text_source(open_data(path, log).whole, config.text) for part, path in given.items()
+            split: open_text_source(open_data(path, log).whole, config.text) for split, path in paths.items()
         },
     )
     store, skipped = _load_or_build_store(corpus, config, tokenizer, log)
-    for part in ("train", *corpus.fractions, *corpus.provided):
-        if not store.facts.get(part, {}).get("tokens"):
-            alike = " (equal rows stay in one part)" if isinstance(corpus.to_split, TextTable) else ""
-            raise UserError(_empty_split_error(part, given.get(part, data), part in given, alike))
+    for split in ("train", *corpus.fractions, *corpus.provided):
+        if not store.facts.get(split, {}).get("tokens"):
+            hint = " (equal rows stay in one split)" if isinstance(corpus.to_split, TextTable) else ""
+            raise UserError(_empty_split_error(split, paths.get(split, data), split in paths, hint))
     _log_losses(skipped, store.facts, log)
     return PreparedData(
         processor=store.tokenizer,
@@ -112,7 +117,10 @@ def prepare_corpus(
 def prepare_eval_corpus(
     data: str | OpenedData, column: str, tokenizer: Tokenizer, log: Log
 ) -> tuple[TokenArray, dict[str, Any]]:
-    """Return the tokens of all of DATA, and its facts: those of `prepare_corpus` and of its only part."""
+    """Return the tokens of all of DATA, and the facts of `prepare_corpus` for it.
+
+    Raises: UserError: DATA has no text, or none of its characters are in the vocabulary.
+    """
     opened = open_data(data, log)
     data = opened.name
     corpus = Corpus(to_split=open_text_source(opened.whole, column), fractions={}, provided={})
@@ -127,48 +135,52 @@ def prepare_eval_corpus(
 def _load_or_build_store(
     corpus: Corpus, config: DataConfig, tokenizer: Tokenizer | None, log: Log
 ) -> tuple[TokenStore, list[str]]:
-    """The corpus's store, found or built, and the reasons for files that were skipped.
+    """Return the corpus's store from the cache, or build it. Return also the reasons for skipped files.
 
-    Files that look unchanged are not read again. Else the text is read once to know it (its hash, its
-    vocabulary) and, if the cache has no store of that text, a second time to write its tokens.
+    Files whose sizes and times are unchanged are not read again. Otherwise the text is read once for its hash
+    and its vocabulary. If the cache has no store of that text, it is read again to write its tokens.
     """
     recipe = tokenizer.digest if tokenizer else f"{config.tokenizer}-{config.vocab_size}"
-    note = cache_folder() / "seen" / f"{corpus.fingerprint(recipe)}.json"
-    seen = _read_cache_entry(note)
-    if seen and (store := open_token_store(cache_folder() / "tokens" / seen["store"])):
-        return store, seen["skipped"]
+    entry_path = cache_folder() / "seen" / f"{corpus.fingerprint(recipe)}.json"
+    entry = _read_cache_entry(entry_path)
+    if entry and (store := open_token_store(cache_folder() / "tokens" / entry["store"])):
+        return store, entry["skipped"]
 
-    reading = CorpusReader(corpus.documents(), "reading", log)
-    training = (piece for part, piece in reading if part == "train")
+    reader = CorpusReader(corpus.documents(), "reading", log)
+    training = (text for split, text in reader if split == "train")
     tokenizer = tokenizer or make_tokenizer(config.tokenizer, config.vocab_size, training)
     if tokenizer.size < 2:
         raise UserError(
-            f"{corpus.to_split.path}: its training part has fewer than two different characters, "
+            f"{corpus.to_split.path}: the training split has fewer than two different characters, "
             "so there is nothing to learn; give more text"
         )
     for _ in training:
-        pass  # to the end, whatever the tokenizer has left unread
-    facts = reading.facts()
-    key = _cache_key(STORE_VERSION, tokenizer.digest, {part: fact["sha256"] for part, fact in facts.items()})
+        pass  # read the rest, which the tokenizer may have left unread
+    facts = reader.facts()
+    key = _cache_key(
+        STORE_VERSION, tokenizer.digest, {split: fact["sha256"] for split, fact in facts.items()}
+    )
     folder = cache_folder() / "tokens" / key
     with file_lock(folder):
         store = open_token_store(folder)
         if store is None:
             shutil.rmtree(folder, ignore_errors=True)
-            build_token_store(folder, CorpusReader(corpus.documents(), "tokenising", log), tokenizer, facts)
+            build_token_store(folder, CorpusReader(corpus.documents(), "tokenizing", log), tokenizer, facts)
             store = open_token_store(folder)
     if store is None:
-        raise RunFailed(f"{folder}: what was written can't be read back; check the disk")
-    skipped = [why for source in corpus.sources if isinstance(source, TextFolder) for why in source.skipped]
-    with file_lock(note):
-        atomic_write(note, json.dumps({"store": key, "skipped": skipped}).encode())
+        raise RunFailed(f"{folder}: the tokens just written can't be read back; check the disk")
+    skipped = [
+        reason for source in corpus.sources if isinstance(source, TextFolder) for reason in source.skipped
+    ]
+    with file_lock(entry_path):
+        atomic_write(entry_path, json.dumps({"store": key, "skipped": skipped}).encode())
     return store, skipped
 
 
 def _read_cache_entry(path: Path) -> dict[str, Any] | None:
     try:
-        note = json.loads(path.read_bytes())
-        return note if {"store", "skipped"} <= set(note) else None
+        entry = json.loads(path.read_bytes())
+        return entry if {"store", "skipped"} <= set(entry) else None
     except (OSError, ValueError, TypeError):
         return None
 
@@ -180,14 +192,12 @@ def _cache_key(*parts: object) -> str:
 def _empty_split_error(split: SplitName, data: str, provided: bool, hint: str) -> str:
     if split == "train":
         return (
-            f"{data}: no text to train on{hint}; give more text, or keep less of it back "
+            f"{data}: no text to train on{hint}; give more text, or hold less of it out "
             "(data.valid_fraction, data.test_fraction)"
         )
     if provided:
         return f"{data}: none of its characters occur in the training text; give text of the same kind"
-    return (
-        f"{data}: too little text to cut a {split} set from{hint}; give more, or set data.{split}_fraction=0"
-    )
+    return f"{data}: too little text for a {split} set{hint}; give more text, or set data.{split}_fraction=0"
 
 
 def _log_losses(skipped: list[str], facts: dict[str, dict[str, Any]], log: Log) -> None:

@@ -1,4 +1,4 @@
-"""Train, validation and test rows of examples, cut without leakage and by content alone."""
+"""Examples of DATA: rows are read, split by content alone without leakage, and encoded."""
 
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -16,11 +16,11 @@ from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.text.unknown_tokens import log_unknown_tokens, unknown_target_facts
 
 MAX_LOGGED_SKIPS = 5
-"""So many rows that get no answer are named."""
+"""Skipped rows that are logged one by one."""
 
 
 def prepare_examples(
-    form: PairFormat,
+    data_format: PairFormat,
     data: str | OpenedData,
     valid: str | None,
     test: str | None,
@@ -29,55 +29,61 @@ def prepare_examples(
     processor: PairProcessor | None = None,
     reused: ReusedProcessors = NO_REUSE,
 ) -> PreparedData[PairProcessor, Any]:
-    """Read, split and encode. Nothing is cut from DATA if it has parts, or `valid` or `test` is given.
+    """Read, split and encode DATA. Nothing is held out of DATA with splits, or if `valid` or `test` is given.
 
-    `processor`, or what is `reused` of a run's, are to be used, rather than made from the training part. Rows
-    that can't be used are set aside.
+    `processor`, or the processors in `reused`, are used instead of new ones fitted to the training split.
+    Rows that can't be used are skipped.
+
+    Raises: UserError: DATA can't be read, or a split has no rows that can be used.
     """
-    aside: list[SkippedRow] = []
+    skipped: list[SkippedRow] = []
     opened = open_data(data, log)
     data = opened.name
-    rows = _read_splits(form, _open_splits(opened, valid, test, log), config, aside)
+    rows = _read_splits(data_format, _open_splits(opened, valid, test, log), config, skipped)
     _log_overlap(rows, log)
     _log_similar_labels(rows["train"], log)
     _log_single_target(rows["train"], log)
-    processor = processor or form.make_processor(data, rows["train"], config, reused)
-    parts = {part: form.encode(found, processor, config, aside) for part, found in rows.items()}
-    for part, encoded in parts.items():
-        if rows[part] and not len(encoded):
-            raise UserError(empty_split_error(part, data, aside))
-    train, valid_part, test_part = (encoded if len(encoded) else None for encoded in parts.values())
-    sizes = {
-        part: encoded.facts | unknown_target_facts(processor, encoded)
-        for part, encoded in parts.items()
+    processor = processor or data_format.make_processor(data, rows["train"], config, reused)
+    splits = {split: data_format.encode(rows[split], processor, config, skipped) for split in rows}
+    for split, encoded in splits.items():
+        if rows[split] and not len(encoded):
+            raise UserError(empty_split_error(split, data, skipped))
+    train, valid_split, test_split = (encoded if len(encoded) else None for encoded in splits.values())
+    split_facts = {
+        split: encoded.facts | unknown_target_facts(processor, encoded)
+        for split, encoded in splits.items()
         if len(encoded)
     }
-    log_unknown_tokens(sizes, log)
-    facts = {"source": data, "set_aside": len(aside), "parts": sizes}
-    return PreparedData(processor, train, valid_part, test_part, facts, tuple(aside))
+    log_unknown_tokens(split_facts, log)
+    facts = {"source": data, "skipped": len(skipped), "parts": split_facts}
+    return PreparedData(processor, train, valid_split, test_split, facts, tuple(skipped))
 
 
 def prepare_eval_examples(
-    form: PairFormat, data: str | OpenedData, config: DataConfig, processor: PairProcessor, log: Log
+    data_format: PairFormat, data: str | OpenedData, config: DataConfig, processor: PairProcessor, log: Log
 ) -> tuple[Any, dict[str, Any]]:
-    """All of DATA (of a data set in parts its test part) in a model's own numbers, and its facts."""
-    aside: list[SkippedRow] = []
+    """Read and encode all of DATA, or its test split if DATA has splits. Return the examples and their facts.
+
+    Raises: UserError: no row can be used.
+    """
+    skipped: list[SkippedRow] = []
     opened = open_data(data, log)
     data = opened.name
-    rows = list(form.read(opened.split("test"), config, aside))
-    encoded = form.encode(rows, processor, config, aside)
+    rows = list(data_format.read(opened.split("test"), config, skipped))
+    encoded = data_format.encode(rows, processor, config, skipped)
     if not len(encoded):
-        why = f"; the first: {aside[0].location}: {aside[0].reason}" if aside else ""
-        raise UserError(f"{data}: no row that this run can be measured on{why}")
-    if aside:
-        log(f"{data}: {len(aside):,} rows are set aside, the first: {aside[0].location}: {aside[0].reason}")
-    left_out = unknown_target_facts(processor, encoded)
-    log_unknown_tokens({data: left_out}, log)
-    return encoded, encoded.facts | left_out | {"set_aside": len(aside)}
+        first = f"; the first: {skipped[0].location}: {skipped[0].reason}" if skipped else ""
+        raise UserError(f"{data}: no row that this run can be evaluated on{first}")
+    if skipped:
+        first_skip = f"{skipped[0].location}: {skipped[0].reason}"
+        log(f"{data}: {len(skipped):,} rows are skipped, the first: {first_skip}")
+    unknown_facts = unknown_target_facts(processor, encoded)
+    log_unknown_tokens({data: unknown_facts}, log)
+    return encoded, encoded.facts | unknown_facts | {"skipped": len(skipped)}
 
 
 class UnlabeledData(NamedTuple):
-    """The sources that a model can read, what it reads of them, and those that it can't."""
+    """The rows that a model can read, their examples, and the rows that it can't read."""
 
     rows: list[Row]
     examples: Any
@@ -85,111 +91,122 @@ class UnlabeledData(NamedTuple):
 
 
 def read_unlabeled(
-    form: PairFormat, data: str | OpenedData, processor: PairProcessor, config: DataConfig, log: Log
+    data_format: PairFormat, data: str | OpenedData, processor: PairProcessor, config: DataConfig, log: Log
 ) -> UnlabeledData:
-    """Read the sources of DATA.
+    """Read and encode the sources of DATA, without targets.
 
-    Raises: UserError: there are none that can be read.
+    Raises: UserError: no source can be read.
     """
-    aside: list[SkippedRow] = []
+    skipped: list[SkippedRow] = []
     opened = data if isinstance(data, OpenedData) else open_path(data)
-    found = [*form.read_unlabeled(opened.whole, config, aside)]
-    rows, examples = form.encode_unlabeled(found, processor, config, aside)
+    all_rows = [*data_format.read_unlabeled(opened.whole, config, skipped)]
+    rows, examples = data_format.encode_unlabeled(all_rows, processor, config, skipped)
     if not rows:
-        why = f": {aside[0].location}: {aside[0].reason}" if aside else ""
-        raise UserError(f"{data}: nothing that can be answered{why}")
-    for one in aside[:MAX_LOGGED_SKIPS]:
-        log(f"set aside: {one.location}: {one.reason}")
-    if len(aside) > MAX_LOGGED_SKIPS:
-        log(f"{data}: {len(aside):,} rows are set aside and get no answer")
-    return UnlabeledData(rows, examples, aside)
+        reason = f": {skipped[0].location}: {skipped[0].reason}" if skipped else ""
+        raise UserError(f"{data}: no source that can be read{reason}")
+    for row in skipped[:MAX_LOGGED_SKIPS]:
+        log(f"skipped: {row.location}: {row.reason}")
+    if len(skipped) > MAX_LOGGED_SKIPS:
+        log(f"{data}: {len(skipped):,} rows are skipped and get no prediction")
+    return UnlabeledData(rows, examples, skipped)
 
 
-def read_labeled_rows(form: PairFormat, data: str | OpenedData, config: DataConfig) -> list[Row]:
-    """Read those rows of DATA that have a target. Where sources are read, one hears what others lack."""
+def read_labeled_rows(data_format: PairFormat, data: str | OpenedData, config: DataConfig) -> list[Row]:
+    """Read the rows of DATA that have a target; none if no row has one.
+
+    Skipped rows are not logged: `read_unlabeled` logs the sources that can't be read.
+    """
     opened = data if isinstance(data, OpenedData) else open_path(data)
     with suppress(UserError):
-        return [*form.read(opened.whole, config, [])]
+        return [*data_format.read(opened.whole, config, [])]
     return []
 
 
 def empty_split_error(split: str, data: str, skipped: list[SkippedRow]) -> str:
-    why = (
+    """Return the message for a split without rows that can be used."""
+    reason = (
         f" ({len(skipped):,} can't be used, the first: {skipped[0].location}: {skipped[0].reason})"
         if skipped
         else ""
     )
     if split == "train":
         return (
-            f"{data}: no rows to train on{why}; give more, or keep less of them back "
+            f"{data}: no rows to train on{reason}; give more rows, or hold fewer of them out "
             "(data.valid_fraction, data.test_fraction)"
         )
-    return f"{data}: no rows for the {split} set{why}; give more, or set data.{split}_fraction=0"
+    return f"{data}: no rows for the {split} set{reason}; give more rows, or set data.{split}_fraction=0"
 
 
 def _open_splits(
     data: OpenedData, valid: str | None, test: str | None, log: Log
 ) -> dict[SplitName, DataPart]:
-    """Return what each split is read from: DATA, or its splits; `valid` and `test` go first."""
-    given = {"valid": valid, "test": test}
-    own = {split: open_data(path, log).split(split) for split, path in given.items() if path is not None}
-    return data.splits | own
+    """Return the file or folder of each split: the splits of DATA, replaced by `valid` and `test`."""
+    paths = {"valid": valid, "test": test}
+    replaced = {split: open_data(path, log).split(split) for split, path in paths.items() if path is not None}
+    return data.splits | replaced
 
 
 def _read_splits(
-    form: PairFormat, files: dict[SplitName, DataPart], config: DataConfig, skipped: list[SkippedRow]
+    data_format: PairFormat, files: dict[SplitName, DataPart], config: DataConfig, skipped: list[SkippedRow]
 ) -> dict[str, list[Row]]:
-    """Rows of a single file go to parts by the hashes of their sources: equal ones fall on the same side. Or
-    in groups, if the config has some."""
-    shares = {} if len(files) > 1 else {"valid": config.valid_fraction, "test": config.test_fraction}
-    shares = {part: share for part, share in shares.items() if share}
-    rows: dict[str, list[Row]] = {part: [] for part in SPLITS}
-    found = form.read(files["train"], config, skipped)
-    for part, row in (
-        split_by_group([*found], config, shares) if config.group_pattern else split_rows(found, shares)
+    """Read the rows of each split.
+
+    A single file is split by the hashes of the rows' keys, so that equal rows are in one split; or by group,
+    if the config has a pattern of groups.
+
+    Raises: UserError: a split has no rows.
+    """
+    fractions = {} if len(files) > 1 else {"valid": config.valid_fraction, "test": config.test_fraction}
+    fractions = {split: fraction for split, fraction in fractions.items() if fraction}
+    rows: dict[str, list[Row]] = {split: [] for split in SPLITS}
+    to_split = data_format.read(files["train"], config, skipped)
+    for split, row in (
+        split_by_group([*to_split], config, fractions)
+        if config.group_pattern
+        else split_rows(to_split, fractions)
     ):
-        rows[part].append(row)
-    for part, path in files.items():
-        if part != "train":
-            rows[part] = list(form.read(path, config, skipped))
-    for part in shares:
-        if not rows[part] and not config.group_pattern:  # few rows: one source is better than none
+        rows[split].append(row)
+    for split, part in files.items():
+        if split != "train":
+            rows[split] = list(data_format.read(part, config, skipped))
+    for split in fractions:
+        if not rows[split] and not config.group_pattern:  # few rows: one source is better than none
             sources = sorted({row.key for row in rows["train"]})
             if len(sources) > 1:
-                rows[part] = [row for row in rows["train"] if row.key == sources[0]]
+                rows[split] = [row for row in rows["train"] if row.key == sources[0]]
                 rows["train"] = [row for row in rows["train"] if row.key != sources[0]]
-    for part in (*files, *shares):
-        if not rows[part]:
-            if shares and len({row.key for found in rows.values() for row in found}) == 1:
+    for split in (*files, *fractions):
+        if not rows[split]:
+            if fractions and len({row.key for split in rows for row in rows[split]}) == 1:
                 raise UserError(
-                    f"{files['train']}: every row has the same source, and equal ones stay in one part: "
-                    "give other rows, or held-out ones by --valid or --test"
+                    f"{files['train']}: every row has the same source, and equal rows stay in one split: "
+                    "give other rows, or held-out rows by --valid or --test"
                 )
-            raise UserError(empty_split_error(part, str(files.get(part, files["train"])), skipped))
+            raise UserError(empty_split_error(split, str(files.get(split, files["train"])), skipped))
     return rows
 
 
 def _log_overlap(rows: dict[str, list[Row]], log: Log) -> None:
-    """A held-out row that was trained on flatters the score."""
-    for part in ("valid", "test"):
-        again = count_overlap(rows["train"], rows[part])
-        if again:
-            log(f"{part}: {again:,} of {len(rows[part]):,} sources are in the training part too")
+    """Log how many held-out sources are trained on too: they make the score too high."""
+    for split in ("valid", "test"):
+        overlap = count_overlap(rows["train"], rows[split])
+        if overlap:
+            log(f"{split}: {overlap:,} of {len(rows[split]):,} sources are in the training split too")
 
 
 def _log_single_target(rows: list[Row], log: Log) -> None:
-    """From one text for all a model learns to write it, whatever it is given."""
+    """Log if all rows have the same target text: a model would learn to write that text for any source."""
     targets = {target for row in rows if isinstance(target := row.fields.get("target"), str)}
     if len(targets) == 1:
         (target,) = targets
-        log(f"all of the {len(rows):,} rows to train on have the text '{target}', so nothing else is learnt")
+        log(f"all {len(rows):,} rows to train on have the text '{target}', so nothing else is learned")
 
 
 def _log_similar_labels(rows: list[Row], log: Log) -> None:
-    """Labels that differ in case alone are classes of their own, and seldom meant to be."""
-    found: dict[str, set[str]] = {}
+    """Log labels that differ only in case: they are separate classes, which is rarely intended."""
+    spellings: dict[str, set[str]] = {}
     for label in {label for row in rows if isinstance(label := row.fields.get("label"), str)}:
-        found.setdefault(label.casefold(), set()).add(label)
-    for names in sorted(sorted(names) for names in found.values() if len(names) > 1):
-        told = " and ".join(f"'{name}'" for name in names)
-        log(f"the labels {told} differ in case alone, and are learnt as {len(names)} classes")
+        spellings.setdefault(label.casefold(), set()).add(label)
+    for names in sorted(sorted(names) for names in spellings.values() if len(names) > 1):
+        quoted = " and ".join(f"'{name}'" for name in names)
+        log(f"the labels {quoted} differ only in case, and are learned as {len(names)} classes")

@@ -33,7 +33,7 @@ def load_image_queries(
     """
     if query is not None:
         rows, images, _ = prepare_examples.read_unlabeled(
-            run.task.form, query, run.processor, run.config.data, log
+            run.task.data_format, query, run.processor, run.config.data, log
         )
         return ImageQueries(images, [row.fields["source"] for row in rows], [""] * len(rows))
     held_out = None if prepared is None else prepared.held_out

@@ -79,14 +79,17 @@ def rename_tensors(
 
     Raises: UserError: names, shapes or dtypes are not those of `shapes`.
     """
-    names = {ours: published_name(ours) for ours in shapes if not ours.endswith(BATCHES_TRACKED)}
+    published_names = {name: published_name(name) for name in shapes if not name.endswith(BATCHES_TRACKED)}
     published_tensors = {
         name: tensor for name, tensor in published_tensors.items() if not name.endswith(BATCHES_TRACKED)
     }
-    check_tensors({name: shapes[ours] for ours, name in names.items()}, published_tensors, path)
-    tensors = {ours: published_tensors[name].float().contiguous() for ours, name in names.items()}
+    expected = {published: shapes[name] for name, published in published_names.items()}
+    check_tensors(expected, published_tensors, path)
+    tensors = {
+        name: published_tensors[published].float().contiguous() for name, published in published_names.items()
+    }
     return tensors | {
-        ours: torch.zeros((), dtype=torch.int64) for ours in shapes if ours.endswith(BATCHES_TRACKED)
+        name: torch.zeros((), dtype=torch.int64) for name in shapes if name.endswith(BATCHES_TRACKED)
     }
 
 

@@ -119,8 +119,9 @@ def _from_direction(module: nn.RNNBase, suffix: str) -> Recurrent:
 
 def _to_direction(cell: Elman | LSTM | GRU, module: nn.RNNBase, suffix: str) -> None:
     """Fill the parameters whose names end in `suffix` from a cell."""
-    for theirs, ours in (("weight_ih", "weight_input"), ("weight_hh", "weight_hidden"), ("bias_ih", "bias")):
-        module.get_parameter(f"{theirs}_{suffix}").copy_(cell.get_parameter(ours))
+    names = {"weight_ih": "weight_input", "weight_hh": "weight_hidden", "bias_ih": "bias"}
+    for torch_name, name in names.items():
+        module.get_parameter(f"{torch_name}_{suffix}").copy_(cell.get_parameter(name))
     second = module.get_parameter(f"bias_hh_{suffix}").zero_()
     if isinstance(cell, GRU) and cell.bias_new is not None:
         second[2 * cell.width :] = cell.bias_new
@@ -171,20 +172,20 @@ def _plain_cell(mixer: object) -> Elman | LSTM | GRU:
 
 def _from_layer(layer: nn.Module) -> Block:
     assert isinstance(layer, nn.TransformerEncoderLayer)
-    theirs, width = layer.self_attn, layer.self_attn.embed_dim
+    attention, width = layer.self_attn, layer.self_attn.embed_dim
     names = [name for name, function in TORCH_ACTIVATIONS.items() if function is layer.activation]
     if not names:
         raise UserError(f"activation {layer.activation}: Foveal has {', '.join(ACTIVATIONS)}")
-    mixer = SelfAttention(width, theirs.num_heads)
+    mixer = SelfAttention(width, attention.num_heads)
     feedforward = MLP(width, layer.linear1.out_features, names[0])
     block = Block(mixer, feedforward, "layer", "pre" if layer.norm_first else "post", residual=True)
-    block.to(theirs.in_proj_weight)
-    biases = [None] * 3 if theirs.in_proj_bias is None else theirs.in_proj_bias.chunk(3)
+    block.to(attention.in_proj_weight)
+    biases = [None] * 3 if attention.in_proj_bias is None else attention.in_proj_bias.chunk(3)
     projections = (mixer.query, mixer.key, mixer.value)
-    for projection, weight, bias in zip(projections, theirs.in_proj_weight.chunk(3), biases, strict=True):
+    for projection, weight, bias in zip(projections, attention.in_proj_weight.chunk(3), biases, strict=True):
         _copy_linear(projection, weight, bias)
     for target, source in (
-        (mixer.output, theirs.out_proj),
+        (mixer.output, attention.out_proj),
         (feedforward.expand, layer.linear1),
         (feedforward.contract, layer.linear2),
     ):
@@ -230,16 +231,16 @@ def _copy_linear(linear: nn.Linear, weight: Tensor, bias: Tensor | None) -> None
 def _from_norm(norm: nn.Module) -> LayerNorm:
     if not isinstance(norm, nn.LayerNorm) or not norm.elementwise_affine:
         raise UserError(f"{type(norm).__name__}: only nn.LayerNorm with a weight can be converted")
-    ours = LayerNorm(len(norm.weight), norm.eps).to(norm.weight)
-    ours.gain.copy_(norm.weight)
-    ours.bias.copy_(torch.zeros_like(ours.bias) if norm.bias is None else norm.bias)
-    return ours
+    converted = LayerNorm(len(norm.weight), norm.eps).to(norm.weight)
+    converted.gain.copy_(norm.weight)
+    converted.bias.copy_(torch.zeros_like(converted.bias) if norm.bias is None else norm.bias)
+    return converted
 
 
 @torch.no_grad()
 def _to_norm(norm: nn.Module | None) -> nn.LayerNorm:
     assert isinstance(norm, LayerNorm)
-    theirs = nn.LayerNorm(len(norm.gain), norm.epsilon).to(norm.gain)
-    theirs.weight.copy_(norm.gain)
-    theirs.bias.copy_(norm.bias)
-    return theirs
+    converted = nn.LayerNorm(len(norm.gain), norm.epsilon).to(norm.gain)
+    converted.weight.copy_(norm.gain)
+    converted.bias.copy_(norm.bias)
+    return converted

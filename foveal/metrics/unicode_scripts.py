@@ -9,17 +9,20 @@ SPACELESS_SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYA
 
 
 def is_spaceless(letter: str) -> bool:
-    """Whether it is of a script that writes words without spaces between."""
+    """Return whether the letter's script is written without spaces between words."""
     return unicodedata.name(letter[:1] or " ", "").startswith(SPACELESS_SCRIPTS)
 
 
 def bleu_tokenizer(texts: Iterable[str]) -> str:
-    """sacrebleu's tokenizer for texts of this script: "zh" for Chinese, "char" for others without spaces
-    between words, else its usual one."""
+    """Return the name of sacrebleu's tokenizer for texts of this script.
+
+    The name is "zh" for Chinese, "char" for other scripts without spaces between words, else the default
+    "13a".
+    """
     letters = Counter("".join(letter for text in texts for letter in text if letter.isalpha()))
-    of_those = {letter: count for letter, count in letters.items() if is_spaceless(letter)}
-    if 2 * sum(of_those.values()) <= letters.total():
+    spaceless = {letter: count for letter, count in letters.items() if is_spaceless(letter)}
+    if 2 * sum(spaceless.values()) <= letters.total():
         return "13a"
-    chinese = sum(count for one, count in of_those.items() if unicodedata.name(one).startswith("CJK"))
+    chinese = sum(count for letter, count in spaceless.items() if unicodedata.name(letter).startswith("CJK"))
     # Half of Japanese is written in kana.
-    return "zh" if chinese > 0.9 * sum(of_those.values()) else "char"
+    return "zh" if chinese > 0.9 * sum(spaceless.values()) else "char"

@@ -50,14 +50,14 @@ def resolve_mixer_settings(
 
     Raises: ConfigError: a setting does not fit, or the user set a mixer that the stack does not name.
     """
-    written = user_tables or {}
+    user_settings = user_tables or {}
     inner = {
-        name: resolve_mixer_settings(stack, written.get(name), f"{path}.{name}")
+        name: resolve_mixer_settings(stack, user_settings.get(name), f"{path}.{name}")
         for name in type(section).model_fields
         if isinstance(stack := getattr(section, name), StackConfig)
     }
     resolved = section.model_copy(update=inner)
-    return _resolve_stack(resolved, path, written) if isinstance(resolved, StackConfig) else resolved
+    return _resolve_stack(resolved, path, user_settings) if isinstance(resolved, StackConfig) else resolved
 
 
 def settings_of(stack: StackConfig, spec_class: type[MixerSpec[Settings]]) -> Settings:
@@ -72,14 +72,14 @@ def settings_of(stack: StackConfig, spec_class: type[MixerSpec[Settings]]) -> Se
 
 
 def samples_positions(stack: StackConfig) -> bool:
-    """Return whether a mixer of the model's stack samples the positions where it looks (hard attention)."""
+    """Return whether a mixer of the model's stack samples the positions that it reads (hard attention)."""
     return any(spec.samples_positions(settings) for spec, settings in stack_mixers(stack).values())
 
 
-def _resolve_stack(stack: Stack, section: str, written: Mapping[str, Any]) -> Stack:
+def _resolve_stack(stack: Stack, section: str, user_settings: Mapping[str, Any]) -> Stack:
     mixers = stack_mixers(stack, section).values()
     tables = {spec.section: settings.model_dump() for spec, settings in mixers}
-    for key in stack.mixer_tables.keys() & written.keys() - tables.keys():
+    for key in stack.mixer_tables.keys() & user_settings.keys() - tables.keys():
         read = ", ".join(f"{section}.{name}" for name, table in tables.items() if table) or "none"
         raise ConfigError(
             f"{section}.{key} is not read by {section}.mixers={stack.mixers}; read here: {read}"

@@ -30,14 +30,14 @@ def kmeans_plus_plus(points: Float[Tensor, "N D"], count: int) -> Float[Tensor, 
     Each next point is chosen with a probability proportional to its squared distance from the nearest chosen
     point.
     """
-    chosen = [int(torch.randint(len(points), ()))]
-    distances = (points - points[chosen[0]]).square().sum(1)
+    indices = [int(torch.randint(len(points), ()))]
+    distances = (points - points[indices[0]]).square().sum(1)
     for _ in range(count - 1):
         cumulative = distances.cumsum(0, dtype=torch.float64)
         target = torch.rand((), dtype=torch.float64).item() * cumulative[-1]
-        chosen.append(min(int(torch.searchsorted(cumulative, target, right=True)), len(points) - 1))
-        distances = torch.minimum(distances, (points - points[chosen[-1]]).square().sum(1))
-    return points[chosen]
+        indices.append(min(int(torch.searchsorted(cumulative, target, right=True)), len(points) - 1))
+        distances = torch.minimum(distances, (points - points[indices[-1]]).square().sum(1))
+    return points[indices]
 
 
 def nearest_center(points: Float[Tensor, "N D"], centers: Float[Tensor, "K D"]) -> Int[Tensor, " N"]:

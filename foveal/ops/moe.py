@@ -26,9 +26,9 @@ def top_k_routing(
     gate would then be 1 and give the router no gradient, so a single gate is the probability itself (Fedus et
     al. 2021, equation 2).
     """
-    best, chosen = probs.topk(active, -1)
+    best, expert_ids = probs.topk(active, -1)
     gates = best if active == 1 else best / best.sum(-1, keepdim=True)
-    return chosen if valid is None else chosen.masked_fill(~valid[..., None], probs.shape[-1]), gates
+    return expert_ids if valid is None else expert_ids.masked_fill(~valid[..., None], probs.shape[-1]), gates
 
 
 def load_balancing_loss(

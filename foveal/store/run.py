@@ -124,7 +124,7 @@ def create_run(
     `config_toml` is the config as text, without the settings that nothing reads. `processor_files` maps names
     below `inputs/` (`text/tokenizer.json`) to contents. `data` has facts about the data, for users and for
     `Run.manifest["data"]`. `weights` are the sealed weights of a trained model. `extra_files`
-    (`set_aside.jsonl`) are for users only.
+    (`skipped.jsonl`) are for users only.
 
     Raises: UserError: `path` exists or can't be written.
     """

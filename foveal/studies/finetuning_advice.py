@@ -1,22 +1,24 @@
-"""How much of a trained encoder to train on: the usual advice, by two measured questions.
+"""The usual advice on how much of a trained encoder to fine-tune, by two measured questions.
 
-    |             | alike           | unlike                              |
-    | little data | the head alone  | hard: the head alone, or more data  |
-    | much data   | the last blocks | all layers                          |
+    |             | similar data    | different data                          |
+    | few images  | the head alone  | difficult: the head alone, more images  |
+    | many images | the last blocks | all layers                              |
 
-The table is the usual summary of what carries over (Yosinski et al. 2014). Both words are measured: much is
-`MANY_IMAGES_PER_CLASS` images a class; alike is that the nearest neighbours by the features as they are make
-at most half of the errors that those by pixels make.
+The table is the usual summary of transfer learning (Yosinski et al. 2014). Both questions are measured. Many
+are `MANY_IMAGES_PER_CLASS` images per class. Data are similar if nearest neighbors by the features before
+fine-tuning make at most half of the errors of nearest neighbors by pixels.
 """
 
 from typing import Literal, NamedTuple
 
 MANY_IMAGES_PER_CLASS = 1000.0
-"""Images a class. A convention: there is no such border in the data."""
+"""A convention: nothing changes suddenly at this number."""
 Strategy = Literal["head", "last-block", "all", "scratch"]
 
 
 class Advice(NamedTuple):
+    """The answers to the two questions, the strategy to take, and the strategy in words."""
+
     many_images: bool
     features_transfer: bool
     strategy: Strategy
@@ -26,17 +28,19 @@ class Advice(NamedTuple):
 ADVICE: dict[tuple[bool, bool], tuple[Strategy, str]] = {
     (False, True): ("head", "train the head alone"),
     (True, True): ("last-block", "train the head and the last blocks"),
-    (False, False): ("head", "the hard case: train the head alone, and find more images"),
+    (False, False): ("head", "the difficult case: train the head alone, and collect more images"),
     (True, False): ("all", "train all layers"),
 }
-"""By (much, alike)."""
+"""By whether there are many images, and whether features transfer."""
 
 
 def advise(images_per_class: float, features: float, pixels: float) -> Advice:
-    """From the training images a class, and the shares of held-out images whose nearest neighbours have the
-    right label."""
-    much, alike = images_per_class >= MANY_IMAGES_PER_CLASS, 1 - features <= (1 - pixels) / 2
-    return Advice(much, alike, *ADVICE[much, alike])
+    """Return the advice for a number of training images per class.
+
+    `features` and `pixels` are the accuracies of nearest neighbors on held-out images.
+    """
+    many, transfer = images_per_class >= MANY_IMAGES_PER_CLASS, 1 - features <= (1 - pixels) / 2
+    return Advice(many, transfer, *ADVICE[many, transfer])
 
 
 class MeasuredAccuracy(NamedTuple):
@@ -48,10 +52,9 @@ class MeasuredAccuracy(NamedTuple):
 
 
 def verdict(advised: Strategy, measured: dict[Strategy, MeasuredAccuracy]) -> str:
-    """Whether the measured ways bear the advice out."""
+    """Return in words whether the measurements confirm the advice."""
     best = max(measured, key=lambda strategy: measured[strategy].accuracy)
     if best == advised:
-        return f"{best} is the best here too, as advised"
-    told = f"{best} is better here than {advised}, which was advised"
-    apart = measured[best].low > measured[advised].high
-    return f"{told}; the intervals {'lie apart' if apart else 'overlap'}"
+        return f"{best} is the best here, as advised"
+    intervals = "do not overlap" if measured[best].low > measured[advised].high else "overlap"
+    return f"{best} is better here than {advised}, which was advised; the intervals {intervals}"

@@ -27,4 +27,4 @@ class AudioClassificationTask(AudioTask, ClassificationTask):
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
         labels = prepared.processor.target.labels
         task = f"{self.name}: {summarize_labels(labels)} from {self.source_in_words()}"
-        return TaskSummary("labelled recordings", task, len(labels), "frames")
+        return TaskSummary("labeled recordings", task, len(labels), "frames")

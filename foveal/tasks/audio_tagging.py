@@ -17,7 +17,7 @@ from foveal.training.protocols import Batches
 
 
 class AudioTaggingTask(AudioTask, TaggingTask):
-    """Frames are 10 ms apart. Where the encoder makes one vector of several frames, these share its place."""
+    """Frames are 10 ms apart. Frames that the encoder turns into one vector share its place."""
 
     name = "audio-tagging"
     purpose = "Label each frame of a recording."
@@ -44,4 +44,4 @@ class AudioTaggingTask(AudioTask, TaggingTask):
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
         labels = prepared.processor.target.labels
         task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()} from {self.source_in_words()}"
-        return TaskSummary("labelled recordings", task, len(labels), "frames")
+        return TaskSummary("labeled recordings", task, len(labels), "frames")

@@ -1,4 +1,4 @@
-"""A task: one class that says all of a kind of work, bound to a config, a processor and a model."""
+"""The base class of tasks. A task is bound to a config, a processor and a model."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from foveal.training.protocols import Batches, Objective
 
 TaskT = TypeVar("TaskT", bound="Task")
 PredictedIds = dict[int, list[int]]
-"""By row the numbers of its predicted labels (`core.result`)."""
+"""Maps a row to the ids of its predicted labels (`core.result`)."""
 TOKEN = "token"
 """The loss unit of tasks that predict tokens; their loss has a perplexity."""
 
@@ -43,7 +43,7 @@ class DataPaths(NamedTuple):
     """The data that the user named: paths, or names of the catalogue."""
 
     data: str | OpenedData
-    """Opened already where somebody has looked at the data before."""
+    """A path, a name, or data that are opened already."""
     valid: str | None = None
     test: str | None = None
 
@@ -55,54 +55,54 @@ class TaskSummary:
     data: str
     task: str
     num_outcomes: int | None
-    """The loss of a model that knows nothing is `ln num_outcomes`; None where it knows something."""
+    """The loss of an untrained model is expected to be `ln num_outcomes`; None if there is no such value."""
     unit: str
     """The unit of speed."""
 
 
 class Predictions(NamedTuple):
-    """For each source the model's output, and the probability of the output where the task has one."""
+    """The model's output for each source, and the probability of the output if the task has one."""
 
     sources: list[str]
     outputs: list[str]
     probabilities: list[float] | None = None
     locations: list[str] | None = None
-    """Where each source stands in the data."""
+    """The location of each source in the data."""
     skipped: Sequence[SkippedRow] = ()
     """The rows without an output."""
 
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """A model's outputs for held-out examples, the references, both in order, and the scores."""
+    """A model's outputs for held-out examples, the references in the same order, and the scores."""
 
     sources: list[str]
     references: list[str]
     outputs: list[str]
     lengths: list[int]
-    """The lengths of the sources, for a breakdown."""
+    """The lengths of the sources, for scores by length."""
     scores: list[MetricResult]
 
 
 class Task(ABC):
-    """A subclass with a `name` is a task: a file or a folder of `foveal.tasks`, which says all of the task.
+    """The base class. A subclass with a `name` is a task, in a file or folder with all that only it has.
 
-    Others ask a task for a fact or for work, never for its name. `Any` stands for the task's own processor
-    (a tokenizer, say), model and parts of data.
+    Other code asks a task for facts or calls its methods, and never compares its name. `Any` is the task's
+    own type of processor (such as a tokenizer), of model, or of a split.
     """
 
     name: ClassVar[str]
     purpose: ClassVar[str]
     """What the task does, in one line."""
     preset: ClassVar[str]
-    """The preset that is trained where the user names none."""
+    """The preset that is trained if the user names none."""
     Settings: ClassVar[type[TaskSettings]] = TaskSettings
     refused_settings: ClassVar[Mapping[str, str]] = {}
-    """Settings of other tasks that users try here, and why this task has none."""
+    """Settings of other tasks that users may try here, with the reason why this task does not have them."""
     always_read: ClassVar[tuple[str, ...]] = ()
     """The settings that the task itself reads, whatever the other settings of their section are."""
     encoders: ClassVar[tuple[str, ...]]
-    """The kinds of encoder that read the task's source; `none` where the model has no encoder."""
+    """The kinds of encoder that read the task's source; `none` if the model has no encoder."""
     columns: ClassVar[tuple[str, ...]] = ()
     """The settings `data.*` that name the columns the task reads."""
     datasets: ClassVar[tuple[str, ...]] = ()
@@ -113,36 +113,36 @@ class Task(ABC):
     gives: ClassVar[str]
     """The target: label, labels (one for each place), text, choice, moves or nothing."""
     is_default: ClassVar[bool] = False
-    """Whether the task is trained where neither the user nor the preset names one."""
+    """Whether the task is trained if neither the user nor the preset names one."""
     trains_networks: ClassVar[bool] = False
-    """Whether the task trains networks for images that are known by their names."""
+    """Whether the task trains published image networks by name."""
     imports: ClassVar[str] = ""
-    """Models of others that become runs of the task: decoder, encoder or image-network."""
+    """The kind of imported models that become runs of the task: decoder, encoder or image-network."""
     exports: ClassVar[bool] = False
-    """Whether a run can be written as a model folder of Hugging Face's."""
+    """Whether a run can be exported as a model folder of Hugging Face."""
     lends_model_as: ClassVar[str] = ""
-    """The kind of encoder that the whole model of a run can be for another task; empty where none."""
+    """The kind of encoder of another task that a run's whole model can be; empty if it can be none."""
     fits_labels: ClassVar[bool] = False
-    """Whether labels are made from new data even where training starts from a run of the task."""
+    """Whether labels are fitted to new data even if training starts from a run of the task."""
     has_classes: ClassVar[bool] = False
-    """Whether all rows share the classes to choose among."""
+    """Whether all rows share the same classes."""
     has_decoder: ClassVar[bool] = True
-    """Whether the model has a stack of its own behind the encoder."""
+    """Whether the model has a stack of its own after the encoder."""
     balances_experts: ClassVar[bool] = True
     """Whether the objective has the terms of a mixture of experts."""
     averages_views: ClassVar[bool] = False
     """Whether predictions can be averaged over several views of an image."""
 
     loss_unit: ClassVar[str] = TOKEN
-    """What each loss belongs to."""
+    """The unit of which the loss is a mean."""
     length_unit: ClassVar[str] = "words"
     """The unit of a source's length."""
     next_command: ClassVar[tuple[str, ...]] = ("predict", "DATA")
-    """The command, and its arguments behind the run, to try after training."""
+    """The command to try after training, and its arguments after the run."""
     suggested_view: ClassVar[str] = ""
-    """The view of a run that shows best what it has learned."""
+    """The view of a run that best shows what the run has learned."""
     generate_options: ClassVar[Collection[str]] = ()
-    """The options of `foveal generate` that the task takes; none where it does not generate."""
+    """The options of `foveal generate` that the task takes; empty if the task does not generate."""
 
     settings: TaskSettings
 
@@ -166,7 +166,7 @@ class Task(ABC):
         return type(self)(self.config, processor, model)
 
     def with_config(self: TaskT, config: Config) -> TaskT:
-        """Return the task with another config, its processor and model kept."""
+        """Return the task with another config, and with the same processor and model."""
         return type(self)(config, self.processor, self.model)
 
     def settings_read(self) -> set[str]:
@@ -202,9 +202,9 @@ class Task(ABC):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return how surely `data` is for the task: 0 is no, and the task with the highest number is trained.
+        """Return how well `data` fits the task; 0 is not at all. The task with the highest score is trained.
 
-        `named` has the settings `data.*` that the user gave and that name columns.
+        `named` are the user's settings `data.*` that name columns.
         """
         return 0
 
@@ -212,49 +212,49 @@ class Task(ABC):
     def prepare(
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
     ) -> PreparedData[Any, Any]:
-        """Read and split the data; make a processor from the training part where the task has none yet.
+        """Read and split the data. Fit a processor to the training split if the task has none yet.
 
-        `reused` are the parts of an earlier run's processors that the new one keeps.
+        `reused` are processors of an earlier run that the new processor keeps.
         """
 
     @abstractmethod
     def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
-        """Return all of `data` as a held-out part, and facts about it."""
+        """Return all of `data` as a held-out split, and facts about it."""
 
     @abstractmethod
     def load_processor(self, folder: Path) -> Any:
-        """Read the files that `processor_files` made."""
+        """Read a processor from the files that `processor_files` returns."""
 
     @abstractmethod
     def processor_files(self) -> dict[str, bytes]:
-        """Return the files of the processor by their names."""
+        """Return the contents of the processor's files by name."""
 
     @abstractmethod
     def new_model(self) -> nn.Module:
-        """Return a model for the processor, with weights that nobody has set yet."""
+        """Return a model for the processor, with weights that are not initialized yet."""
 
     @abstractmethod
     def example_model(self) -> nn.Module:
-        """Return a model for data of usual size, to be described."""
+        """Return a model for data of default size, for `models describe`."""
 
     @abstractmethod
     def objective(self, preview_examples: Any = None) -> Objective:
-        """Return the objective of the model; previews are of `preview_examples`, a held-out part."""
+        """Return the objective of the model. Previews are of `preview_examples`, a held-out split."""
 
     @abstractmethod
     def train_batches(self, data: Any) -> Batches:
-        """Return the micro-batches of the training part."""
+        """Return the micro-batches of the training split."""
 
     @abstractmethod
     def eval_batches(self, data: Any) -> Batches:
-        """Return batches that hold the whole of a held-out part once."""
+        """Return batches that contain a held-out split once."""
 
     @abstractmethod
     def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
         """Return the task on its data in words."""
 
     def describe_size(self, facts: dict[str, Any]) -> str:
-        """Return the size of a part in words."""
+        """Return the size of a split in words."""
         return f"{facts['examples']:,}"
 
     @property
@@ -280,16 +280,16 @@ class Task(ABC):
     def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
         """Answer questions about one file.
 
-        Raises: UserError: the task answers none.
+        Raises: UserError: the task answers no questions.
         """
         raise UserError(f"a run of no questions (task {self.name}); leave out --question")
 
     def score(
         self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback
     ) -> EvaluationResult | None:
-        """Return scores of the model's outputs for a held-out part; None where the loss says it all.
+        """Return scores of the model's outputs for a held-out split; None if the loss is the only score.
 
-        `predicted_ids` are the labels that the objective chose while the loss was measured, if it chooses.
+        `predicted_ids` are the label ids that the objective predicted while it computed the loss, if any.
         """
         return None
 
@@ -314,6 +314,10 @@ class Task(ABC):
 
     def encoder_weights(self, tensors: dict[str, Tensor], encoder: nn.Module) -> dict[str, Tensor]:
         """Return the weights of a run under the names that an `encoder` taken over by another task has."""
+        return tensors
+
+    def adapt_weights(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights of a run of this task for the task's own model, which may have other parts."""
         return tensors
 
     def reset_head(self) -> None:  # noqa: B027 - most tasks leave a new head as it is

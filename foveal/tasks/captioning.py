@@ -28,11 +28,11 @@ from foveal.tasks.shapes.images import IMAGE_ENCODERS, ImageTask, check_single_v
 
 class ImageCaptioningTask(ImageTask, CaptioningTask):
     name = "captioning"
-    purpose = "Tell what an image shows."
+    purpose = "Describe an image by a text."
     preset = "captioning"
     encoders = IMAGE_ENCODERS
     datasets = ("printed-words",)
-    reads_files = "pictures"
+    reads_files = "images"
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
@@ -52,11 +52,11 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         return encoder
 
     def predicted_texts(self, examples: ImageExamples, progress: ProgressCallback) -> list[str]:
-        """Return a text for each row; an image of several rows is described once."""
-        numbers = np.asarray(examples.columns["picture"])
-        _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+        """Return a text for each row. An image with several rows is described once."""
+        image_indices = np.asarray(examples.columns["picture"])
+        _, first, positions = np.unique(image_indices, return_index=True, return_inverse=True)
         outputs = super().predicted_texts(examples.subset(first.tolist()), progress)
-        return [outputs[number] for number in which.tolist()]
+        return [outputs[position] for position in positions.tolist()]
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ImageExamples]]) -> TaskSummary:
         size, target = self.config.data.image.size, prepared.processor.target.tokenizer
@@ -65,7 +65,7 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
 
     def check_attention(self, run: str, file: Path) -> None:
         if file.suffix != ".png":
-            raise UserError(f"{file}: where a model looked in a picture is drawn as .png; choose that")
+            raise UserError(f"{file}: attention to an image is drawn as .png; name a .png")
 
     def attention_map(
         self,

@@ -1,4 +1,4 @@
-"""The parts of a model in words: stacks with their sizes, and networks that are known by their names."""
+"""The components of a model in words: stacks with their sizes, and published networks by name."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from foveal.config import EncoderConfig, StackConfig
 
 
 class ModelComponent(NamedTuple):
-    """A stack of a model, or a network known by its name, which has no settings of a stack."""
+    """A stack of a model, or a published network, which has a name but no settings of a stack."""
 
     name: str
     mixers: str
@@ -19,7 +19,7 @@ class ModelComponent(NamedTuple):
 
 
 def encoder_components(encoder: EncoderConfig) -> list[ModelComponent]:
-    """Return the parts of an encoder, from input to output."""
+    """Return the components of an encoder, from input to output."""
     if encoder.kind == "conv3d":
         return [ModelComponent("encoder", "3D convolution", str(encoder.layers), str(encoder.width))]
     network = ModelComponent("encoder", encoder.network)
@@ -29,5 +29,5 @@ def encoder_components(encoder: EncoderConfig) -> list[ModelComponent]:
 
 
 def stack_component(name: str, stack: StackConfig) -> ModelComponent:
-    """Return a stack under a name."""
+    """Return a stack as a component with a name."""
     return ModelComponent(name, stack.mixers, str(stack.layers), str(stack.width))

@@ -49,6 +49,7 @@ def from_tables(base: Mapping[str, Any], *over: Mapping[str, Any]) -> Config:
     """Merge nested tables, later ones win, and check the whole.
 
     Settings of `base` that nothing reads are dropped; those of later tables are refused.
+
     Raises: ConfigError: a setting is unknown, not read or does not fit.
     """
     later = merge_tables(*over)

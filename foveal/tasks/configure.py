@@ -1,4 +1,4 @@
-"""The settings of a training: those that are asked for, over a preset's or a run's."""
+"""The config of a training: the user's settings over those of a preset or a run."""
 
 import json
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ PROCESSOR_SETTINGS = (
     "sample_rate",
     "mel_bins",
 )
-"""Settings of what stays with a run's weights: of its task, and the first two of an encoder of texts."""
+"""Settings of processors that belong to a run's weights. An encoder of texts has only the first two."""
 STACK_WEIGHT_SETTINGS = set(StackConfig.model_fields) - {"dropout"}
-"""Settings of any stack on which its weights depend."""
+"""Settings of a stack on which its weights depend."""
 IMAGE_ENCODERS = ("image", "patches", "frames", "conv3d")
 """Encoders of images."""
 
@@ -50,8 +50,10 @@ def load_training_config(
 ) -> tuple[Config, str]:
     """Return the config of a training, and the preset below its settings.
 
-    The preset is the one asked for, else that of the run to begin from, else the task's; the task is seen in
-    DATA where the user names none. A network's name is the preset of its task with that network.
+    The preset is the one the user names, or the one of the run to start from, or the task's. The task is
+    inferred from DATA if the user names none. The name of a network is the preset of its task with that
+    network.
+
     Raises: UserError or ConfigError: a setting does not fit.
     """
     named = _column_settings(overrides)
@@ -75,7 +77,7 @@ def _base_tables(
     base_run: Run | None,
     named: dict[str, object],
 ) -> tuple[dict[str, Any], list[str], str]:
-    """Return the tables of the preset to train on, the overrides that belong to it, and its name."""
+    """Return the tables of the preset, the overrides that belong to it, and its name."""
     if model in NETWORKS and model not in preset_names():
         networks = network_task()
         if task not in (None, networks):
@@ -93,14 +95,14 @@ def _base_tables(
 
 
 def network_overrides(name: str) -> list[str]:
-    """Return the settings of a network by its own name, for images as the network was published for."""
+    """Return the settings of a published network, for images of the published size."""
     channels, size, _ = published_input(name)
     image = f"data.image.channels={channels}", f"data.image.size={size}"
     return [f"model.encoder.network={name}", *image]
 
 
 def network_config(name: str, settings: Sequence[str] = ()) -> Config:
-    """Return the preset of networks with the named one, for images as published, and `settings` over it.
+    """Return the config of a published network for images of the published size, with `settings` over it.
 
     Raises: UserError: there is no such network.
     """
@@ -111,25 +113,26 @@ def network_config(name: str, settings: Sequence[str] = ()) -> Config:
 
 
 def encoder_overrides(run: Run) -> list[str]:
-    """The settings of an encoder that is the run's stack, and of the tokens it reads. What it knows of a text
-    lies at its end.
+    """Return the settings of an encoder that is the run's stack, and of its tokens.
 
-    Raises `UserError` where tokens are one-hot.
+    The vector of the last token summarizes a text.
+
+    Raises: UserError: the run's tokens are one-hot.
     """
     config = run.config
     if config.model.embedding_width == -1:
         raise UserError(
-            f"{run.path}: its tokens are one-hot, which leaves no room for the mark that ends a text: train "
-            "the language model with model.embedding_width=64, say"
+            f"{run.path}: its tokens are one-hot, which leaves no room for the token that ends a text: train "
+            "the language model with model.embedding_width=64, for example"
         )
     learned = config.model.positions.kind == "learned"
-    longest = [f"data.max_length={config.data.context_length}"] if learned else []
+    limit = [f"data.max_length={config.data.context_length}"] if learned else []
     tokens = f"data.tokenizer={config.data.tokenizer}", f"data.vocab_size={config.data.vocab_size}"
     reading = "kind=text", "causal=true", "bidirectional=false", "pooling=last"
     others = ModelConfig.model_fields.keys() - STACK_WEIGHT_SETTINGS
     stack = config.model.model_dump(exclude=set(others))
     return [
-        *longest,
+        *limit,
         *tokens,
         "model.head_pooling=last",
         *(f"model.encoder.{setting}" for setting in (*reading, *_as_overrides(stack))),
@@ -137,7 +140,7 @@ def encoder_overrides(run: Run) -> list[str]:
 
 
 def _as_overrides(table: dict[str, Any], before: str = "") -> list[str]:
-    """A table as settings."""
+    """Return a table as settings `key=value`."""
     settings: list[str] = []
     for name, value in table.items():
         if isinstance(value, dict):
@@ -148,14 +151,17 @@ def _as_overrides(table: dict[str, Any], before: str = "") -> list[str]:
 
 
 def _column_settings(overrides: tuple[str, ...]) -> dict[str, object]:
-    """Return the settings among them that name columns, without their `data.`."""
+    """Return the settings that name columns, without their prefix `data.`."""
     data = parse_overrides(overrides).get("data")
     names = {name for task in all_tasks().values() for name in task.columns}
     return {key: value for key, value in data.items() if key in names} if isinstance(data, dict) else {}
 
 
 def _check_architecture(base_run: Run, config: Config) -> None:
-    """UserError if the weights of `base_run` do not fit: all of them for its own task, else the encoder's."""
+    """Check that the weights of `base_run` fit: all weights for its own task, the encoder's for other tasks.
+
+    Raises: UserError: the weights do not fit.
+    """
     base_config = checked(base_run.config)
     own, old = config.model, base_config.model
     same_task = config.task.name == base_run.config.task.name
@@ -163,7 +169,7 @@ def _check_architecture(base_run: Run, config: Config) -> None:
         fits = _architecture_settings(own.encoder) == _architecture_settings(old.encoder) and (
             not same_task or _architecture_settings(own) == _architecture_settings(old)
         )
-    else:  # the whole of its model is the encoder
+    else:  # the run's whole model is the encoder
         fits = (
             _architecture_settings(own.encoder).items()
             >= {name: _architecture_settings(old)[name] for name in STACK_WEIGHT_SETTINGS}.items()
@@ -171,39 +177,44 @@ def _check_architecture(base_run: Run, config: Config) -> None:
     if not fits:
         part, settings = ("model", "model.*") if same_task else ("encoder", "model.encoder.*")
         raise UserError(
-            f"{base_run.path}: its {part} is not the one asked for: leave out --model and {settings} settings"
+            f"{base_run.path}: its {part} does not fit: leave out --model and {settings} settings"
         )
     if _encoder_image_shape(config) != _encoder_image_shape(base_config):
         raise UserError(
-            f"{base_run.path}: its encoder sees other images: leave out --model and data.image.* settings"
+            f"{base_run.path}: its encoder reads other images: leave out --model and data.image.* settings"
         )
 
 
 def _check_processor_settings(base_run: Run, config: Config, overrides: tuple[str, ...]) -> None:
-    """UserError for a setting of what is kept with the weights of `base_run`: tokens and features are."""
+    """Check that no override changes a setting of the processors that belong to the weights of `base_run`.
+
+    Raises: UserError: an override changes such a setting.
+    """
     same_task = config.task.name == base_run.config.task.name
-    kept = (
+    fixed_settings = (
         PROCESSOR_SETTINGS
         if same_task
         else PROCESSOR_SETTINGS[:2]
         if config.model.encoder.kind == "text"
         else ()
     )
-    given = parse_overrides(overrides).get("data", {})
-    for name in kept:
-        if name in given and getattr(config.data, name) != getattr(base_run.config.data, name):
+    data_overrides = parse_overrides(overrides).get("data", {})
+    for name in fixed_settings:
+        if name in data_overrides and getattr(config.data, name) != getattr(base_run.config.data, name):
             raise UserError(
-                f"{base_run.path}: what data.{name} is for is kept with the weights: leave it out"
+                f"{base_run.path}: data.{name} belongs to the weights and can't change: leave it out"
             )
 
 
 def _architecture_settings(stack: StackConfig) -> dict[str, Any]:
-    """What a stack's weights depend on, an encoder before it aside."""
+    """Return the settings on which a stack's weights depend, without those of an encoder before it."""
     return stack.model_dump(exclude={"dropout", "encoder"})
 
 
 def _encoder_image_shape(config: Config) -> tuple[int, int]:
-    """What of images the weights of an encoder depend on: convolutions and patches go over any size, but
-    what is made of a frame are all places of its map."""
+    """Return the channels and the size of images on which an encoder's weights depend; 0 if they do not.
+
+    Convolutions and patches work for any size. Encoders of frames use all positions of a frame's map.
+    """
     image, kind = config.data.image, config.model.encoder.kind
     return image.channels if kind in IMAGE_ENCODERS else 0, image.size if kind in ("frames", "conv3d") else 0

@@ -14,14 +14,15 @@ from foveal.layers.data_dependent_init import DataDependentInit
 from foveal.tasks.base import Task
 
 MAX_IMAGES, MAX_PIXELS = 4096, 1 << 24
-"""As many images at most, and as many pixels: 200 MB of three channels."""
+"""Largest numbers of images and of pixels: 200 MB with three channels."""
 
 
 def data_dependent_init(task: Task, data: PreparedData[object, object], reused: bool) -> bool:
-    """Fit what begins from images on some of the training part: a model, or the first block of an encoder.
+    """Fit modules with data-dependent weights to images of the training split: a model, or an encoder's first
+    block.
 
-    Return whether anything does. Where the encoder is `reused` from a run, only models beside it are fitted.
-    Which images are taken is a function of the seed and their number.
+    Return whether there are such modules. If the encoder is `reused` from a run, only models beside it are
+    fitted. The chosen images are a function of the seed and the number of images.
     """
     config, model = task.config, task.model
     models = [] if reused else [model]
@@ -41,6 +42,6 @@ def data_dependent_init(task: Task, data: PreparedData[object, object], reused: 
 
 
 def _first_block(model: nn.Module) -> nn.Module:
-    """The first block of its encoder of images, or the model."""
+    """Return the first block of the model's image encoder, or the model."""
     encoder = lendable_encoder(model)
     return encoder.blocks[0] if isinstance(encoder, ImageEncoder) and len(encoder.blocks) else model

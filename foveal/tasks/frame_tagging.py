@@ -19,5 +19,5 @@ class FrameTaggingTask(ClipLabelingTask, TaggingTask):
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 3 for clips with labels, unless the user names the column of a label or text."""
-        asked = "label" in named or "text" in named
-        return 3 if data.kind == "clips" and "labels" in data.columns and not asked else 0
+        user_names_target = "label" in named or "text" in named
+        return 3 if data.kind == "clips" and "labels" in data.columns and not user_names_target else 0

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from foveal.data.open import OpenedData
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head
 from foveal.objectives.classification import ClassificationObjective
-from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, with_proxy
+from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, match_proxy, with_proxy
 from foveal.tasks.shapes.image_labels import ImageLabelTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for
 from foveal.tasks.shapes.labeling import SmoothedSettings
@@ -65,6 +65,10 @@ class ImageClassificationTask(ImageLabelTask):
             return SelectiveObjective(self.model, self.processor.target.labels, smoothing, fraction)
         return super().objective(preview_examples)
 
+    def adapt_weights(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights with a proxy or without one, as the model has."""
+        return match_proxy(self.model, tensors)
+
     def reset_head(self) -> None:
-        """Start with a loss of `ln C`, whatever the size of the features (Dosovitskiy et al. 2021, 3.1)."""
+        """Set the projection to zero, so that the first loss is `ln C` (Dosovitskiy et al. 2021, 3.1)."""
         nn.init.zeros_(self.model.get_parameter("head.projection.weight"))

@@ -1,4 +1,4 @@
-"""A model folder of Hugging Face's, or published weights: a run, to use, to measure and to train on."""
+"""Make runs of model folders of Hugging Face, and of published weights."""
 
 from pathlib import Path
 from typing import Any
@@ -27,19 +27,22 @@ from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import import_task, task_of
 
 IMAGE_MODEL_READERS = {"resnet": read_resnet, "convnext": read_convnext, "vit": read_vit}
-"""By model_type, what reads a network for images."""
+"""Readers of image networks by model_type."""
 TEXT_LR = 1e-4
-"""The learning rate with which a text model's config goes on: its weights are trained already."""
+"""The learning rate in the config of an imported text model, whose weights are already trained."""
 TEXT_BATCH_TOKENS, TEXT_CONTEXT = 4096, 128
 IMAGE_LR, IMAGE_WARMUP, IMAGE_BATCH = 0.003, 20, 32
-"""The same for a network of images, by gradient descent with momentum; and images in a batch. Few images and
-few steps are usual: so they are not cut, and batch norms stay as they are (figures: docs/finetuning.md)."""
+"""Learning rate, warmup and batch size in the config of an imported image network, for SGD with momentum.
+
+Fine-tuning usually has few images and few steps, so images are not cropped, and batch norms are frozen
+(measurements: docs/finetuning.md).
+"""
 
 
 def import_run(folder: Path, path: Path, log: Log) -> tuple[Run, ImportedTextModel | ImportedImageNetwork]:
-    """Make the run `path` of the model `folder`, or of the published weights of that name.
+    """Make the run `path` from the model `folder`, or from the published weights with that name.
 
-    UserError, and nothing written, if either can't be used.
+    Raises: UserError: the folder or the weights can't be used. Nothing is written.
     """
     check_run_path(path)
     source = str(folder.absolute())
@@ -56,12 +59,13 @@ def import_run(folder: Path, path: Path, log: Log) -> tuple[Run, ImportedTextMod
     if isinstance(model_type, str) and model_type in IMAGE_MODEL_READERS:
         network = IMAGE_MODEL_READERS[model_type](folder)
         return _create_image_run(path, source, model_type, network, read_image_processor(folder, network))
-    found, tokenizer, tables = (
+    imported, tokenizer, tables = (
         _read_encoder(folder) if model_type == BERT_MODEL_TYPE else _read_language_model(folder)
     )
     files = {f"text/{TOKENIZER_FILE}": tokenizer.to_json().encode()}
-    tables = {"model": found.config.model_dump(), "optimizer": {"lr": TEXT_LR}, **tables}
-    return _create_imported_run(path, source, found.model_type, found.tensors, files, tables), found
+    tables = {"model": imported.config.model_dump(), "optimizer": {"lr": TEXT_LR}, **tables}
+    run = _create_imported_run(path, source, imported.model_type, imported.tensors, files, tables)
+    return run, imported
 
 
 def _create_imported_run(
@@ -72,7 +76,7 @@ def _create_imported_run(
     inputs: dict[str, bytes],
     tables: dict[str, Any],
 ) -> Run:
-    """The run, whose data is none."""
+    """Create the run, which has no data."""
     data: dict[str, Any] = {
         "data": None,
         "valid": None,
@@ -110,26 +114,25 @@ def _create_image_run(
 
 
 def _read_language_model(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:
-    """The model, its tokenizer, and the settings of its data."""
-    found = read_language_model(folder)
-    tokenizer = read_tokenizer(folder, found.vocabulary)
+    """Return the model, its tokenizer, and the settings of its data."""
+    model = read_language_model(folder)
+    tokenizer = read_tokenizer(folder, model.vocabulary)
     data = {
         "tokenizer": tokenizer.kind,
-        "context_length": found.context,
-        "batch_tokens": max(TEXT_BATCH_TOKENS, found.context),
+        "context_length": model.context,
+        "batch_tokens": max(TEXT_BATCH_TOKENS, model.context),
     }
-    batching = "windows" if found.config.mixers == "attention" else "streams"
-    task = {"name": import_task("decoder").name, "batching": batching}
-    return found, tokenizer, {"data": data, "task": task}
+    task = {"name": import_task("decoder").name, "batching": "streams" if model.bounded else "windows"}
+    return model, tokenizer, {"data": data, "task": task}
 
 
 def _read_encoder(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:
     pieces = read_wordpiece(folder)
-    found = read_bert(folder, pieces)
+    imported = read_bert(folder, pieces)
     data = {
         "tokenizer": pieces.tokenizer.kind,
-        "context_length": min(TEXT_CONTEXT, found.context),
-        "max_length": found.context,
+        "context_length": min(TEXT_CONTEXT, imported.context),
+        "max_length": imported.context,
         "batch_tokens": TEXT_BATCH_TOKENS,
     }
-    return found, pieces.tokenizer, {"data": data, "task": {"name": import_task("encoder").name}}
+    return imported, pieces.tokenizer, {"data": data, "task": {"name": import_task("encoder").name}}

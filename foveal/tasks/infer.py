@@ -11,9 +11,10 @@ from foveal.tasks.registry import all_tasks, dataset_task, default_task
 def infer_task(data: OpenedData, named: Mapping[str, object]) -> type[Task]:
     """Return the task that DATA is for.
 
-    `named` are the settings `data.*` that the user gave: one for a label, a source, a target or tags decides;
-    else the columns of a table do. Text of any kind is for a language model.
-    Raises: UserError: the data are for several tasks alike.
+    `named` are the user's settings `data.*` that name columns. A setting for a label, a source, a target or
+    tags decides. Otherwise the columns of a table decide. Other text is for a language model.
+
+    Raises: UserError: the data fit several tasks equally well.
     """
     if data.kind == "missing" and (task := dataset_task(data.name)):
         return task
@@ -21,27 +22,27 @@ def infer_task(data: OpenedData, named: Mapping[str, object]) -> type[Task]:
 
 
 def task_for_data(task: type[Task], data: OpenedData, named: Mapping[str, object]) -> type[Task]:
-    """Return the task that gives for DATA what `task` gives for texts, where DATA are no texts.
+    """Return the task for DATA with the same target as `task`, if `task` reads texts and DATA is not text.
 
-    To classify images is another task than to classify texts, but users ask for both by one name.
+    Classification of images and of texts are different tasks, but users may ask for both by one name.
     """
     if task.reads != "text" or task.gives != "label" or data.kind in ("missing", "aligned"):
         return task
-    alike = [other for other in all_tasks().values() if other.gives == task.gives]
-    return task if task.recognizes(data, named) else surest_task(data, named, alike) or task
+    same_target = [other for other in all_tasks().values() if other.gives == task.gives]
+    return task if task.recognizes(data, named) else surest_task(data, named, same_target) or task
 
 
 def surest_task(
     data: OpenedData, named: Mapping[str, object], tasks: Iterable[type[Task]]
 ) -> type[Task] | None:
-    """Return the task among `tasks` that recognizes the data most surely; None where none does.
+    """Return the task among `tasks` with the highest score for the data; None if no task recognizes them.
 
-    Raises: UserError: several do, equally surely.
+    Raises: UserError: several tasks have the highest score.
     """
     scores = {task: task.recognizes(data, named) for task in tasks}
     highest = max(scores.values())
     surest = [task for task, score in scores.items() if score == highest]
     if highest and len(surest) > 1:
         names = " or ".join(sorted(f"--task {task.name}" for task in surest))
-        raise UserError(f"{data}: for several tasks alike; say which: {names}")
+        raise UserError(f"{data}: fits several tasks equally well; choose one: {names}")
     return surest[0] if highest else None

@@ -27,9 +27,9 @@ from foveal.tasks.shapes.corpus import CorpusTask, token_unit
 from foveal.tasks.shapes.text_target import text_summary
 
 DEFAULT_VOCAB_SIZE = 65
-"""The characters of English plays."""
+"""The number of different characters of English plays."""
 EVAL_ROWS = 8
-"""Streams in which a held-out text is read; each starts once without history."""
+"""Number of streams in which a held-out text is read. Each stream starts without history."""
 DEFAULT_MAX_TOKENS = 500
 ENCODER, EMBEDDING_TABLE, PROJECTION = "encoder.", "embedding.table", "projection."
 """Names of weights."""
@@ -63,7 +63,7 @@ class LanguageModelTask(CorpusTask):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return 1 for what is read as text."""
+        """Return 1 for data that are read as text."""
         return int(data.kind in ("text", "table", "missing"))
 
     def settings_read(self) -> set[str]:
@@ -84,7 +84,7 @@ class LanguageModelTask(CorpusTask):
         return language_model(self.config.model, DEFAULT_VOCAB_SIZE, self.config.data.context_length)
 
     def objective(self, preview_examples: TokenArray | None = None) -> LanguageModelObjective:
-        """Return the objective; its previews need no data, since the model writes from nothing."""
+        """Return the objective. Previews need no examples, since the model writes without a prompt."""
         settings, seed = self.settings, self.config.training.seed
         carry = settings.batching == "streams"
         return LanguageModelObjective(
@@ -108,7 +108,7 @@ class LanguageModelTask(CorpusTask):
         return TaskSummary(unit, f"language model: predict the next of {size:,} {kind} tokens", size, unit)
 
     def encoder_weights(self, tensors: dict[str, Tensor], encoder: nn.Module) -> dict[str, Tensor]:
-        """Return all weights but the projection's. Special tokens, which the run lacks, are `encoder`'s."""
+        """Return all weights except the projection. The special tokens are those of `encoder`."""
         lent = {ENCODER + name: x for name, x in tensors.items() if not name.startswith(PROJECTION)}
         table = lent[ENCODER + EMBEDDING_TABLE]
         special = encoder.get_parameter(EMBEDDING_TABLE).detach()[len(table) :]
@@ -127,10 +127,10 @@ class LanguageModelTask(CorpusTask):
     def generate(
         self, request: GenerateRequest, log: Log, progress: ProgressCallback
     ) -> Iterator[GenerationEvent]:
-        """Yield texts that go on from prompts; a single sampled text also in chunks, while it is written."""
+        """Yield texts that continue the prompts. A single sampled text is also yielded in chunks."""
         prompts = request.prompts()
         tokens = self._default_max_tokens(prompts) if request.tokens is None else request.tokens
-        began, count = time.perf_counter(), 0
+        start, count = time.perf_counter(), 0
         texts = self._beam_search if request.beam.beam else self._sample
         for event in texts(request, prompts, tokens):
             if isinstance(event, Chunk):
@@ -139,10 +139,10 @@ class LanguageModelTask(CorpusTask):
             row, prompt, number, text = event
             count += len(text.tokens)
             yield _output(row, prompt, number, text)
-        yield text_summary(count, token_unit(self.processor.kind), time.perf_counter() - began)
+        yield text_summary(count, token_unit(self.processor.kind), time.perf_counter() - start)
 
     def _default_max_tokens(self, prompts: list[str]) -> int:
-        """Return the usual number of tokens, or as many as learned positions leave after the prompts."""
+        """Return the default number of tokens, or as many as learned positions leave after the prompts."""
         limit = self.model.limit
         if limit is None:
             return DEFAULT_MAX_TOKENS
@@ -153,8 +153,8 @@ class LanguageModelTask(CorpusTask):
         self, request: GenerateRequest, prompts: list[str], tokens: int
     ) -> "Iterator[Chunk | _Finished]":
         beam, best, alpha = request.beam.beam, request.beam.best, request.beam.length_penalty or 0.0
-        found = beam_text(self.model, self.processor, prompts, tokens, beam=beam, best=best, alpha=alpha)
-        for row, (prompt, texts) in enumerate(zip(prompts, found, strict=True)):
+        results = beam_text(self.model, self.processor, prompts, tokens, beam=beam, best=best, alpha=alpha)
+        for row, (prompt, texts) in enumerate(zip(prompts, results, strict=True)):
             for number, text in enumerate(texts, 1):
                 yield row, prompt, number, text
 
@@ -185,7 +185,7 @@ class LanguageModelTask(CorpusTask):
 
 
 _Finished = tuple[int, str, int, GeneratedText]
-"""The row of a sample, its prompt, its number from 1 on among those of the prompt, and the text."""
+"""The row of a sample, its prompt, its number among the samples of the prompt (from 1), and the text."""
 
 
 def _output(row: int, prompt: str, number: int, text: GeneratedText) -> Output:

@@ -1,4 +1,4 @@
-"""Masked language models: running text, its hidden tokens predicted from both sides."""
+"""Masked language models: hidden tokens of a text are predicted from both sides."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -86,7 +86,7 @@ class MaskedLMTask(CorpusTask):
         return EncoderWithHead(encoder, head)
 
     def objective(self, preview_examples: TokenizedText | None = None) -> MaskedLMObjective:
-        """Return the objective; a preview fills the gaps of the first words of `preview_examples`."""
+        """Return the objective. A preview fills the gaps of the first words of `preview_examples`."""
         if preview_examples is None:
             return MaskedLMObjective(self.model, self.processor)
         window = min(PREVIEW_TOKENS, self.config.data.context_length)
@@ -94,13 +94,13 @@ class MaskedLMTask(CorpusTask):
         return MaskedLMObjective(self.model, self.processor, batch)
 
     def train_batches(self, data: TokenizedText) -> MaskedBatches:
-        """Return windows of `data.context_length` tokens, with other gaps in each epoch."""
+        """Return windows of `data.context_length` tokens, with different masks in each epoch."""
         sizes, seed = self.config.data, self.config.training.seed
         rows = sizes.batch_tokens // sizes.context_length
         return MaskedBatches.for_training(data, rows, sizes.context_length, seed)
 
     def eval_batches(self, data: TokenizedText) -> MaskedBatches:
-        """Return the whole of a held-out text, with the same gaps each time."""
+        """Return a whole held-out text, with the same masks each time."""
         sizes = self.config.data
         rows = sizes.batch_tokens // sizes.context_length
         return MaskedBatches.for_evaluation(data, rows, sizes.context_length)
@@ -108,7 +108,7 @@ class MaskedLMTask(CorpusTask):
     def summarize(self, prepared: PreparedData[Tokenizer, TokenizedText]) -> TaskSummary:
         kind, size = prepared.processor.kind, prepared.processor.size
         unit = token_unit(kind)
-        task = f"masked language model: guess the hidden ones of {size:,} {kind} tokens"
+        task = f"masked language model: predict hidden tokens of {size:,} {kind} tokens"
         return TaskSummary(unit, task, SpecialTokens(size).vocab_size, unit)
 
     def check_generate(self, request: GenerateRequest) -> None:
@@ -121,9 +121,9 @@ class MaskedLMTask(CorpusTask):
     def generate(
         self, request: GenerateRequest, log: Log, progress: ProgressCallback
     ) -> Iterator[GenerationEvent]:
-        """Yield each text with the likeliest token in each gap; each gap is predicted by itself.
+        """Yield each text with the likeliest token in each gap. Gaps are predicted independently.
 
-        The `--best` likeliest tokens of each gap follow where more than one is asked for.
+        If `--best` is larger than 1, the likeliest tokens of each gap follow.
         """
         texts, best = request.prompts(), request.beam.best
         sources = [self._encode(number, text) for number, text in enumerate(texts, 1)]
@@ -137,10 +137,13 @@ class MaskedLMTask(CorpusTask):
         yield Summary(len(texts), "", 0.0, {})
 
     def _encode(self, number: int, text: str) -> TokenIds:
-        """Return the tokens of a text that has a gap, and is no longer than what the model reads."""
+        """Return the tokens of a text with gaps.
+
+        Raises: UserError: the text has no gap, or is longer than the model reads.
+        """
         if MASK_PLACEHOLDER not in text:
             raise UserError(
-                f"text {number} has no gap: write {MASK_PLACEHOLDER} where a token is to be guessed"
+                f"text {number} has no gap: write {MASK_PLACEHOLDER} where a token is to be predicted"
             )
         tokens, limit = encode_with_masks(text, self.processor), self.model.encoder.limit
         if limit is not None and len(tokens) > limit:
@@ -152,7 +155,7 @@ class MaskedLMTask(CorpusTask):
     def _predict_gaps(
         self, sources: list[TokenIds], best: int, progress: ProgressCallback
     ) -> list[list[list[TokenProbability]]]:
-        """Return for each gap of each source the `best` likeliest tokens that are no special ones."""
+        """Return the `best` likeliest tokens, without special tokens, for each gap of each source."""
         objective, size = self.objective(), self.processor.size
         hidden = [(row == SpecialTokens(size).mask).astype(np.int64) for row in sources]
         examples = Examples(
@@ -169,7 +172,7 @@ class MaskedLMTask(CorpusTask):
         return predictions
 
     def _fill(self, source: TokenIds, gaps: list[list[TokenProbability]]) -> str:
-        """Return the text with the likeliest token of each gap put in."""
+        """Return the text with the likeliest token in each gap."""
         tokens, size = source.copy(), self.processor.size
         tokens[source == SpecialTokens(size).mask] = [guesses[0][0] for guesses in gaps]
         text: str = self.processor.decode(tokens[tokens < size])

@@ -1,4 +1,4 @@
-"""The tasks that there are: found by a walk over this package, so a new task is a new file or folder."""
+"""The registry of tasks, which finds every task in this package. A new task is a new file or folder."""
 
 import pkgutil
 from collections.abc import Mapping
@@ -15,22 +15,23 @@ from foveal.tasks.base import Task
 
 @cache
 def all_tasks() -> Mapping[str, type[Task]]:
-    """Return the tasks by their names: those in a file of this package, or in `task.py` of a folder."""
-    found: dict[str, type[Task]] = {}
+    """Return the tasks by name. They are in files of this package, or in `task.py` of folders."""
+    registered: dict[str, type[Task]] = {}
     for module in pkgutil.iter_modules(tasks.__path__, f"{tasks.__name__}."):
         name = f"{module.name}.task" if module.ispkg else module.name
         if module.ispkg and not any(sub.name == "task" for sub in _submodules(module.name)):
             continue
         for value in vars(import_module(name)).values():
             if _is_task(value) and value.__module__ == name:
-                found[value.name] = value
-    return found
+                registered[value.name] = value
+    return registered
 
 
 def task_class(name: str) -> type[Task]:
-    """Return the task of that name; the default task for an empty one.
+    """Return the task with a name; the default task for an empty name.
 
-    Raises: ConfigError: there is no such task; the error says the nearest name, or an old name's new one.
+    Raises: ConfigError: there is no such task. The message gives the nearest name, or the new name of an old
+    one.
     """
     if not name:
         return default_task()
@@ -53,17 +54,17 @@ def open_task(run: Run) -> Task:
 
 
 def default_task() -> type[Task]:
-    """Return the task that is trained where neither the user nor the preset names one."""
+    """Return the task that is trained if neither the user nor the preset names one."""
     return next(task for task in all_tasks().values() if task.is_default)
 
 
 def network_task() -> type[Task]:
-    """Return the task that trains networks for images by their names."""
+    """Return the task that trains published image networks by name."""
     return next(task for task in all_tasks().values() if task.trains_networks)
 
 
 def import_task(kind: str) -> type[Task]:
-    """Return the task whose runs are made of others' models of a kind: decoder, encoder or image-network."""
+    """Return the task of imported models of a kind: decoder, encoder or image-network."""
     return next(task for task in all_tasks().values() if task.imports == kind)
 
 

@@ -1,4 +1,4 @@
-"""From a measured series to a text that tells what happens."""
+"""A text for each measured series."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from foveal.tasks.shapes.series import SeriesTask
 
 class SeriesCaptioningTask(SeriesTask, CaptioningTask):
     name = "series-captioning"
-    purpose = "Tell what a series shows."
+    purpose = "Describe a series by a text."
     preset = "series-captioning"
     reads_files = "series"
     no_attention_map = "series"

@@ -1,4 +1,4 @@
-"""A run in memory: from a config or a run folder to a task with its processor, model and objective."""
+"""Open or make a run: its task, bound to processor and model, and its objective."""
 
 import json
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ from foveal.training.freezing import freeze
 from foveal.ui.console import log as log_to_console
 
 EXAMPLES_SHOWN = 6
-"""So many held-out examples are shown where the user names none."""
+"""Number of held-out examples that are shown if the user names none."""
 
 
 class EvaluationData(NamedTuple):
-    """A held-out part, its name, and facts about it."""
+    """A held-out split, its name, and facts about it."""
 
     split_data: Any
     split: str
@@ -61,13 +61,14 @@ class Session:
         return self.task.processor
 
     def held_out(self, data: str | None, option_hint: str, log: Log = log_to_console) -> EvaluationData:
-        """Return all of `data`; without it the test part of the run's own data, or the validation part.
+        """Return all of `data`; without `data`, the test split of the run's own data, or the validation
+        split.
 
-        Raises: UserError: the run was trained on all it had; `option_hint` tells where other data are named.
+        Raises: UserError: the run has no held-out data. `option_hint` says where other data are named.
         """
         if data is not None:
-            part, facts = self.task.prepare_held_out(data, log)
-            return EvaluationData(part, data, facts)
+            split_data, facts = self.task.prepare_held_out(data, log)
+            return EvaluationData(split_data, data, facts)
         prepared = prepare_run_data(self.run, log)
         if prepared.held_out is None:
             raise UserError(f"{self.run.path}: trained without held-out data: name some {option_hint}")
@@ -75,7 +76,7 @@ class Session:
         return EvaluationData(prepared.held_out, split, prepared.facts["parts"][split])
 
     def training_data(self, log: Log = log_to_console) -> PreparedData[Any, Any]:
-        """Return the run's own data as they were.
+        """Return the run's own data as in training.
 
         Raises: UserError: the data have changed since, or the run was imported.
         """
@@ -84,9 +85,9 @@ class Session:
     def prepare_other(
         self, data: str, log: Log, reused: ReusedProcessors, split: bool
     ) -> PreparedData[Any, Any]:
-        """Return other data, prepared as for training with the `reused` parts of the run's processor.
+        """Prepare other data as for training, with the run's `reused` processors.
 
-        Without `split` all of `data` are the training part.
+        Without `split`, all of `data` is the training split.
         """
         config = self.config
         if not split:
@@ -96,23 +97,24 @@ class Session:
 
     def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""
-        part = self.held_out(None, "with --query").split_data
-        rows = evenly_spaced(len(part), EXAMPLES_SHOWN)
-        sources, references = ([texts[row] for row in rows] for texts in (part.sources, part.references))
-        return part.examples.subset(rows), sources, references
+        split = self.held_out(None, "with --query").split_data
+        rows = evenly_spaced(len(split), EXAMPLES_SHOWN)
+        sources, references = ([texts[row] for row in rows] for texts in (split.sources, split.references))
+        return split.examples.subset(rows), sources, references
 
 
 def resolve_config(config: Config, device: torch.device) -> Config:
-    """Return the config with what depends on the machine decided, so that a run goes on alike elsewhere."""
+    """Return the config with settings that depend on the machine resolved, so that a run resumes alike
+    elsewhere."""
     training = config.training
     precision = resolve_precision(training.precision, device)
     return config.model_copy(update={"training": training.model_copy(update={"precision": precision})})
 
 
 def build_model(task: Task, device: torch.device) -> nn.Module:
-    """Return the task's model with its first weights, a function of the config and its seed on every device.
+    """Return the task's model with its first weights, which depend only on the config and its seed.
 
-    Some weights are frozen where the config says so.
+    Weights are frozen as the config says.
     """
     config = task.config
     seed_everything(config.training.seed, "weights")
@@ -126,20 +128,19 @@ def build_model(task: Task, device: torch.device) -> nn.Module:
 def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to_console) -> Session:
     """Open a run folder: its task with processor and model, and its objective.
 
-    Raises: UserError: the path is no run, is damaged, or has no weights yet.
+    Raises: UserError: the path is not a run, is damaged, or has no weights yet.
     """
     run = open_logged(Path(path), log)
     task = open_task(run)
-    model = build_model(task, torch.device(device))
-    load_run_weights(run, model)
-    task = task.bound(task.processor, model.eval())
+    task = task.bound(task.processor, build_model(task, torch.device(device)).eval())
+    load_run_weights(run, task)
     return Session(run, task, task.objective())
 
 
 def open_logged(path: Path, log: Log = log_to_console) -> Run:
-    """Open a run folder, and log it if an older version has made the run.
+    """Open a run folder, and log if an older version has made the run.
 
-    Raises: UserError: the path is no run, or is damaged.
+    Raises: UserError: the path is not a run, or is damaged.
     """
     run = open_run(path)
     if run.is_old:
@@ -158,47 +159,50 @@ def new_run(
 ) -> Run:
     """Make the folder of a run on `prepared`, the data at `data_paths`.
 
-    `start` has the first weights where they are not those of the seed: they are kept, for a run that is
+    `start` is a model with first weights that do not come from the seed. They are stored, for a run that is
     stopped before its first checkpoint.
     """
-    paths = {part: _absolute_paths(name) for part, name in data_paths._asdict().items()}
-    about = {**paths, "preset": preset, "device": device, "facts": prepared.facts}
-    lines = (json.dumps({"place": row.location, "why": row.reason}) for row in prepared.skipped)
-    beside = {"set_aside.jsonl": "".join(f"{line}\n" for line in lines).encode()} if prepared.skipped else {}
+    paths = {split: _absolute_paths(name) for split, name in data_paths._asdict().items()}
+    data_facts = {**paths, "preset": preset, "device": device, "facts": prepared.facts}
+    lines = (json.dumps({"location": row.location, "reason": row.reason}) for row in prepared.skipped)
+    extra_files = (
+        {"skipped.jsonl": "".join(f"{line}\n" for line in lines).encode()} if prepared.skipped else {}
+    )
     files = task.bound(prepared.processor).processor_files()
     if start is not None:
         files = files | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
-    return create_run(path, task.config, config_to_toml(task.config), files, about, extra_files=beside)
+    toml = config_to_toml(task.config)
+    return create_run(path, task.config, toml, files, data_facts, extra_files=extra_files)
 
 
 def _absolute_paths(data: str | OpenedData | None) -> str | None:
-    """Return paths that mean the same from every folder; a name of the catalogue as it is."""
+    """Return absolute paths. A name of the catalogue stays as it is."""
     if data is None:
         return None
     name = str(data)
-    parts = [name] if Path(name).exists() else name.split(",")
-    return ",".join(str(Path(part).absolute()) if Path(part).exists() else part for part in parts)
+    names = [name] if Path(name).exists() else name.split(",")
+    return ",".join(str(Path(each).absolute()) if Path(each).exists() else each for each in names)
 
 
 def prepare_run_data(run: Run, log: Log) -> PreparedData[Any, Any]:
-    """Return the data of a run as they were.
+    """Return the data of a run as in training.
 
     Raises: UserError: the data have changed since, or the run was imported.
     """
     facts = run.manifest["data"]
     if facts["data"] is None:
         raise UserError(
-            f"{run.path}: imported, so it has no data of its own: name some, or train a new run with "
+            f"{run.path}: imported, so it has no data of its own: name other data, or train a new run with "
             f"foveal train DATA --from {run.path}"
         )
     paths, before = DataPaths(facts["data"], facts["valid"], facts["test"]), facts["facts"]["parts"]
     prepared = open_task(run).prepare(paths, log)
     now = prepared.facts["parts"]
-    for part in before | now:
-        if part not in before or part not in now or now[part]["sha256"] != before[part]["sha256"]:
-            data = getattr(paths, part, None) or paths.data
+    for split in before | now:
+        if split not in before or split not in now or now[split]["sha256"] != before[split]["sha256"]:
+            data = getattr(paths, split, None) or paths.data
             raise UserError(
-                f"{data}: what is for {part} has changed since {run.path} was made; restore it, "
+                f"{data}: the split {split} has changed since {run.path} was made; restore the data, "
                 "or train a new run"
             )
     return prepared

@@ -1,4 +1,4 @@
-"""From a recording to its text."""
+"""The text of a recording."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -8,9 +8,9 @@ from foveal.tasks.session import Session
 
 
 def with_test_time_views(session: Session, tta: str | None, tta_scales: str | None) -> Session:
-    """Return the run with these settings in place of its own; None leaves a setting as it is.
+    """Return the run with these settings. None leaves a setting unchanged.
 
-    Raises: UserError: the run's task averages over no views. ConfigError: a value is no setting.
+    Raises: UserError: the run's task does not average over views. Raises: ConfigError: a value is not valid.
     """
     named = {name: value for name, value in (("tta", tta), ("tta_scales", tta_scales)) if value is not None}
     if not named:

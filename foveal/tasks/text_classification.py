@@ -38,4 +38,4 @@ class TextClassificationTask(ClassificationTask):
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
         source, labels = prepared.processor.source, prepared.processor.target.labels
         task = f"{self.name}: {summarize_labels(labels)} from {source.size:,} {source.kind} tokens"
-        return TaskSummary("labelled texts", task, len(labels), "tokens")
+        return TaskSummary("labeled texts", task, len(labels), "tokens")

@@ -1,4 +1,4 @@
-"""From a string to another, right only where every token is: moves, phonemes, copies."""
+"""A string for each string, scored by exact matches: moves, phonemes, copies."""
 
 from foveal.metrics.recognition import cer, exact_match, wer
 from foveal.tasks.shapes.text_pairs import TextToTextTask

@@ -1,4 +1,4 @@
-"""From a text to its translation."""
+"""A translation for each text."""
 
 from collections.abc import Mapping
 

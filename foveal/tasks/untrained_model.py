@@ -1,4 +1,4 @@
-"""A model before its training: a preset, a TOML file, or a network for images by its own name."""
+"""A model before its training: a preset, a TOML file, or a published image network."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,13 @@ from foveal.tasks.session import build_model
 RANDOM_CLASSES = 10
 """Classes of random images."""
 LARGE_IMAGE_SIZE, LARGE_IMAGE_BATCH = 64, 16
-"""Pixels to a side beyond which a network gets a batch this small: all its activations are in memory."""
+"""Networks for larger images get batches of this size, since all their activations are in memory."""
 
 
 @dataclass(frozen=True)
 class UntrainedModel:
+    """A model without weights, by its config."""
+
     name: str
     """The preset, file or network that the user named."""
     config: Config
@@ -42,8 +44,9 @@ class UntrainedModel:
     ) -> Iterator[tuple[str, Task, Any]]:
         """Yield each initialization, the task with a model that has these first weights, and the same batch.
 
-        The batch is of the training part of `data`, or of random images.
-        Raises: UserError: there are no `data`, and the model reads no images to classify.
+        The batch is from the training split of `data`, or has random images.
+
+        Raises: UserError: there are no `data`, and the model does not classify images.
         """
         task = task_of(self.config)
         prepared = None if data is None else task.prepare(DataPaths(data), log)
@@ -61,7 +64,7 @@ class UntrainedModel:
 
 
 def untrained_model(name: str, settings: Sequence[str], device: torch.device) -> UntrainedModel:
-    """Return the model of that name with `settings` over its own.
+    """Return the model `name` with `settings` over its own.
 
     Raises: UserError: there is no such model, or a setting does not fit.
     """
@@ -73,11 +76,11 @@ def untrained_model(name: str, settings: Sequence[str], device: torch.device) ->
 
 
 def _random_image_batch(task: Task) -> tuple[PairProcessor, ExampleBatch]:
-    """Return standard normal pixels, as those of standardized images are on the whole, and random labels."""
+    """Return standard normal pixels, like those of standardized images, and random labels."""
     if not task.trains_networks:
         raise UserError(f"a model of task {task.name} reads no random images: name data with --data")
     image = task.config.data.image
-    labels = tuple(str(number) for number in range(RANDOM_CLASSES))
+    labels = tuple(map(str, range(RANDOM_CLASSES)))
     statistics = Statistics((0.0,) * image.channels, (1.0,) * image.channels)
     seed_everything(task.config.training.seed, "inspected images")
     columns = {

@@ -1,4 +1,4 @@
-"""From a clip to a text that tells what happens."""
+"""A text for each clip."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from foveal.tasks.shapes.clips import ClipTask
 
 class VideoCaptioningTask(ClipTask, CaptioningTask):
     name = "video-captioning"
-    purpose = "Tell what happens in a clip."
+    purpose = "Describe a clip by a text."
     preset = "video-captioning"
     reads_files = "clips"
     no_attention_map = "clips"

@@ -1,4 +1,4 @@
-"""What a run gives another that begins from it, and a run its own beginning."""
+"""Warm starts: processors and weights of an earlier run, for a new run; and a run's own first weights."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,6 @@ from foveal.data.pairs.labels import ClassLabels
 from foveal.data.pairs.pair import PairProcessor
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder, interpolate_positions
-from foveal.objectives.selective import match_proxy
 from foveal.store.run import Run
 from foveal.store.sealed import load_weights, open_tensors
 from foveal.tasks.base import Task
@@ -26,53 +25,61 @@ INITIAL_WEIGHTS_FILE = "start.safetensors"
 
 
 def processors_to_reuse(run: Run, task: Task) -> tuple[Any, ReusedProcessors]:
-    """Return of a run's processors those to train on with: all of them for its own task, else the encoder's.
+    """Return the processors of a run to train with: all for its own task, or the encoder's for another task.
 
-    Labels to choose among are made from the new data in any case.
-    Raises: UserError: the run has no encoder that another task could take.
+    Labels are always fitted to the new data.
+
+    Raises: UserError: the run has no encoder that another task could use.
     """
     lender, config = open_task(run), task.config
     processor, same_task = _at_image_size(lender.processor, config), lender.name == task.name
     if same_task and not task.fits_labels:
         return processor, NO_REUSE
     if not same_task and run.config.model.encoder.kind == "none" and not lends_model(lender, config):
-        raise UserError(f"{run.path}: {lender.name} has no encoder that another task could take")
+        raise UserError(f"{run.path}: {lender.name} has no encoder that another task could use")
     lender = lender.bound(processor)
     return None, ReusedProcessors(lender.lend_processor(task), _labels(processor))
 
 
 def lends_model(lender: Task, config: Config) -> bool:
-    """Return whether the whole model of a run can be the encoder that the config asks for."""
+    """Return whether the whole model of a run can be the encoder in the config."""
     return bool(lender.lends_model_as) and config.model.encoder.kind == lender.lends_model_as
 
 
 def _labels(processor: Any) -> tuple[str, ...]:
-    """Return the classes of a run; none where it chooses among none."""
+    """Return the classes of a run; none if it has no classes."""
     has_classes = isinstance(processor, PairProcessor) and isinstance(processor.target, ClassLabels)
     return processor.target.labels if has_classes else ()
 
 
 def _at_image_size(processor: Any, config: Config) -> Any:
-    """A run's inputs; of images at the size that they are to have now."""
+    """Return a run's processor, for images of the config's size."""
     if not isinstance(processor, PairProcessor) or not isinstance(processor.source, ImageInput):
         return processor
     return replace(processor, source=replace(processor.source, size=config.data.image.size))
 
 
-def load_run_weights(run: Run, model: nn.Module) -> None:
-    """Fill `model` with the run's best weights."""
+def load_run_weights(run: Run, task: Task) -> None:
+    """Fill the model of `task` with the run's best weights.
+
+    Raises: UserError: the run has no weights yet, or no head.
+    """
     tensors = _weights(run)
     if _has_no_head(tensors):
         raise UserError(
             f"{run.path}: an encoder without a head, so it can only be trained on: "
             f"foveal train DATA --from {run.path} --task TASK"
         )
-    load_weights(model, match_proxy(model, tensors), str(run.weights))
+    load_weights(task.model, task.adapt_weights(tensors), str(run.weights))
 
 
 def load_encoder(run: Run, model: nn.Module) -> None:
-    """Fill the encoder of `model` with that of the run's best weights; of several sources that of the image,
-    if the other reads images alone. Learned positions may be fewer, and those of patches of another grid.
+    """Fill the encoder of `model` with the encoder of the run's best weights.
+
+    If only one of the two reads several sources, the encoder of images is filled. Learned positions can be
+    fewer than the run's. Positions of patches are interpolated to another grid.
+
+    Raises: UserError: the run has too few positions.
     """
     encoder, prefix = model.get_submodule("encoder"), ENCODER_PREFIX
     tensors = task_of(run.config).encoder_weights(_weights(run), encoder)
@@ -81,47 +88,50 @@ def load_encoder(run: Run, model: nn.Module) -> None:
         encoder = encoder.get_submodule("parts.source")
     elif joined and not isinstance(encoder, JointEncoder):
         prefix = IMAGE_ENCODER_PREFIX
-    own = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-    if POSITION_TABLE in own:
-        wanted = len(encoder.get_parameter(POSITION_TABLE))
+    weights = {
+        name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)
+    }
+    if POSITION_TABLE in weights:
+        count = len(encoder.get_parameter(POSITION_TABLE))
+        positions = weights[POSITION_TABLE]
         if isinstance(encoder, PatchEncoder):
-            own[POSITION_TABLE] = interpolate_positions(
-                own[POSITION_TABLE], wanted, encoder.token is not None
-            )
-        if wanted > len(own[POSITION_TABLE]):
+            positions = interpolate_positions(positions, count, encoder.token is not None)
+        if count > len(positions):
             raise UserError(
-                f"data.max_length={wanted}, but {run.path} knows {len(own[POSITION_TABLE])} positions: "
-                "lower it"
+                f"data.max_length={count}, but {run.path} knows {len(positions)} positions: lower it"
             )
-        own[POSITION_TABLE] = own[POSITION_TABLE][:wanted]
-    load_weights(encoder, own, str(run.weights))
+        weights[POSITION_TABLE] = positions[:count]
+    load_weights(encoder, weights, str(run.weights))
 
 
 def warm_start(run: Run, task: Task) -> bool:
-    """Fill the new model of `task` from a run of the same task and processor, else its encoder.
+    """Fill the new model of `task` from a run of the same task and processor; from other runs, its encoder.
 
     Return whether all weights are filled.
+
     Raises: UserError: neither can be filled.
     """
-    config, model = task.config, task.model
-    alike = task.name == run.config.task.name and task.processor_files() == open_task(run).processor_files()
-    whole = alike and not _has_no_head(_weights(run))
-    if not whole and config.model.encoder.kind == "none":
+    same_task = task.name == run.config.task.name
+    same_processor = same_task and task.processor_files() == open_task(run).processor_files()
+    fill_all = same_processor and not _has_no_head(_weights(run))
+    if not fill_all and task.config.model.encoder.kind == "none":
         raise UserError(
-            f"{run.path}: its labels are not those of the data, and it has no encoder that could do without "
-            "them: leave out --from"
+            f"{run.path}: its labels are not those of the data, and it has no encoder to start from: "
+            "leave out --from"
         )
-    (load_run_weights if whole else load_encoder)(run, model)
-    if not whole:
+    if fill_all:
+        load_run_weights(run, task)
+    else:
+        load_encoder(run, task.model)
         task.reset_head()
-    return whole
+    return fill_all
 
 
 def load_initial_weights(run: Run, model: nn.Module) -> None:
-    """Fill a new `model` with the run's first weights, where they are not those of the seed."""
-    kept = run.processor_folder / INITIAL_WEIGHTS_FILE
-    if kept.is_file():
-        load_weights(model, open_tensors(kept.read_bytes(), str(kept))[0], str(kept))
+    """Fill a new `model` with the run's first weights, if they do not come from the seed."""
+    path = run.processor_folder / INITIAL_WEIGHTS_FILE
+    if path.is_file():
+        load_weights(model, open_tensors(path.read_bytes(), str(path))[0], str(path))
 
 
 def _weights(run: Run) -> dict[str, Tensor]:

@@ -4,7 +4,7 @@ from torch import nn
 
 from foveal.config.sections import FreezeName
 from foveal.core.errors import UserError
-from foveal.core.module_facts import layer_groups, lendable_encoder, modules_beside
+from foveal.core.module_facts import layer_groups, lendable_encoder, norms_with_statistics
 
 
 def freeze(model: nn.Module, what: FreezeName) -> None:
@@ -25,7 +25,7 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
             raise UserError("training.freeze=encoder: this model has none; leave it out")
         encoder.requires_grad_(False)
         return
-    norms = _norms_with_statistics(model)
+    norms = norms_with_statistics(model)
     for norm in norms:
         norm.requires_grad_(False)
     if what == "norms":
@@ -37,10 +37,3 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
         raise UserError("training.freeze=below-last-block: this model has nothing below it; leave it out")
     for weight in lower:
         weight.requires_grad_(False)
-
-
-def _norms_with_statistics(model: nn.Module) -> list[nn.Module]:
-    """Return the norms that keep statistics of the batches, those of models beside this one left out."""
-    beside = {module for other in modules_beside(model) for module in other.modules()}
-    own = (module for module in model.modules() if module not in beside)
-    return [module for module in own if getattr(module, "keeps_statistics", False)]

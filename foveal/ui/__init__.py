@@ -1,1 +1,1 @@
-"""The output on a terminal: console, progress bar, training screen. Imports from `core` only."""
+"""Output on a terminal: console, progress bar, training screen. These files import from `core` alone."""

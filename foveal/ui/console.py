@@ -12,35 +12,35 @@ from rich.text import Text
 from foveal.core.errors import UserError
 
 STDERR = Console(stderr=True, highlight=False)
-"""Everything but results goes to standard error."""
+"""For everything but results."""
 STDOUT = Console(highlight=False)
 PREVIEW_WIDTH = 144
-"""Characters of a line of a preview on the screen, where it then takes two."""
+"""Most characters of a preview, which takes two lines of a terminal at this length."""
 
 
 def log(message: str) -> None:
-    """Print one line on standard error: what is being done, or was decided."""
+    """Print one line about the progress of the work on standard error."""
     STDERR.print(Text(message, style="dim"), soft_wrap=True)
 
 
 def check_png_path(out: Path | None) -> None:
-    """Check the name of a picture.
+    """Check the file name of a picture.
 
-    Raises: UserError: it does not end in .png.
+    Raises: UserError: the name does not end in .png.
     """
     if out is not None and out.suffix.lower() != ".png":
         raise UserError(f"{out}: expected a name that ends in .png")
 
 
 def print_facts(rows: Sequence[tuple[str, str]], console: Console = STDERR) -> None:
-    """Print names and values, aligned; lines stay whole, so that commands can be copied from them."""
+    """Print names and values, aligned. Lines are not wrapped, so that commands can be copied from them."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         console.print(Text.assemble((name.ljust(width), "bold cyan"), "  ", value), soft_wrap=True)
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """Print the object that `--json` promises on standard output; numbers that are not finite are null."""
+    """Print the result of `--json` on standard output; numbers that are not finite become null."""
     import json
 
     clean = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in result.items()}
@@ -48,7 +48,7 @@ def print_json(result: dict[str, Any]) -> None:
 
 
 def print_sections(sections: Iterable[str | Sequence[tuple[str, str]]]) -> None:
-    """Print texts as they are, and names with their values aligned, on standard output."""
+    """Print texts unchanged, and names with their values aligned, on standard output."""
     for section in sections:
         if isinstance(section, str):
             STDOUT.print(section, soft_wrap=True, markup=False)
@@ -57,17 +57,17 @@ def print_sections(sections: Iterable[str | Sequence[tuple[str, str]]]) -> None:
 
 
 def truncate(text: str, max_length: int) -> str:
-    """Return at most `max_length` characters of a text, the last ones dots where text is missing."""
+    """Return at most `max_length` characters of a text; a shortened text ends in dots."""
     return text if len(text) <= max_length else f"{text[: max_length - 4]} ..."
 
 
 def format_loss(scores: dict[str, Any], per: str = "") -> str:
-    """Return the loss with its unit: nats, `per` something; or the missed part of a reward of 1."""
+    """Return the loss with its unit: nats, `per` token for instance; or the missed part of a reward of 1."""
     return f"{scores['loss']:.4f} {'of the reward missed' if 'reward' in scores else f'nats{per}'}"
 
 
 def format_extra_metrics(scores: dict[str, Any]) -> str:
-    """Return the metrics beside the loss, to stand behind it."""
+    """Return the metrics to print behind the loss."""
     bits = scores.get("bits_per_character")
     text = "" if bits is None else f", {bits:.4f} bits per character"
     shares = (f", {name} {100 * scores[name]:.1f} %" for name in ("accuracy", "success") if name in scores)
@@ -86,7 +86,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bytes(count: int) -> str:
-    """Return `1.2 GB (1.1 GiB)`: both units, because they are often confused."""
+    """Return both units, `1.2 GB (1.1 GiB)`, because they are often confused."""
     for power, unit, binary in ((3, "GB", "GiB"), (2, "MB", "MiB"), (1, "kB", "KiB")):
         if count >= 1000**power:
             return f"{count / 1000**power:,.1f} {unit} ({count / 1024**power:,.1f} {binary})"

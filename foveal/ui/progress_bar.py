@@ -1,4 +1,4 @@
-"""The progress of long work, and the time left."""
+"""A progress bar with the time left."""
 
 import time
 
@@ -9,11 +9,11 @@ from foveal.core.progress import ProgressCallback
 from foveal.ui.console import STDERR, format_duration
 
 SHOW_AFTER_SECONDS, LINE_INTERVAL_SECONDS = 2.0, 10.0
-"""Shorter work shows no bar; without a terminal, the time from one line to the next."""
+"""Shorter work shows no bar; without a terminal, lines are printed at this interval."""
 
 
 class TimeLeftColumn(ProgressColumn):
-    """The time left, as the field `left` of the bar says."""
+    """The time left, from the bar's field `left`."""
 
     def render(self, task: Task) -> Text:
         return Text(str(task.fields["left"]), style="cyan")
@@ -22,8 +22,8 @@ class TimeLeftColumn(ProgressColumn):
 class ProgressBar:
     """Shows the progress of work on standard error: `with ProgressBar("test loss") as progress`.
 
-    On a terminal it is a bar that goes away, elsewhere a line now and then. When the pieces begin again with
-    the first, so does the bar.
+    A terminal shows a bar, which disappears at the end. Other outputs get a line now and then. The bar starts
+    again when the count of completed items does.
     """
 
     def __init__(self, description: str):
@@ -36,7 +36,7 @@ class ProgressBar:
         )
         self._progress = Progress(*columns, console=STDERR, transient=True)
         self._bar = self._progress.add_task(description, total=1.0, at="", left="")
-        self._began = self._last_line = time.monotonic()
+        self._started = self._last_line = time.monotonic()
 
     def __enter__(self) -> ProgressCallback:
         return self._update
@@ -45,17 +45,17 @@ class ProgressBar:
         if STDERR.is_terminal:
             self._progress.stop()
 
-    def _update(self, piece: int, pieces: int) -> None:
+    def _update(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if piece == 0:
-            self._began = self._last_line = now
+        if done == 0:
+            self._started = self._last_line = now
             return
-        seconds = now - self._began
-        at, left = f"{piece:,}/{pieces:,}", f"{format_duration(seconds / piece * (pieces - piece))} left"
+        seconds = now - self._started
+        at, left = f"{done:,}/{total:,}", f"{format_duration(seconds / done * (total - done))} left"
         if STDERR.is_terminal:
             if seconds > SHOW_AFTER_SECONDS:
                 self._progress.start()
-            self._progress.update(self._bar, completed=piece / pieces, at=at, left=left)
+            self._progress.update(self._bar, completed=done / total, at=at, left=left)
         elif now > self._last_line + LINE_INTERVAL_SECONDS:
             self._last_line = now
             STDERR.print(f"{self.description} {at}  {left}")

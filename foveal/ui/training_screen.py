@@ -1,4 +1,4 @@
-"""The screen of a training run: live on a terminal, plain lines elsewhere."""
+"""The output of a training run: a live line on a terminal, plain lines elsewhere."""
 
 import math
 import time
@@ -22,7 +22,10 @@ from foveal.ui.progress_bar import TimeLeftColumn
 
 
 class TrainingScreen:
-    """Reports a training run on standard error: live on a terminal, in plain lines elsewhere."""
+    """Reports a training run on standard error: live on a terminal, in plain lines elsewhere.
+
+    The public methods are those of a reporter of the trainer.
+    """
 
     def __init__(self, budget_seconds: float | None, unit: str):
         self.budget, self.unit = budget_seconds, unit
@@ -70,7 +73,7 @@ class TrainingScreen:
             else (0.95 * self.speed + 0.05 * record["tokens_per_second"])
         )
         left = "" if done is None else f"{format_duration(self._seconds_left(record, done))} left"
-        pace, memory = f"{self.speed:,.0f} {self.unit}/s", f"{peak_memory() / 1e9:.1f} GB"
+        speed, memory = f"{self.speed:,.0f} {self.unit}/s", f"{peak_memory() / 1e9:.1f} GB"
         if self._live:
             self._progress.update(
                 self._bar,
@@ -78,16 +81,16 @@ class TrainingScreen:
                 step=step,
                 loss=f"{record['loss']:.3f}",
                 valid=f"{self.valid:.3f}" if math.isfinite(self.valid) else "-",
-                speed=pace,
+                speed=speed,
                 memory=memory,
                 left=left,
             )
         elif time.monotonic() > self._last_line + 10:
             self._last_line = time.monotonic()
-            STDERR.print(f"step {step}  loss {record['loss']:.3f}  {pace}  {memory}  {left}")
+            STDERR.print(f"step {step}  loss {record['loss']:.3f}  {speed}  {memory}  {left}")
 
     def step_skipped(self, record: dict[str, Any]) -> None:
-        STDERR.print(f"[red]step {record['step']}: not applied: {record['culprit']}")
+        STDERR.print(f"[red]step {record['step']}: skipped: {record['culprit']}")
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         self.valid = record["loss"]
@@ -120,7 +123,7 @@ class TrainingScreen:
 
 
 def _fit_preview(line: str) -> str:
-    """Return a line of a preview; both sides of the arrow are cut where the line is too long."""
+    """Return a line of a preview; in a line that is too long both sides of the arrow are cut."""
     if len(line) <= PREVIEW_WIDTH:
         return line
     sides = line.split(" -> ", 1)

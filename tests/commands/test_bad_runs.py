@@ -72,7 +72,7 @@ def test_flipped_weights(stopped: Path, command: str) -> None:
 @pytest.mark.parametrize("command", ["generate", "evaluate"])
 def test_weights_that_hold_pickle(run: Path, command: str) -> None:
     class Trap:
-        def __reduce__(self) -> tuple[object, tuple[str]]:
+        def __reduce__(self) -> tuple[object, tuple[Path]]:
             return Path.touch, (Path("sprung"),)
 
     (run / "model.safetensors").write_bytes(pickle.dumps(Trap()))
@@ -113,9 +113,7 @@ def test_data_that_changed(here: Path) -> None:
     Path("own", "curves.png").unlink()
     Path("text.txt").write_text(story(seed=2))
     line = refuse("resume", "own")
-    assert (
-        "text.txt: what is for train has changed since own was made; restore it, or train a new run" in line
-    )
+    assert "text.txt: the split train has changed since own was made; restore it, or train a new run" in line
     assert "has changed since own was made" in refuse("evaluate", "own")
     Path("text.txt").unlink()
     assert "text.txt: no such file" in refuse("resume", "own")
@@ -136,4 +134,4 @@ def test_a_run_of_a_newer_version(stopped: Path) -> None:
 
 def test_another_model_than_that_to_start_from(run: Path) -> None:
     line = refuse("train", "text.txt", "--from", run, "model.width=32")
-    assert "its model is not the one asked for: leave out --model and model.* settings" in line
+    assert "its model does not fit: leave out --model and model.* settings" in line

@@ -68,7 +68,7 @@ def test_it_is_learnt_measured_and_draws() -> None:
     again = json.loads(succeed("evaluate", "run", "--json").out)
     assert (again["loss"], again["latent_nats"]) == (result["loss"], result["latent_nats"])
     assert "nats per image" in succeed("evaluate", "run").out
-    assert "a model that draws has no answers" in refuse("predict", "run", "patterns")
+    assert "a model that draws predicts nothing" in refuse("predict", "run", "patterns")
 
 
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:
@@ -122,8 +122,8 @@ def test_what_does_not_fit_is_a_line(run: Path) -> None:
         "train", "squares", *TINY, "task.label_smoothing=0.1"
     )
     assert "balances no experts" in refuse("train", "squares", *TINY, "model.feedforward=moe")
-    assert "say where to" in refuse("generate", run)
-    assert "there already" in refuse("generate", run, "--out", "squares")
+    assert "give --out sheet.png" in refuse("generate", run)
+    assert "exists; name a new folder" in refuse("generate", run, "--out", "squares")
     assert "leave out all but" in refuse("generate", run, "--out", "a.png", "--prompt", "a seven")
     assert "leave out all but" in refuse("generate", run, "--out", "a.png", "--beam", "3")
     assert "ends in .png" in refuse("generate", run, "--out", "a.png", "--attention", "b.html")

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from foveal.tasks import untrained_model
+from foveal.tasks.data_init import data_dependent_init
 from tests.support.command_line import TINY, refuse, succeed
 from tests.support.labeled_images import train, write_images
 
@@ -59,10 +60,13 @@ def test_a_run_and_other_data() -> None:
 
 
 def test_what_a_training_begins_with_is_fitted_to_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, usual = [], untrained_model.data_dependent_init
-    monkeypatch.setattr(
-        untrained_model, "data_dependent_init", lambda *given, reused: begun.append(usual(*given, reused))
-    )
+    begun: list[bool] = []
+
+    def record_result(*given: Any, reused: Any) -> None:
+        task, data = given
+        begun.append(data_dependent_init(task, data, reused))
+
+    monkeypatch.setattr(untrained_model, "data_dependent_init", record_result)
     small = ("data.image.size=16", "data.image.batch_size=16", "--initialization", "default,kaiming")
     looked("airbench", "activations", *small, "--data", write_images())
     assert begun == [True, True]

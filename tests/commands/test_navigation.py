@@ -142,10 +142,10 @@ def test_what_can_not_be_used_is_a_line() -> None:
         del row["path"]
     Path("some.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     trained("some.jsonl", *SMALL, run="some", steps=1)
-    aside = Path("some/set_aside.jsonl").read_text().splitlines()
-    assert len(aside) == 30
-    assert "some.jsonl, line 21" in aside[0]
-    assert "no column 'path'" in aside[0]
+    skipped = Path("some/skipped.jsonl").read_text().splitlines()
+    assert len(skipped) == 30
+    assert "some.jsonl, line 21" in skipped[0]
+    assert "no column 'path'" in skipped[0]
     assert "never reads the source" in refuse("train", "maps.jsonl", *SMALL, "model.mixers=gru")
     assert "task.label_smoothing: the moves are" in refuse(
         "train", "maps.jsonl", *SMALL, "task.label_smoothing=0.1"

@@ -51,7 +51,11 @@ def test_the_second_signal_ends_at_once(whole: dict[str, Any], place: str, saved
     def strike() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    with at(place, lambda: (strike(), strike())):
+    def strike_twice() -> None:
+        strike()
+        strike()
+
+    with at(place, strike_twice):
         told = call(*TRAIN)
     assert told.code == 130
     assert told.last.endswith(f"; {saved}; go on with: foveal resume run")

@@ -13,7 +13,7 @@ from benchmarks.kill import story
 from foveal.config import preset_names
 from foveal.store.sealed import open_json
 from foveal.tasks.config import load_config
-from tests.support.command_line import TINY, call, succeed, tree
+from tests.support.command_line import TINY, call, refuse, succeed, tree
 
 PICTURE = b"\x89PNG\r\n\x1a\n"
 

@@ -38,7 +38,7 @@ def test_each_way_learns(way: str) -> None:
     right = [row["answer"] for number in range(120) for row in rows_of(number)]
     assert sum(one["output"] == answer for one, answer in zip(found, right, strict=True)) > 0.9 * len(right)
     shutil.make_archive("some", "zip", "shapes")
-    zipped = {"place": "some.zip/", "source": "some.zip/"}
+    zipped = {"location": "some.zip/", "source": "some.zip/"}
     assert predictions("run", "some.zip") == [
         one | {name: one[name].replace("shapes/", folder) for name, folder in zipped.items()} for one in found
     ]
@@ -51,7 +51,7 @@ def test_what_was_said_before_can_be_hidden() -> None:
     assert shown["accuracy"] > 0.9
     assert hidden["accuracy"] < 0.85
     write_table("shapes", 120, "file_name", "question", "answer")
-    assert "no column of what was said before" in refuse("predict", "run", "shapes")
+    assert "no column with the history" in refuse("predict", "run", "shapes")
     assert len(predictions("hidden", "shapes")) == 360
 
 
@@ -79,7 +79,7 @@ def test_a_talk_about_one_picture() -> None:
     written = json.loads(succeed("generate", "replies", "--input", "talk", "--best", "2", "--json").out)
     assert [one["text"] for one in written["samples"]][::2] == [one["output"] for one in rows]
     told = refuse("generate", "replies", "--input", "talk", "--attention", "a.png")
-    assert "reads pictures with questions, of which there is no such picture" in told
+    assert "reads images with questions, for which there is no such figure" in told
     assert "--question: it is empty" in refuse("predict", "run", "shapes/7.png", "--question", " ")
     assert "nothing.png: can't be read" in refuse("predict", "run", "nothing.png", "--question", "what?")
 
@@ -101,9 +101,9 @@ def test_questions_are_for_runs_that_answer_them() -> None:
     assert "a run of no questions (task image-classification); leave out --question" in refuse(
         "predict", "labels", *asking
     )
-    assert "say what among, two --choice or more" in refuse("predict", "run", *asking, "--choice", "red")
+    assert "give two --choice or more" in refuse("predict", "run", *asking, "--choice", "red")
     assert "leave out --choice" in refuse("predict", "answers", *asking, "--choice", "a", "--choice", "b")
-    assert "--choice is of a --question" in refuse("predict", "run", "shapes", "--choice", "red")
+    assert "--choice needs a --question" in refuse("predict", "run", "shapes", "--choice", "red")
     (found,) = predictions("run", *asking, "--choice", "red", "--choice", "square")
     assert found["output"] in ("red", "square")
 
@@ -150,7 +150,7 @@ def test_where_no_answer_is_known_nothing_is_measured() -> None:
     told = call("train", "shapes", *SMALL, "--task", "vqa", "--valid", "others", "--budget", "2steps")
     assert told.code == 2
     assert "foveal: others: no answer is one of training (5 (bar, blue, green, post, red))" in told.err
-    assert "the first is Red: write them alike" in told.err
+    assert "the first is Red: spell the answers as in training" in told.err
     assert not Path("runs").exists()
     train("shapes", steps=2)
     assert "others: no answer is one of training" in refuse("evaluate", "run", "others")

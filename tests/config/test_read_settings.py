@@ -147,7 +147,7 @@ def section_classes(section: type[StrictModel]) -> Iterator[type[StrictModel]]:
 
 
 def test_every_setting_has_a_meaning_of_one_line() -> None:
-    roots = [Config, *(spec.Settings for spec in mixer_specs().values())]
+    roots: list[type[StrictModel]] = [Config, *(spec.Settings for spec in mixer_specs().values())]
     roots += [task.Settings for task in all_tasks().values()]
     for section in (inner for root in roots for inner in section_classes(root) if inner is not Config):
         for name, field in section.model_fields.items():

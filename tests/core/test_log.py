@@ -1,17 +1,17 @@
 """How far a long work is."""
 
 import itertools
+import time
 
 import pytest
 
-from foveal.core import log
 from foveal.core.log import log_progress
 
 
 def test_a_line_now_and_then_and_when_the_rest_will_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four seconds a row."""
     clock, told = itertools.count(0.0, 4.0), list[str]()
-    monkeypatch.setattr(log.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     assert [*log_progress(range(2000, 2008), 8, "maps", told.append)] == [*range(2000, 2008)]
     assert told == ["2 of 8 maps, about 36 s left", "5 of 8 maps, about 14 s left"]
 

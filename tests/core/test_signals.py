@@ -11,6 +11,7 @@ import pytest
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store import durable
 from foveal.store.checkpoint import load_latest
+from foveal.store.plan import Plan
 from tests.support.run_fingerprint import differences, fingerprint
 from tests.support.toy_training import ToyObjective, toy_config, toy_trainer, train
 
@@ -54,7 +55,7 @@ def test_no_library_swallows_it() -> None:
 
 def in_phase(phase: str, monkeypatch: pytest.MonkeyPatch, number: int, trainer: Any) -> None:
     """Arranges for one signal in the given phase, near the middle of the run."""
-    sent = []
+    sent: list[int] = []
 
     def once(now: bool) -> None:
         if now and not sent:
@@ -156,7 +157,12 @@ def test_a_signal_before_the_first_step_is_saved_too(tmp_path: Path, monkeypatch
     whole = fingerprint(train(tmp_path / "whole"))
     trainer = toy_trainer(tmp_path / "run")
     real = trainer.folder.write_plan
-    object.__setattr__(trainer.folder, "write_plan", lambda plan: (real(plan), strike(signal.SIGTERM)))
+
+    def write_plan(plan: Plan) -> None:
+        real(plan)
+        strike(signal.SIGTERM)
+
+    object.__setattr__(trainer.folder, "write_plan", write_plan)
     with pytest.raises(Interrupted), SignalHandler() as signals:
         trainer.run(signals)
     again = train(tmp_path / "run")

@@ -1,6 +1,7 @@
 """State trees: select, detach, reset, finite_rows, pack and unpack on any tree."""
 
 import json
+from typing import Any
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from foveal.core.state import (
     select_rows,
     unpack,
 )
+from tests.support.gradients import gradient_of
 
 B = 3
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool)
@@ -37,7 +39,7 @@ trees = st.recursive(
 )
 
 
-def alike(a: object, b: object) -> bool:
+def alike(a: Any, b: Any) -> bool:
     """The same structure, the same types, the same bits."""
     if isinstance(a, Tensor):
         return isinstance(b, Tensor) and a.dtype == b.dtype and torch.equal(a, b)
@@ -85,7 +87,7 @@ def test_select(tree, rows):
 
 
 def test_select_is_fresh_storage_even_of_every_row():
-    tree = {"h": torch.randn(B, 2), "filled": 4}
+    tree: dict[str, Any] = {"h": torch.randn(B, 2), "filled": 4}
     chosen = select_rows(tree, torch.arange(B))
     chosen["h"].zero_()
     assert tree["h"].ne(0).all()
@@ -108,8 +110,8 @@ def test_reset():
     assert torch.equal(after["h"][1], now[1])
     assert torch.equal(after["h"][[0, 2]], learned.expand(2, -1))
     after["h"].sum().backward()
-    assert torch.equal(learned.grad, torch.full((2,), 2.0))
-    assert torch.equal(now.grad, torch.tensor([[0.0, 0], [1, 1], [0, 0]]))
+    assert torch.equal(gradient_of(learned), torch.full((2,), 2.0))
+    assert torch.equal(gradient_of(now), torch.tensor([[0.0, 0], [1, 1], [0, 0]]))
 
 
 def test_reset_stands_numbers_that_are_not_finite():
@@ -120,7 +122,7 @@ def test_reset_stands_numbers_that_are_not_finite():
 
 def test_reset_of_a_cache():
     """A start with less capacity is extended by zeros; the bound on what is in use stays a bound."""
-    now = {"keys": torch.randn(B, 5, 2, 4), "count": torch.tensor([3, 5, 2]), "filled": 5}
+    now: dict[str, Any] = {"keys": torch.randn(B, 5, 2, 4), "count": torch.tensor([3, 5, 2]), "filled": 5}
     start = {"keys": torch.ones(B, 1, 2, 4), "count": torch.zeros(B, dtype=torch.long), "filled": 0}
     after = reset_rows(now, torch.tensor([False, True, False]), start)
     assert torch.equal(after["keys"][[0, 2]], now["keys"][[0, 2]])
@@ -141,7 +143,7 @@ def test_reset_keeps_the_dtype():
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
 def test_finite_rows(bad):
     """Leaves of any number of axes count, one number a row among them."""
-    state = {
+    state: dict[str, Any] = {
         "h": torch.zeros(B, 2),
         "deep": ([torch.zeros(B, 2, 2)], None),
         "count": torch.arange(B),

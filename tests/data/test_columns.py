@@ -19,9 +19,9 @@ from tests.support.question_tables import asked, write_asked
 CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word")
 
 
-def read(form: Any, data: str, **settings: Any) -> list[dict[str, Any]]:
+def read(data_format: Any, data: str, **settings: Any) -> list[dict[str, Any]]:
     skipped: list[Any] = []
-    rows = [*form.read(open_part(data), CONFIG.model_copy(update=settings), skipped)]
+    rows = [*data_format.read(open_part(data), CONFIG.model_copy(update=settings), skipped)]
     assert not skipped
     return [row.fields for row in rows]
 

@@ -118,11 +118,15 @@ def test_folders_of_splits_share_one_listing(tmp_path: Path, monkeypatch: pytest
 def test_a_table_is_read_once_for_its_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rows.csv").write_text("text,label\nfine,good\n")
     read: list[str] = []
-    monkeypatch.setattr(
-        "foveal.data.files.data_part.column_names", lambda path: read.append(str(path)) or ["text", "label"]
-    )
+
+    def column_names(path: Path) -> list[str]:
+        read.append(str(path))
+        return ["text", "label"]
+
+    monkeypatch.setattr("foveal.data.files.data_part.column_names", column_names)
     opened = open_path(str(tmp_path / "rows.csv"))
-    assert (opened.kind, opened.columns) == ("table", {"text", "label"})
+    assert opened.kind == "table"
+    assert opened.columns == {"text", "label"}
     assert infer_task(opened, {}).name == "text-classification"
     assert opened.first_row == {"text": "fine", "label": "good"}
     assert len(read) == 1
@@ -160,7 +164,8 @@ def kinds(folder: Path) -> Iterator[tuple[OpenedData, str, set[str]]]:
 
 def test_kinds(tmp_path: Path) -> None:
     for opened, kind, columns in kinds(tmp_path):
-        assert (opened.name, opened.kind, opened.columns) == (opened.name, kind, columns)
+        assert opened.kind == kind, opened.name
+        assert opened.columns == columns, opened.name
 
 
 def test_a_zip_that_is_none_is_refused_when_its_splits_are_asked_for(tmp_path: Path) -> None:

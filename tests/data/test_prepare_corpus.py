@@ -15,7 +15,7 @@ from foveal.data import prepare_corpus as module
 from foveal.data.datasets import dataset_cache
 from foveal.data.prepare_corpus import PreparedCorpus, prepare_corpus, prepare_eval_corpus
 from foveal.data.text import token_store
-from foveal.data.text.tokenizers import CharacterTokenizer
+from foveal.data.text.tokenizers import CharacterTokenizer, make_tokenizer
 
 TEXT = "".join(f"line {i} of the text, which is about {i * i}\n" for i in range(400))
 Said = list[str]
@@ -90,7 +90,7 @@ def test_nothing_is_cut_where_a_part_is_given(path: Path, tmp_path: Path) -> Non
 
 def test_what_is_unchanged_is_not_read_again(path: Path, readings: list[str], cache: Path) -> None:
     first = prepared(path)
-    assert readings == ["reading", "tokenising"]
+    assert readings == ["reading", "tokenizing"]
     again = prepared(path)
     assert len(readings) == 2
     assert np.array_equal(first.train, again.train)
@@ -167,10 +167,8 @@ def test_an_interrupted_build_leaves_nothing(
 def test_a_text_that_changes_while_it_is_read_is_refused(
     path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make = module.make_tokenizer
-
     def meddle(*arguments: Any) -> Any:
-        made = make(*arguments)
+        made = make_tokenizer(*arguments)
         path.write_text(TEXT.replace("about", "ABOUT"))
         return made
 
@@ -267,7 +265,7 @@ def test_bad_files_are_one_plain_line_and_nothing_is_written(
 
 def test_a_part_that_comes_out_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(json.dumps({"text": "hello"}))
-    with pytest.raises(UserError, match=r"too little text to cut a valid set.*data\.valid_fraction=0"):
+    with pytest.raises(UserError, match=r"too little text for a valid set.*data\.valid_fraction=0"):
         prepared(tmp_path / "rows.jsonl")
 
 
@@ -299,4 +297,4 @@ def test_long_work_says_how_far_it_is(path: Path, monkeypatch: pytest.MonkeyPatc
     said: Said = []
     prepare_corpus(str(path), DataConfig(), None, None, said.append)
     assert any(line.startswith("reading: ") for line in said)
-    assert any(line.startswith("tokenising: ") for line in said)
+    assert any(line.startswith("tokenizing: ") for line in said)

@@ -1,4 +1,4 @@
-"""What is longer than a model reads is set aside where it is asked about, and the rest is answered."""
+"""What is longer than a model reads is skipped where it is asked about, and the rest is answered."""
 
 import re
 from collections.abc import Callable
@@ -70,17 +70,19 @@ CASES: dict[str, tuple[Any, Callable[[Path], str], Callable[[Path, int], str], s
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_longer_source_is_set_aside_where_it_is_asked_about(tmp_path: Path, case: str) -> None:
-    form, training, asking, why = CASES[case]
+def test_a_longer_source_is_skipped_where_it_is_asked_about(tmp_path: Path, case: str) -> None:
+    data_format, training, asking, why = CASES[case]
     config = DataConfig(tokenizer="character", max_length=9, max_seconds=2, sample_rate=RATE, mel_bins=20)
-    rows = [*form.read(open_part(training(tmp_path)), config.model_copy(update={"max_length": 99}), [])]
-    processor, told = form.make_processor("data", rows, config), list[str]()
+    rows = [
+        *data_format.read(open_part(training(tmp_path)), config.model_copy(update={"max_length": 99}), [])
+    ]
+    processor, told = data_format.make_processor("data", rows, config), list[str]()
     asked, examples, skipped = prepare_examples.read_unlabeled(
-        form, asking(tmp_path / "asked", 9), processor, config, told.append
+        data_format, asking(tmp_path / "asked", 9), processor, config, told.append
     )
     assert (len(asked), len(examples), len(skipped)) == (2, 2, 1)
     (line,) = told
-    assert line.startswith(f"set aside: {tmp_path}/asked")
+    assert line.startswith(f"skipped: {tmp_path}/asked")
     assert re.search(why, line), line
 
 
@@ -102,5 +104,5 @@ def test_where_all_are_too_long_the_first_is_named(tmp_path: Path) -> None:
     )
     asked = tmp_path / "asked"
     asked.write_text(f"{'a' * 20}\n{'b' * 20}\n")
-    with pytest.raises(UserError, match=r"nothing that can be answered: .*line 1: 21 tokens, .* cut it"):
+    with pytest.raises(UserError, match=r"no source that can be read: .*line 1: 21 tokens, .* cut it"):
         prepare_examples.read_unlabeled(TEXT_PAIRS, str(asked), processor, config, print)

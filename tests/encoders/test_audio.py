@@ -1,6 +1,7 @@
 """Frames to a memory: the laws, the pyramid against torch's LSTM, the convolutions against their equation."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -31,7 +32,9 @@ def pyramid(layers: int) -> PyramidalLSTMEncoder:
 
 
 def convolved() -> ConvSubsamplingEncoder:
-    blocks = [Block(FullAttention(D, 2), MLP(D, 16), "layer", residual=True) for _ in range(2)]
+    blocks: list[nn.Module] = [
+        Block(FullAttention(D, 2), MLP(D, 16), "layer", residual=True) for _ in range(2)
+    ]
     stack = Stack(blocks, AddPositions(SinusoidalPosition(D), "add"))
     encoder = ConvSubsamplingEncoder(F, stack, D, LayerNorm(D)).double().eval()
     for parameter in encoder.parameters():
@@ -76,11 +79,13 @@ def test_the_pyramid_is_torchs_lstm_with_pairs_joined():
         if not length:
             continue
         steps = list(x[row, :length])
+        block: Any
         for number, block in enumerate(encoder.pyramid.blocks):
             if number:
                 steps += [torch.zeros(D, dtype=torch.float64)] * (len(steps) % 2)
                 steps = [torch.cat(steps[t : t + 2]) for t in range(0, len(steps), 2)]
             peer = nn.LSTM(len(steps[0]), D // 2, bidirectional=True, dtype=torch.float64)
+            part: Any
             for part, suffix in ((block.mixer.there, ""), (block.mixer.back, "_reverse")):
                 getattr(peer, f"weight_ih_l0{suffix}").data = part.cell.weight_input.detach()
                 getattr(peer, f"weight_hh_l0{suffix}").data = part.cell.weight_hidden.detach()
@@ -105,7 +110,7 @@ def test_the_convolutions_equal_their_equation():
             before = dict(enumerate(steps))
             steps = []
             for t in range((len(before) + 1) // 2):
-                a = part.bias
+                a = torch.as_tensor(part.bias)
                 for j in range(3):
                     inputs = before.get(2 * t + j - 1, zero(part.in_channels, dtype=torch.float64))
                     a = a + part.weight[:, :, j] @ inputs
@@ -119,6 +124,7 @@ def test_convolutions_keep_the_size_of_vectors():
     with torch.no_grad():
         y, _ = layer(torch.randn(4, 200, 80))
     assert 0.5 < float(y.square().mean().sqrt()) < 1.2
+    assert layer.first.bias is not None
     assert layer.first.bias.eq(0).all()
 
 

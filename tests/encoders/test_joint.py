@@ -19,6 +19,7 @@ from foveal.layers.mixers.recurrent import GRU, Recurrent
 from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.layers.vision.conv2d import Conv2d
 from tests.support.encoder_laws import near
+from tests.support.gradients import gradient_of
 
 D, PLACES = 6, 4
 ONE, TWO = [3, 1, 0, 4], [2, 5, 3, 0]
@@ -37,7 +38,7 @@ def encoder(positions: bool = True, names: tuple[str, ...] = ("picture", "one", 
     """Drawn so that the weights of each part are the same in every order."""
     torch.manual_seed(0)
     parts = {"picture": image(), "one": vectors(3), "two": vectors(2)}
-    blocks = [
+    blocks: list[nn.Module] = [
         Block(FullAttention(D, 2), make_feedforward("mlp", D, 2.0), "layer", residual=True) for _ in range(2)
     ]
     positioned = AddPositions(LearnedPosition(20, D), "add", nn.Identity()) if positions else None
@@ -136,8 +137,8 @@ def test_gradients_reach_every_part():
     memory, _ = made(sources(), LENGTHS)
     (memory.vectors**3).sum().backward()
     for name, parameter in made.named_parameters():
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.ne(0).any(), name
+        assert gradient_of(parameter).isfinite().all(), name
+        assert gradient_of(parameter).ne(0).any(), name
 
 
 def test_a_source_that_rows_share_is_as_if_each_had_it():

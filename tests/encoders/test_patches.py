@@ -67,6 +67,7 @@ def test_a_class_token_goes_before_the_patches_and_is_no_place_of_the_grid():
     """z_0 = [x_class; x_1 E; ...] + E_pos, y = LN(z_L)_0 (Dosovitskiy et al. 2021, equations 1 and 4)."""
     encoder, x = make("cls"), images()
     tokens = encoder.projection(extract_patches(x, SIDE))
+    assert encoder.token is not None
     z, _, _ = encoder.stack(torch.cat([encoder.token.expand(B, 1, D), tokens], 1), None)
     memory, _ = encoder(x)
     torch.testing.assert_close(memory.summary, encoder.norm(z)[:, 0])

@@ -1,6 +1,7 @@
 """Vectors to a memory: the laws over several stacks, and each summary against what it stands for."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -36,7 +37,7 @@ STACKS = {
 }
 
 
-def make(kind: str, summary: str = "mean") -> SeriesEncoder:
+def make(kind: str, summary: Any = "mean") -> SeriesEncoder:
     norm = LayerNorm(D)  # whose bias makes something of zeros
     torch.nn.init.normal_(norm.bias)
     return SeriesEncoder(C, STACKS[kind](), D, norm, summary).double().eval()
@@ -66,15 +67,18 @@ def test_summaries():
     ):
         memory, _ = make("lstm", summary)(x, lengths)
         for row, found, n in zip(memory.vectors, memory.summary, LENGTHS, strict=True):
-            laws.near(found, of(list(row[:n])) if n else torch.zeros_like(found))
+            expected: Any = of(list(row[:n])) if n else torch.zeros_like(found)
+            laws.near(found, expected)
 
 
 def test_ends_are_the_last_states_of_both_directions():
     """Without a norm behind them, they are the hidden states that torch's GRU ends with."""
     encoder = SeriesEncoder(C, Stack([Block(both_ways(D))]), D, pooling="final-states").double()
+    mixer: Any
     mixer, x = encoder.stack.blocks[0].mixer, source()
     memory, _ = encoder(x, torch.tensor(LENGTHS))
     peer = torch.nn.GRU(D, D // 2, bidirectional=True, batch_first=True).double()
+    part: Any
     for part, suffix in ((mixer.there, ""), (mixer.back, "_reverse")):
         getattr(peer, f"weight_ih_l0{suffix}").data = part.cell.weight_input.detach()
         getattr(peer, f"weight_hh_l0{suffix}").data = part.cell.weight_hidden.detach()

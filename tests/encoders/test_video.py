@@ -1,5 +1,7 @@
 """Frames to a memory: the laws over several stacks and for 3D convolutions, and what a vector sees."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -9,6 +11,7 @@ from foveal.encoders.video import Conv3dEncoder, FrameEncoder
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
+from foveal.layers.linear import Linear
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.mamba import Mamba
 from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
@@ -44,6 +47,7 @@ def make(kind: str) -> FrameEncoder | Conv3dEncoder:
     for module in made.modules():
         if isinstance(module, nn.BatchNorm2d):  # whose bias does too
             nn.init.normal_(module.bias)
+            assert module.running_mean is not None
             nn.init.normal_(module.running_mean)
     return made.double().eval()
 
@@ -89,6 +93,7 @@ def test_a_volume_sees_a_frame_a_layer_to_each_side():
 
 def test_a_volume_is_what_torch_makes_of_whole_clips():
     """Its Conv3d, BatchNorm3d and MaxPool3d over all frames at once, and a map of each frame's places."""
+    encoder: Any
     encoder, x = make("volume"), source()
     y = x.transpose(1, 2)
     for layer in encoder.layers:
@@ -100,13 +105,14 @@ def test_a_volume_is_what_torch_makes_of_whole_clips():
     laws.near(encoder(x)[0].vectors, expected)
 
 
-def first_norm(encoder: FrameEncoder | Conv3dEncoder) -> torch.nn.BatchNorm2d:
+def first_norm(encoder: FrameEncoder | Conv3dEncoder) -> Any:
     return next(module for module in encoder.modules() if isinstance(module, nn.BatchNorm2d))
 
 
 @pytest.mark.parametrize("kind", ["lstm", "volume"])
 def test_padding_counts_in_no_statistic(kind):
     """Those of training are of the frames that there are, each row's convolved alone."""
+    encoder: Any
     encoder, x = make(kind).train(), source()
     rows = [row[:length] for row, length in zip(x, LENGTHS, strict=True) if length]
     if kind == "volume":
@@ -125,7 +131,7 @@ def test_a_vector_knows_where_something_is():
     """A mean over the places of the map would not."""
     encoder = make("lstm")
     x = torch.zeros(2, 1, C, 16, 16, dtype=torch.float64)
-    encoder.projection = nn.Linear(5 * 16, D).double()
+    encoder.projection = Linear(5 * 16, D).double()
     x[0, 0, :, 4:8, 4:8], x[1, 0, :, 8:12, 4:8] = 1, 1
     one, other = encoder(x)[0].vectors
     assert (one - other).abs().max() > 1e-3

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -52,7 +53,8 @@ def slow_beam(
     head: nn.Module, prompt: list[int], max_new_tokens: int, beam: int, alpha: float, end_tokens: set[int]
 ) -> list[tuple[float, tuple[int, ...]]]:
     """One prompt, lists only, no state, no early end."""
-    live, ended = [((), 0.0)], []
+    live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+    ended: list[tuple[tuple[int, ...], float]] = []
     for _ in range(max_new_tokens):
         grown = [
             ((*tokens, token), total + log_probability)
@@ -101,7 +103,7 @@ def test_the_penalty_changes_which_is_best() -> None:
 @with_any_penalty
 def test_a_beam_of_one_is_greedy(make: Callable[[], nn.Module], alpha: float) -> None:
     for end in ({3}, {0, 5}, set()):
-        head = make()
+        head: Any = make()
         greedy: dict[int, list[int]] = {}
         totals = [0.0] * len(PROMPTS)
         for row, token, chance, _ in generate(head, PROMPTS, [""] * 3, 10, GREEDY, end_tokens=end):
@@ -122,7 +124,7 @@ def test_a_beam_of_one_breaks_ties_as_greedy_does() -> None:
 def test_a_beam_in_a_batch_is_the_slow_beam_alone(
     make: Callable[[], nn.Module], beam: int, alpha: float
 ) -> None:
-    head = make()
+    head: Any = make()
     found = beam_search(head, PROMPTS, 7, beam=beam, best=beam, alpha=alpha, end_tokens={2, 6}, chunk=2)
     for prompt, hypotheses in zip(PROMPTS, found, strict=True):
         agree(hypotheses, slow_beam(head, prompt, 7, beam, alpha, {2, 6}))

@@ -1,6 +1,7 @@
 """The step loop: a text is the same alone and in company, read whole or in chunks, by any mixer."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -34,7 +35,7 @@ def rows(written: list[GeneratedToken]) -> dict[int, list[tuple[int, str | None]
 
 
 def by_rereading(
-    head: nn.Module,
+    head: Any,
     prompt: list[int],
     text: str,
     sample: int,
@@ -52,7 +53,7 @@ def by_rereading(
         with torch.no_grad():
             features, _, _ = head(torch.tensor([tokens]), head.init_state(None, 1))
             raw = head.project(features[:, -1])
-        token = choose_tokens(raw, sampling, seen, [Noise(sampling.seed, text, sample)(step)]).item()
+        token = int(choose_tokens(raw, sampling, seen, [Noise(sampling.seed, text, sample)(step)]))
         reason = "end" if token in end_tokens else "limit" if step + 1 == max_new_tokens else None
         tokens.append(token)
         told.append((token, reason))
@@ -66,6 +67,7 @@ def by_rereading(
 @in_any_way
 def test_a_text_in_a_batch_is_the_text_alone(make: Callable[[], nn.Module], sampling: Sampling) -> None:
     """Prompts of different lengths, read in chunks, ends at different steps, against rereading one by one."""
+    head: Any
     head, end, limit, samples = make(), {2, 5}, 12, 2
     batch = list(generate(head, PROMPTS, TEXTS, limit, sampling, samples=samples, end_tokens=end, chunk=5))
     found = rows(batch)
@@ -86,7 +88,7 @@ def test_a_text_in_a_batch_is_the_text_alone(make: Callable[[], nn.Module], samp
 @head_of_any_kind
 @pytest.mark.parametrize("chunk", [1, 3, 8, 17])
 def test_prefill_in_chunks_is_prefill(make: Callable[[], nn.Module], chunk: int) -> None:
-    head = make()
+    head: Any = make()
     with torch.inference_mode():
         whole, whole_state = prefill(head, PROMPTS, None, 100)
         parts, parts_state = prefill(head, PROMPTS, None, chunk)

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -161,6 +162,7 @@ def test_the_ends_of_the_noise() -> None:
     ],
 )
 def test_values_out_of_range(name: str, value: float) -> None:
+    settings: dict[str, Any] = {name: value}
     with pytest.raises(UserError, match=name.replace("_", "[- ]")) as error:
-        Sampling(**{name: value})
+        Sampling(**settings)
     assert "\n" not in str(error.value)

@@ -1,6 +1,7 @@
 """Text as it streams: what is shown never changes, and stops where it should."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,11 +39,17 @@ class Pieces:
         return StreamingDecoder([piece.encode() for piece in self.pieces])
 
 
-def saying(tokens: Sequence[int], tokenizer: Pieces, **how: object) -> list[TextChunk]:
+def saying(tokens: Sequence[int], tokenizer: Pieces, **how: Any) -> list[TextChunk]:
     """The pieces of a text that is `tokens`."""
     head = Script.saying(tokens, len(tokenizer.pieces))
-    how = {"max_new_tokens": len(tokens), "sampling": GREEDY} | how
-    return list(generate_text(head, tokenizer, [tokenizer.pieces[0]], **how))
+    settings: dict[str, Any] = {"max_new_tokens": len(tokens), "sampling": GREEDY} | how
+    return list(generate_text(head, tokenizer, [tokenizer.pieces[0]], **settings))
+
+
+def whole_text(pieces: list[TextChunk]) -> GeneratedText:
+    """Return what the last piece says of the whole text."""
+    assert pieces[-1].finished is not None
+    return pieces[-1].finished
 
 
 def first_ending(text: str, stops: Sequence[str]) -> str:
@@ -81,7 +88,7 @@ def test_a_stop_string_across_tokens() -> None:
     pieces = saying([1, 2, 3, 4, 5, 5], tokenizer, stops=["\n\nUser"])
     assert [piece.text for piece in pieces] == ["ab", "c", ""]
     assert pieces[-1].finished == GeneratedText(
-        "abc", (1, 2, 3, 4), pieces[-1].finished.log_probability, "stop"
+        "abc", (1, 2, 3, 4), whole_text(pieces).log_probability, "stop"
     )
 
 
@@ -89,16 +96,17 @@ def test_what_is_held_back_comes_at_the_end() -> None:
     tokenizer = Pieces("x", "ab", "c\n", "end")
     pieces = saying([1, 2, 2], tokenizer, stops=["\n\n"])
     assert [piece.text for piece in pieces] == ["ab", "c", "\nc\n"]
-    assert pieces[-1].finished.text == "abc\nc\n"
-    assert pieces[-1].finished.finish_reason == "limit"
+    assert whole_text(pieces).text == "abc\nc\n"
+    assert whole_text(pieces).finish_reason == "limit"
     pieces = saying([1, 2, 3, 1], tokenizer, stops=["\n\n"], end_tokens={3})
-    assert pieces[-1].finished.text == "abc\n"
-    assert pieces[-1].finished.tokens == (1, 2, 3)
-    assert pieces[-1].finished.finish_reason == "end"
+    assert whole_text(pieces).text == "abc\n"
+    assert whole_text(pieces).tokens == (1, 2, 3)
+    assert whole_text(pieces).finish_reason == "end"
 
 
 def test_a_stop_string_at_the_limit_is_a_stop() -> None:
     whole = saying([1, 1], Pieces("x", "a"), stops=["aa"])[-1].finished
+    assert whole is not None
     assert (whole.text, whole.finish_reason) == ("", "stop")
 
 

@@ -1,5 +1,7 @@
 """The head over all places at once against its equation, on grids of its own size, larger and smaller."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -37,7 +39,7 @@ def averaged(x: Tensor, rows: int, columns: int) -> Tensor:
 def test_the_head_equals_its_equation(h, w, hidden):
     head = FlattenClassificationHead(D, (2, 3), hidden, CLASSES, activation=torch.tanh).double()
     x = torch.randn(5, D, h, w, dtype=torch.float64)
-    expected = averaged(x, 2, 3).reshape(5, -1)
+    expected: Any = averaged(x, 2, 3).reshape(5, -1)
     for layer in head.hidden:
         expected = (expected @ layer.weight.T + layer.bias).tanh()
     expected = expected @ head.projection.weight.T + head.projection.bias

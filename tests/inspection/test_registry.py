@@ -4,6 +4,7 @@ import sys
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,6 +66,6 @@ def test_a_new_file_is_a_new_view(file: str, tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.usefixtures("only_known_views")
 def test_a_name_is_taken_once() -> None:
-    view: type[View[object, object]] = type(find_views(inspection)["confusion"])  # type: ignore[arg-type]
+    view: type[View[Any, Any]] = type(find_views(inspection)["confusion"])
     with pytest.raises(ValueError, match="two views of the name confusion"):
         register_view(view)

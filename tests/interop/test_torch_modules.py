@@ -1,5 +1,8 @@
 """Modules of torch.nn and stacks of ours compute the same, there and back."""
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -20,8 +23,10 @@ from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.position import AddPositions, SinusoidalPosition
 
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
+
 B, T, D, H = 3, 9, 6, 8
-RECURRENT = {
+RECURRENT: dict[str, Callable[..., Any]] = {
     "rnn": lambda **more: nn.RNN(D, H, **more),
     "relu": lambda **more: nn.RNN(D, H, nonlinearity="relu", **more),
     "lstm": lambda **more: nn.LSTM(D, H, **more),
@@ -30,7 +35,7 @@ RECURRENT = {
 CAUSAL = nn.Transformer.generate_square_subsequent_mask(T)
 
 
-def grown(module: nn.Module, size: float = 0.6) -> nn.Module:
+def grown(module: ModuleT, size: float = 0.6) -> ModuleT:
     """Every parameter drawn anew, large enough that a mistake shows."""
     for parameter in module.parameters():
         nn.init.uniform_(parameter, -size, size)
@@ -126,8 +131,13 @@ def test_a_learned_start_is_not_torchs() -> None:
         to_torch_rnn(stack)
 
 
-def encoder(norm_first: bool, bias: bool = True, **more: object) -> nn.TransformerEncoder:
-    settings = {"dim_feedforward": 20, "dropout": 0.3, "layer_norm_eps": 1e-3, "batch_first": True}
+def encoder(norm_first: bool, bias: bool = True, **more: Any) -> nn.TransformerEncoder:
+    settings: dict[str, Any] = {
+        "dim_feedforward": 20,
+        "dropout": 0.3,
+        "layer_norm_eps": 1e-3,
+        "batch_first": True,
+    }
     layer = nn.TransformerEncoderLayer(H, 2, norm_first=norm_first, bias=bias, **settings | more)
     norm = nn.LayerNorm(H, eps=1e-4, bias=bias) if norm_first else None
     return grown(nn.TransformerEncoder(layer, 3, norm, enable_nested_tensor=False))
@@ -179,6 +189,6 @@ def test_blocks_that_are_not_torchs(block: Block, message: str) -> None:
 
 
 def test_positions_are_not_torchs() -> None:
-    blocks = [Block(SelfAttention(H, 2), MLP(H, H), "layer", residual=True)]
+    blocks: list[nn.Module] = [Block(SelfAttention(H, 2), MLP(H, H), "layer", residual=True)]
     with pytest.raises(UserError, match="has no positions"):
         to_torch_transformer(Stack(blocks, AddPositions(SinusoidalPosition(H), "add")))

@@ -1,6 +1,7 @@
 """The setting for first weights: deviations by fans, what is touched and what is not."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -59,7 +60,7 @@ def test_what_stays():
         nn.LSTM(8, 8),
         last,
     ]
-    model = nn.Sequential(nn.Linear(8, 8), *parts)
+    model: Any = nn.Sequential(nn.Linear(8, 8), *parts)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     initialize(model, "0.05", last)
     changed = [name for name, weight in model.state_dict().items() if not torch.equal(weight, before[name])]
@@ -71,7 +72,7 @@ def test_what_stays():
 INPUTS = PairProcessor(ImageInput(Statistics((0.0,) * 3, (1.0,) * 3), 32), ClassLabels(tuple("abcde")))
 
 
-def first(rule: str, seed: int = 0, network: str = "mlp-10") -> nn.Module:
+def first(rule: str, seed: int = 0, network: str = "mlp-10") -> Any:
     settings = [f"model.encoder.network={network}", f"model.initialization={rule}", f"training.seed={seed}"]
     return build_model(
         task_of(load_config("image-classification", settings)).bound(INPUTS), torch.device("cpu")
@@ -98,7 +99,7 @@ def test_the_first_loss_is_near_ln_c(rule):
 def test_every_model_has_a_last_layer_and_hidden_ones(preset):
     """Of every task: the setting finds what it must leave, and something to change."""
     model = task_of(load_config(preset)).example_model()
-    last = getattr(model, "head", model).projection
+    last: Any = getattr(model, "head", model).projection
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     initialize(model, "0.05", last)
     same = {name for name, weight in model.named_parameters() if torch.equal(weight, before[name])}

@@ -1,6 +1,7 @@
 """The laws for each row of the table: in float64 on the reference, in float32 on the path that is default."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 import torch
@@ -92,9 +93,10 @@ def test_reset_parameters_fills_everything(name):
     with torch.no_grad():
         for part in (*module.parameters(), *module.buffers()):
             part.fill_(torch.nan)
-    for part in module.modules():
-        if hasattr(part, "reset_parameters"):
-            part.reset_parameters()
+    for layer in module.modules():
+        reset: Any = getattr(layer, "reset_parameters", None)
+        if reset is not None:
+            reset()
     assert all(part.isfinite().all() for part in (*module.parameters(), *module.buffers()))
 
 

@@ -5,6 +5,7 @@ E1, E2 ... are rows of a list of mistakes found in lecture slides on this field:
 
 import math
 from contextlib import nullcontext
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosi
 from foveal.ops.attention.dot_product import attention_weights
 from foveal.ops.attention.rotary import apply_rotary
 from foveal.ops.jit.dispatch import reference_only
+
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 B, T, D, H = 3, 7, 6, 8
 pytestmark = pytest.mark.usefixtures("path")
@@ -56,7 +59,7 @@ def same(
         close(a, b)
 
 
-def grown(module: nn.Module) -> nn.Module:
+def grown(module: ModuleT) -> ModuleT:
     """The module with every parameter drawn anew, large enough that a mistake shows."""
     with torch.no_grad():
         for parameter in module.parameters():
@@ -71,6 +74,7 @@ def fold(cell: nn.Module, theirs: nn.RNNBase, layer: int = 0) -> None:
     if isinstance(cell, GRU):
         split = torch.arange(len(b_h)) >= 2 * cell.width
         cell.bias.data = b_x + b_h.masked_fill(split, 0.0)
+        assert cell.bias_new is not None
         cell.bias_new.data = b_h[split]
     else:
         cell.bias.data = b_x + b_h
@@ -104,7 +108,7 @@ def test_recurrent_equals_torch(name, lengths):
     if lengths is not None:
         their_y, _ = pad_packed_sequence(their_y, batch_first=True)
     their_last = their_last if len(first) == 2 else (their_last,)
-    wanted = [x, ours.cell.weight_input, ours.cell.weight_hidden, ours.cell.bias]
+    wanted: Any = [x, ours.cell.weight_input, ours.cell.weight_hidden, ours.cell.bias]
     their_wanted = [x, *(getattr(theirs, f"{part}_l0") for part in TORCH_NAMES[:3])]
     if name == "gru":
         wanted.append(ours.cell.bias_new)
@@ -124,12 +128,14 @@ def test_two_layers_equal_torch():
     """Layer l at time t sees h_(t-1) of its own and h_t of the layer below."""
     theirs = grown(nn.LSTM(D, H, num_layers=2, batch_first=True))
     ours = Stack([Block(Recurrent(LSTM(D, H))), Block(Recurrent(LSTM(H, H)))])
+    block: Any
     for layer, block in enumerate(ours.blocks):
         fold(block.mixer.cell, theirs, layer)
     x = torch.randn(B, T, D, requires_grad=True)
     y, state, _ = ours(x)
     their_y, (h, c) = theirs(x)
-    cells = [block.mixer.cell for block in ours.blocks]
+    blocks: Any = ours.blocks
+    cells = [block.mixer.cell for block in blocks]
     same(
         [y, *(state["blocks"][layer][part] for layer in (0, 1) for part in ("h", "c"))],
         [x, *(w for cell in cells for w in (cell.weight_input, cell.weight_hidden, cell.bias))],
@@ -264,8 +270,9 @@ def test_block_equals_torch(place):
     theirs = nn.TransformerEncoderLayer(
         H, 2, 4 * H, dropout=0.0, activation=F.gelu, batch_first=True, norm_first=place == "pre"
     )
-    ours = grown(Block(SelfAttention(H, 2), MLP(H, 4 * H), "layer", place, residual=True))
+    ours: Any = grown(Block(SelfAttention(H, 2), MLP(H, 4 * H), "layer", place, residual=True))
     share(ours.mixer, theirs.self_attn)
+    mine: Any
     for mine, other in (
         (ours.feedforward.expand, theirs.linear1),
         (ours.feedforward.contract, theirs.linear2),

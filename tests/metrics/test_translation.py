@@ -8,7 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 
 from foveal.metrics.translation import bleu, chrf
 from foveal.metrics.unicode_scripts import bleu_tokenizer

@@ -1,6 +1,7 @@
 """Hard attention: the mean of REINFORCE's estimate is the gradient of the expected log-likelihood."""
 
 from itertools import product
+from typing import Any
 
 import pytest
 import torch
@@ -118,11 +119,15 @@ def test_the_estimate_is_right_on_average(model: EncoderWithHead) -> None:
 
 
 def test_the_two_draws_of_a_row_are_compared(model: EncoderWithHead, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, task, followed = 5, task_of(model.train()), []
+    rows, task = 5, task_of(model.train())
+    followed: list[Any] = []
     follow = task.teacher_forcing
-    monkeypatch.setattr(
-        task, "teacher_forcing", lambda *given: followed.append(follow(*given)) or followed[0]
-    )
+
+    def record_result(*given: Any) -> Any:
+        followed.append(follow(*given))
+        return followed[0]
+
+    monkeypatch.setattr(task, "teacher_forcing", record_result)
     batch = batch_of(rows)
     result, _ = task(batch, None)
     features, state, _ = followed[0]

@@ -1,6 +1,7 @@
 """The language task: its loss, its weights, what it carries, what it refuses."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -72,7 +73,8 @@ def test_loss(lengths, settings, where, rows):
     close(result.terms["loss"].sum.detach(), expected)
     assert result.terms["loss"].weight == found.weights(batch)["loss"] == (B if rows else len(counted))
     total, weight = result.metrics["loss"]
-    assert (total, weight) == (pytest.approx(float(expected)), len(counted))
+    assert total == pytest.approx(float(expected))
+    assert weight == len(counted)
     assert carry is None
 
 
@@ -87,6 +89,7 @@ def test_bits_per_character():
 
 def test_carry():
     """Two chunks with the state carried equal one; the start has the gradient of a learned state."""
+    found: Any
     found, batch = task(Recurrent(LSTM(D, D), learned_start=True), carry_state=True), tokens()
     whole, _ = found(batch, found.start(batch))
     state, total = found.start(batch), torch.zeros((), dtype=torch.float64)
@@ -95,7 +98,7 @@ def test_carry():
         total = total + result.terms["loss"].sum
     close(total, whole.terms["loss"].sum)
     total.backward()
-    start = found.model.stack.blocks[0].mixer.start
+    start: Any = found.model.stack.blocks[0].mixer.start
     assert all(part.grad is not None for part in start.values())
     assert all(part.grad.ne(0).any() for part in start.values())
     assert task().start(batch) is None

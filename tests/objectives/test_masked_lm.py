@@ -23,6 +23,7 @@ from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.masked_lm import MaskedLMObjective
+from tests.support.recorded_calls import record_calls
 
 D, CONTEXT = 16, 32
 MARKS = SpecialTokens(256)
@@ -101,7 +102,7 @@ def test_what_is_hidden(tokenizer: ByteTokenizer) -> None:
 
 def test_every_place_is_hidden_at_some_time() -> None:
     found = MaskedBatches.for_training(text(400), 8, CONTEXT, seed=0)
-    seen = sum(found.batch(epoch, 0).columns["hidden"].sum(0) for epoch in range(60))
+    seen = torch.stack([found.batch(epoch, 0).columns["hidden"].sum(0) for epoch in range(60)]).sum(0)
     assert (seen[:-1] > 0).all()
     assert seen[-1] == 0
 
@@ -154,10 +155,9 @@ def test_the_loss_is_that_of_the_hidden_places() -> None:
 
 def test_only_hidden_places_are_projected(monkeypatch: pytest.MonkeyPatch) -> None:
     found, batch = task(), MaskedBatches.for_training(text(), 4, CONTEXT, seed=0).batch(0, 0)
-    sizes = []
-    project = found.model.head.project
-    monkeypatch.setattr(found.model.head, "project", lambda x: sizes.append(len(x)) or project(x))
+    projected = record_calls(monkeypatch, found.model.head, "project")
     found(batch, None)
+    sizes = [len(x) for (x,) in projected]
     assert sizes == [int(batch.columns["hidden"].sum())]
     assert sizes[0] < batch.columns["source"].numel() / 5
 
@@ -181,7 +181,7 @@ def test_a_preview_fills_the_gaps() -> None:
 def test_it_learns_what_stands_between() -> None:
     """In abcdabcd ... what is hidden follows from its neighbours; the first loss is that of chance."""
     tokens = np.tile(np.arange(97, 101, dtype=np.uint8), 200)
-    both_ways = Bidirectional(*(Recurrent(LSTM(D, D // 2)) for _ in range(2)))
+    both_ways = Bidirectional(Recurrent(LSTM(D, D // 2)), Recurrent(LSTM(D, D // 2)))
     found = MaskedLMObjective(model(both_ways), ByteTokenizer())
     batches = MaskedBatches.for_training(TokenizedText(tokens, ByteTokenizer()), 16, CONTEXT, seed=0)
     adam = torch.optim.Adam(found.model.parameters(), 1e-2)

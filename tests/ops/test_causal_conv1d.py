@@ -24,7 +24,7 @@ def test_both_paths_equal_torch(kernel, dilation, biased):
     inputs = [x, history, numbers(E, D, kernel)] + [numbers(E)] * biased
     weights = inputs[2:]
     every = torch.cat([history, x], 1).transpose(1, 2)
-    expected = F.conv1d(every, *weights, dilation=dilation).transpose(1, 2)
+    expected = F.conv1d(every, weights[0], weights[1] if biased else None, dilation=dilation).transpose(1, 2)
     factor = torch.randn_like(expected)
     gradients = torch.autograd.grad(expected, inputs, factor)
     bias = weights[1] if biased else None

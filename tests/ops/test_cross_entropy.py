@@ -1,5 +1,7 @@
 """Losses behind a projection: torch's own, in values and gradients, whole and piece by piece."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -43,7 +45,7 @@ def test_equals_torchs(path, bias, label_smoothing, small_pieces):
         else:
             found = run(leaves, targets, label_smoothing)
     assert ran == [f"cross_entropy:{path}"]
-    close = {"rtol": 1e-12, "atol": 1e-10}
+    close: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-10}
     torch.testing.assert_close(found.label_smoothed, wanted, **close)
     torch.testing.assert_close(found.nll, nats.detach(), **close)
     assert not found.nll.requires_grad

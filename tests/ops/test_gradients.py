@@ -1,7 +1,9 @@
 """Every operation's gradient, in float64, against finite differences."""
 
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -56,7 +58,7 @@ def kernel_inputs(sizes: int, gates: int) -> tuple[Tensor, ...]:
 
 
 qkv = [(B, 2, T, D)] * 3
-OPERATIONS = {
+OPERATIONS: dict[str, tuple[Callable[..., Any], Sequence[tuple[int, ...]]]] = {
     "attention_weights": (partial(attention_weights, visible=HOLES), qkv[:2]),
     "attention_weights-all": (attention_weights, qkv[:2]),
     "attention_reference": (partial(attention_reference, causal=True), qkv),

@@ -3,6 +3,8 @@
 import errno
 import fcntl
 import os
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -116,12 +118,19 @@ def test_atomic_folder_clears_what_a_killed_run_left(tmp_path):
 
 def test_order_of_the_calls(tmp_path, monkeypatch):
     """The content is on the disk before its name, the name before the function returns."""
-    calls = []
-    for call in ("fsync", "replace", "rename"):
-        real = getattr(os, call)
-        monkeypatch.setattr(
-            os, call, lambda *given, call=call, real=real: (calls.append(call), real(*given))[1]
-        )
+    calls: list[str] = []
+
+    def recorded(name: str) -> Callable[..., Any]:
+        real = getattr(os, name)
+
+        def call(*given: Any) -> Any:
+            calls.append(name)
+            return real(*given)
+
+        return call
+
+    for name in ("fsync", "replace", "rename"):
+        monkeypatch.setattr(os, name, recorded(name))
     atomic_write(tmp_path / "a", b"a")
     assert calls == ["fsync", "replace", "fsync"]
     calls.clear()

@@ -24,7 +24,7 @@ def test_what_the_figures_say() -> None:
         MeasuredAccuracy(0.74, 0.7, 0.78),
         MeasuredAccuracy(0.8, 0.76, 0.84),
     )
-    assert verdict("head", {"head": head}) == "head is the best here too, as advised"
+    assert verdict("head", {"head": head}) == "head is the best here, as advised"
     assert verdict("head", {"head": head, "all": over}).endswith("the intervals overlap")
-    assert verdict("head", {"head": head, "all": apart}).endswith("the intervals lie apart")
+    assert verdict("head", {"head": head, "all": apart}).endswith("the intervals do not overlap")
     assert verdict("all", {"head": head, "all": apart}).endswith("as advised")

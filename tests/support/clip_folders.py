@@ -40,9 +40,9 @@ def table(column: str, rows: list[tuple[str, str]]) -> bytes:
     return out.getvalue().encode()
 
 
-def prepared(form: PairFormat, data: str, **settings: Any) -> Any:
+def prepared(data_format: PairFormat, data: str, **settings: Any) -> Any:
     return prepare_examples.prepare_examples(
-        form, data, data, None, CONFIG.model_copy(update=settings), print
+        data_format, data, data, None, CONFIG.model_copy(update=settings), print
     )
 
 

@@ -1,6 +1,7 @@
 """Heads to write with: a small recurrence, a script, a recorder, and every mixer of the package."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 from foveal.config import ModelConfig, PositionConfig
 from foveal.core.memory import Memory
 from foveal.core.state import State
+from foveal.heads.decoder_lm import DecoderLM
 from foveal.models.decoder import language_model
 
 V = 7
@@ -28,13 +30,13 @@ class Recurrence(nn.Module):
 
     def forward(
         self, tokens: Tensor, state: State, lengths: Tensor | None = None
-    ) -> tuple[Tensor, State, dict]:
-        h, features = state["h"], []
+    ) -> tuple[Tensor, State, dict[str, Tensor]]:
+        h, steps = state["h"], []
         for t in range(tokens.shape[1]):
             new = self.cell(self.embedding(tokens[:, t]), h)
             h.copy_(new if lengths is None else torch.where((t < lengths)[:, None], new, h))
-            features.append(h.clone())
-        features = torch.stack(features, 1)
+            steps.append(h.clone())
+        features = torch.stack(steps, 1)
         if lengths is not None:
             features[torch.arange(tokens.shape[1]) >= lengths[:, None]] = 0
         return features, state, {}
@@ -60,7 +62,7 @@ class Script(nn.Module):
 
     def forward(
         self, tokens: Tensor, state: State, lengths: Tensor | None = None
-    ) -> tuple[Tensor, State, dict]:
+    ) -> tuple[Tensor, State, dict[str, Tensor]]:
         B, T = tokens.shape
         read = state["read"][:, None] + torch.arange(1, T + 1)
         added = torch.full((B,), T) if lengths is None else lengths
@@ -73,21 +75,21 @@ class Script(nn.Module):
 class Recorder(nn.Module):
     """Another head, and the shapes of tokens and state that it was called with."""
 
-    def __init__(self, head: nn.Module):
+    def __init__(self, head: Any):
         super().__init__()
         self.head, self.init_state, self.project = head, head.init_state, head.project
         self.calls: list[tuple[tuple[int, ...], int]] = []
 
     def forward(
         self, tokens: Tensor, state: State, lengths: Tensor | None = None
-    ) -> tuple[Tensor, State, dict]:
+    ) -> tuple[Tensor, State, dict[str, Tensor]]:
         size = sum(leaf.numel() for leaf in state.values() if isinstance(leaf, Tensor)) if state else 0
         self.calls.append((tuple(tokens.shape), size))
         return self.head(tokens, state, lengths)
 
 
-def model(mixers: str, window: int = 0, positions: str = "none") -> Callable[[], nn.Module]:
-    def make() -> nn.Module:
+def model(mixers: str, window: int = 0, positions: str = "none") -> Callable[[], DecoderLM]:
+    def make() -> DecoderLM:
         config = ModelConfig(
             mixers=mixers,
             layers=2,
@@ -106,7 +108,7 @@ def model(mixers: str, window: int = 0, positions: str = "none") -> Callable[[],
     return make
 
 
-HEADS = {
+HEADS: dict[str, Callable[[], Any]] = {
     "recurrence": Recurrence,
     "rnn": model("rnn"),
     "lstm": model("lstm"),
@@ -119,7 +121,7 @@ HEADS = {
 }
 
 
-def next_log_probabilities(head: nn.Module, tokens: Sequence[int]) -> Tensor:
+def next_log_probabilities(head: Any, tokens: Sequence[int]) -> Tensor:
     """(V,), by reading the whole text anew: what every faster way has to equal."""
     with torch.no_grad():
         features, _, _ = head(torch.tensor([list(tokens)]), head.init_state(None, 1))

@@ -59,8 +59,16 @@ def canvas(width: int, height: int, animated: bool) -> tuple[bytes, bytes]:
 def strip(width: int, height: int, samples: int = 1, bits: int = 8, packing: int = 8) -> bytes:
     """A TIFF of zeros in one strip."""
     data = zeros(width * height * samples * bits // 8) if packing == 8 else bytes(99)
-    tags = {256: width, 257: height, 258: [bits] * samples, 259: packing, 262: 1 + (samples > 1), 273: 8}
-    return tiff(tags | {277: samples, 278: height, 279: len(data)}, data)
+    tags: dict[int, int | bytes | list[int]] = {
+        256: width,
+        257: height,
+        258: [bits] * samples,
+        259: packing,
+        262: 1 + (samples > 1),
+        273: 8,
+    }
+    tags |= {277: samples, 278: height, 279: len(data)}
+    return tiff(tags, data)
 
 
 def in_tiff(side: int, jpeg: bytes) -> bytes:

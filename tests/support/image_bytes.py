@@ -3,6 +3,7 @@
 import io
 import struct
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 SIDE = 16
+TiffTags = Mapping[int, int | bytes | list[int]]
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """By the colour type of a PNG."""
 
@@ -64,7 +66,7 @@ def png(
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in chunks)
 
 
-def tiff(tags: dict[int, int | bytes | list[int]], data: bytes = b"") -> bytes:
+def tiff(tags: TiffTags, data: bytes = b"") -> bytes:
     """A TIFF of one directory: numbers (LONG), lists of them, or texts; its `data` lie at byte 8."""
     entries, more = b"", b""
     start = 8 + len(data)

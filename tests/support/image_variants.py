@@ -5,6 +5,7 @@ import random
 import struct
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ MODES = (
 )
 FAX, JPEG_MODES = ("group3", "group4"), ("L", "RGB", "CMYK")
 """What libtiff packs of one mode alone; of others it complains on standard error."""
-PACKINGS = {
+PACKINGS: dict[str, list[dict[str, Any]]] = {
     "TIFF": [{"compression": f"tiff_{name}"} for name in ("lzw", "adobe_deflate")]
     + [{"compression": name} for name in ("packbits", "lzma", "zstd", "jpeg", *FAX)],
     "JPEG": [{"progressive": True}, {"optimize": True}, {"subsampling": 0}, {"restart_marker_blocks": 1}],
@@ -180,15 +181,24 @@ def _by_hand() -> Iterator[tuple[str, bytes, Shown]]:
     packed = np.stack(
         [twelve[:, 0] >> 4, (twelve[:, 0] & 15) << 4 | twelve[:, 1] >> 8, twelve[:, 1] & 255], 1
     )
-    tags = {256: SIDE, 257: SIDE, 259: 1, 262: 1, 273: 8, 277: 1, 278: SIDE}
+    tags: dict[int, int | bytes | list[int]] = {
+        256: SIDE,
+        257: SIDE,
+        259: 1,
+        262: 1,
+        273: 8,
+        277: 1,
+        278: SIDE,
+    }
     yield "12 bits.tif", tiff(tags | {258: 12}, packed.astype(np.uint8).tobytes()), shown
-    for number, turn in enumerate((0, 9, 65_535, b"6\0")):
+    turns: tuple[int | bytes, ...] = (0, 9, 65_535, b"6\0")
+    for number, turn in enumerate(turns):
         yield f"turn {number}.tif", tiff(tags | {258: 8, 274: turn}, grey.tobytes()), shown
     yield "white is zero.tif", tiff(tags | {258: 8, 262: 0}, (255 - grey).tobytes()), shown
     sixteen = 65_535 - grey.astype(np.uint16) * 257
     yield "white is zero of 16 bits.tif", tiff(tags | {258: 16, 262: 0}, sixteen.tobytes()), shown
     planes = np.ascontiguousarray(seen.transpose(2, 0, 1)).tobytes()
-    apart = {
+    apart: dict[int, int | bytes | list[int]] = {
         258: [8, 8, 8],
         262: 2,
         277: 3,

@@ -1,8 +1,8 @@
 """Karpathy's min-char-rnn in NumPy."""
 
-import numpy as np
+from typing import Any
 
-from foveal.heads.decoder_lm import DecoderLM
+import numpy as np
 
 
 def min_char_rnn(data: list[int], weights: list[np.ndarray], steps: int) -> list[float]:
@@ -43,7 +43,8 @@ def min_char_rnn(data: list[int], weights: list[np.ndarray], steps: int) -> list
     return losses
 
 
-def min_char_weights(model: DecoderLM) -> list[np.ndarray]:
+def min_char_weights(model: Any) -> list[np.ndarray]:
+    cell: Any
     cell, output = model.stack.blocks[0].mixer.cell, model.projection
     weights = (cell.weight_input, cell.weight_hidden, output.weight, cell.bias, output.bias)
     return [weight.detach().numpy().copy() for weight in weights]

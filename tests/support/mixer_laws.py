@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from hypothesis import strategies as st
@@ -38,8 +39,10 @@ class Trial:
         chosen = list(rows) or slice(B)
         memory = None
         if self.memory is not None:
-            memory = Memory(*(part[chosen] for part in self.parts()))
-        return self.module.init_state(len(rows) or B, capacity, memory)
+            vectors, mask, summary = (part[chosen] for part in self.parts())
+            memory = Memory(vectors, mask, summary)
+        module: Any = self.module
+        return module.init_state(len(rows) or B, capacity, memory)
 
     def start(self, *rows: int) -> State:
         """The same; or None, which stands for it where no memory is read."""
@@ -138,6 +141,7 @@ def causality(trial: Trial, t: int) -> Tensor:
 
 def padding_and_batch(trial: Trial) -> None:
     """NaN in the padding changes nothing, padding gives zeros, a row alone equals the row in the batch."""
+    module: Any
     module, lengths = trial.module, torch.tensor([T, 4, 0])
     before, after = trial.inputs(2, B, T)
     _, later = run(module, before, trial.start(), torch.tensor([2, T, 5]))
@@ -236,7 +240,8 @@ def any_lengths(trial: Trial, lengths: list[list[int]]) -> None:
     """Chunks with ragged lengths, a list of them for each chunk: pieces of each row equal the row whole."""
     module, rows = trial.module, len(lengths[0])
     texts = [trial.inputs(sum(chunk[b] for chunk in lengths)) for b in range(rows)]
-    state, seen, outputs = trial.start(*range(rows)), [0] * rows, [[] for _ in range(rows)]
+    state, seen = trial.start(*range(rows)), [0] * rows
+    outputs: list[list[Tensor]] = [[] for _ in range(rows)]
     for chunk in lengths:
         x = torch.full((rows, max(max(chunk), 1), trial.width), torch.nan, dtype=trial.dtype)
         for b, n in enumerate(chunk):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +25,8 @@ from foveal.layers.mixers.s5 import S5
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
 
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
+
 D, M = 8, 5
 """Widths of the inputs, and of a memory's vectors."""
 
@@ -39,7 +42,7 @@ class Row:
     """Causal bit for bit (not promised for experts, whose products have other shapes)."""
 
 
-def attention_stack(place: str, norm: str) -> nn.Module:
+def attention_stack(place: Literal["pre", "post"], norm: Literal["layer", "rms"]) -> nn.Module:
     block = lambda window: Block(  # noqa: E731
         SelfAttention(D, 2, window, rotary=True), SwiGLU(D, 12), norm, place, residual=True
     )
@@ -212,7 +215,7 @@ def memory_of(name: str, dtype: torch.dtype) -> Memory | None:
     return Memory(vectors.requires_grad_(), mask, torch.randn(4, M, dtype=dtype, requires_grad=True))
 
 
-def filled(module: nn.Module, size: float) -> nn.Module:
+def filled(module: ModuleT, size: float) -> ModuleT:
     """`module` with weights large enough that a mistake shows."""
     with torch.no_grad():
         for parameter in module.parameters():
@@ -220,13 +223,15 @@ def filled(module: nn.Module, size: float) -> nn.Module:
     return module
 
 
-def run(module: nn.Module, x: Tensor, state: object = None, lengths: Tensor | None = None) -> tuple:
+def run(
+    module: nn.Module, x: Tensor, state: object = None, lengths: Tensor | None = None
+) -> tuple[Tensor, Any]:
     """`y, state` of any row."""
     y, state, *_ = module(x, state, lengths=lengths)
     return y, state
 
 
-def entries(module: nn.Module, state: object) -> list[Tensor]:
+def entries(module: Any, state: Any) -> list[Tensor]:
     """The valid entries of a state, so that two states that mean the same compare equal."""
     if state is None:
         return []
@@ -236,16 +241,12 @@ def entries(module: nn.Module, state: object) -> list[Tensor]:
     if isinstance(module, Block):
         return entries(module.mixer, state)
     if isinstance(module, SelfAttention):
-        count, parts = state["count"], (state["keys"], state["values"])
+        count, cached = state["count"], (state["keys"], state["values"])
         if module.window:
             kept = [min(int(n), module.window - 1) for n in count]
-            rows = [
-                (part[b, part.shape[1] - k :])
-                for part in (state["keys"], state["values"])
-                for b, k in enumerate(kept)
-            ]
+            rows = [(part[b, part.shape[1] - k :]) for part in cached for b, k in enumerate(kept)]
         else:
-            rows = [part[b, :n] for part in parts for b, n in enumerate(count)]
+            rows = [part[b, :n] for part in cached for b, n in enumerate(count)]
         return [count, *rows]
     parts = [state[name] for name in sorted(state)]
     return [part.long() if part.dtype == torch.bool else part for part in parts]

@@ -151,6 +151,13 @@ class Watcher:
         self.end = (step, reason, best_step, best_loss)
 
 
+class ToyTrainer(Trainer):
+    """A trainer of which a test asks what its own objective and reporter have."""
+
+    objective: ToyObjective
+    reporter: Watcher
+
+
 def toy_config(**sections: dict[str, Any]) -> Config:
     """Small budgets, checkpoints only where asked for; sections win over these."""
     base: dict[str, Any] = {
@@ -163,14 +170,14 @@ def toy_config(**sections: dict[str, Any]) -> Config:
 
 def toy_trainer(
     path: Path, config: Config | None = None, *, hook: Any = None, valid: bool = True, **model: Any
-) -> Trainer:
+) -> ToyTrainer:
     """Fresh objects over the run folder at `path`, which is made if need be."""
     folder = open_run(path) if path.exists() else new_run(path, config or toy_config())
     net = ToyModel(**model)
     slots = folder.config.training.grad_accumulation
     batches = ToyBatches(per_epoch=6 * slots, slots=slots, seed=folder.config.training.seed)
     held_out = ToyBatches(per_epoch=2, seed=99) if valid else None
-    return Trainer(folder, net, ToyObjective(net, hook=hook), batches, held_out, Watcher())
+    return ToyTrainer(folder, net, ToyObjective(net, hook=hook), batches, held_out, Watcher())
 
 
 def new_run(path: Path, config: Config) -> Run:
@@ -183,7 +190,7 @@ def new_run(path: Path, config: Config) -> Run:
     )
 
 
-def train(path: Path, config: Config | None = None, **options: Any) -> Trainer:
+def train(path: Path, config: Config | None = None, **options: Any) -> ToyTrainer:
     trainer = toy_trainer(path, config, **options)
     trainer.run(SignalHandler())
     return trainer

@@ -1,6 +1,6 @@
 """A small model that answers questions about images, and a batch for it."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -11,6 +11,8 @@ from foveal.data.core.standardize import Statistics
 from foveal.data.text.tokenizers import WordTokenizer
 from foveal.tasks.config import from_tables
 from foveal.tasks.vqa.image_and_text_source import ImageAndTextInput
+
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 SIDE, WORDS = 2, WordTokenizer(["a", "b", "c", "d"])
 SEEN = ImageAndTextInput(Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
@@ -31,7 +33,7 @@ def config(task: str) -> Config:
     )
 
 
-def drawn(model: nn.Module) -> nn.Module:
+def drawn(model: ModuleT) -> ModuleT:
     torch.manual_seed(0)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.7)

@@ -2,6 +2,7 @@
 and what holds of images as of other tasks: smoothing, weight decay, averages."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from foveal.training.averaging import ExponentialMovingAverage
 from foveal.training.evaluate import evaluate
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
+from tests.support.gradients import gradient_of
 
 SIDE, CLASSES = 8, ("a", "b", "c")
 SGD = OptimizerConfig(name="sgd", clip_norm=0.0)
@@ -51,7 +53,7 @@ def step(
     return done.first_nonfinite
 
 
-def first_norm(model: EncoderWithHead) -> nn.BatchNorm2d:
+def first_norm(model: EncoderWithHead) -> Any:
     return model.encoder.blocks[0].norm
 
 
@@ -79,9 +81,9 @@ def test_micro_batches_have_statistics_of_their_own():
         F.cross_entropy(logits(plain, p.columns["source"]), p.columns["label"], reduction="sum")
         for p in parts
     ]
-    (sum(losses) / 10).backward()
+    (torch.stack(losses).sum() / 10).backward()
     for own, other in zip(model.parameters(), plain.parameters(), strict=True):
-        torch.testing.assert_close(own, other - 0.5 * other.grad, rtol=0, atol=1e-10)
+        torch.testing.assert_close(own, other - 0.5 * gradient_of(other), rtol=0, atol=1e-10)
     mean, variance = torch.zeros(4).double(), torch.ones(4).double()
     maps = [network().encoder.blocks[0].convolution(part.columns["source"]).detach() for part in parts]
     for x in maps:
@@ -137,7 +139,7 @@ def test_smoothing_trains_towards_all_classes_and_is_not_reported():
     (-(wanted * chances).sum() / 6).backward()
     step(model, part, label_smoothing=0.3, lr=0.5)
     for own, other in zip(model.parameters(), plain.parameters(), strict=True):
-        torch.testing.assert_close(own, other - 0.5 * other.grad, rtol=0, atol=1e-10)
+        torch.testing.assert_close(own, other - 0.5 * gradient_of(other), rtol=0, atol=1e-10)
     smoothed, bare = (
         evaluate(model, ClassificationObjective(model, CLASSES, share), Once(part, 6)) for share in (0.3, 0.0)
     )

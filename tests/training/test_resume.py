@@ -18,9 +18,8 @@ from foveal.store import checkpoint, durable
 from foveal.store.sealed import dataclass_to_dict, open_json, open_tensors, seal_json, seal_tensors
 from foveal.training import trainer
 from foveal.training.snapshot import TrainingCounters
-from foveal.training.trainer import Trainer
 from tests.support.run_fingerprint import differences, fingerprint
-from tests.support.toy_training import new_run, toy_config, toy_trainer, train
+from tests.support.toy_training import ToyTrainer, new_run, toy_config, toy_trainer, train
 
 STEPS = 12
 
@@ -39,7 +38,7 @@ def kill_in(call: int) -> Callable[[str, int], None]:
     return hook
 
 
-def resumed(path: Path, config: Config, kills: list[int], **options: Any) -> Trainer:
+def resumed(path: Path, config: Config, kills: list[int], **options: Any) -> ToyTrainer:
     """Killed at each of `kills` (forward passes of that life), then left to end."""
     for call in kills:
         with pytest.raises(Killed):
@@ -267,9 +266,9 @@ def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> N
         training={"budget": "60steps", "evaluate_every": 2, "patience": 5, "ema_decay": 0.5},
     )
 
-    def scenario(path: Path, until: int | None = None) -> Trainer:
-        made = toy_trainer(path, config)
-        first = made.model.projection.bias
+    def scenario(path: Path, until: int | None = None) -> ToyTrainer:
+        made: Any = toy_trainer(path, config)
+        first: Any = made.model.projection.bias
         calls = [0]
 
         def spoil(gradient: torch.Tensor) -> torch.Tensor:

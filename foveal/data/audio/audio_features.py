@@ -1,4 +1,4 @@
-"""Recordings: from a file to samples, and on to log-mel frames."""
+"""Decode recordings to samples, and compute log-mel frames."""
 
 import json
 import re
@@ -19,38 +19,44 @@ from foveal.ops.audio.log_mel import log_mel
 
 FEATURES_FILE = "features.json"
 MAX_AMPLITUDE = 16.0
-"""Samples lie between -1 and 1; decoders go a little further. What is far beyond is on another scale."""
+"""Samples are between -1 and 1, or a little beyond after decoding. Larger samples have another scale."""
 MAX_RATE_DENOMINATOR = 640
-"""Largest denominator of old / new rate: 11,025 to 16,000 needs it. Odder ones are off by less than 0.1 %."""
+"""Largest denominator of old rate / new rate, needed for 11,025 to 16,000. Others err by less than 0.1 %."""
 UNKNOWN_LENGTH_BYTES = 0x7FFF0000
-"""Bytes that a wav claims at least whose writer did not know its length."""
+"""A wav that claims at least this many bytes was written without knowing its length."""
 MIN_SAMPLE_RATE, MAX_SAMPLE_RATE = 1_000, 1_000_000
-"""Samples a second that a recording may have."""
+"""Limits of a recording's samples per second."""
 
 
 @dataclass(frozen=True)
 class LogMelSettings:
-    """How a recording becomes frames: samples a second, mel bands, and the longest recording in seconds."""
+    """Settings of log-mel frames: samples per second, mel bands, and the longest recording in seconds."""
 
     sample_rate: int = 16_000
     mel_bins: int = 80
     max_seconds: float = 60.0
 
     def frames(self, path: Path) -> FloatArray:
-        """Log-mel frames (S, bins) of the recording at `path`. Errors: those of `read_audio`."""
+        """Return the log-mel frames (S, bins) of the recording at `path`.
+
+        Raises: UserError: `read_audio` can't use the recording.
+        """
         samples = torch.from_numpy(read_audio(path, self.sample_rate, self.max_seconds))
         return log_mel(samples, self.sample_rate, self.mel_bins).numpy()
 
 
 @dataclass(frozen=True)
 class AudioFeatureExtractor:
-    """The processor of recordings: frames, standardised by the statistics of the training part's frames."""
+    """The processor of recordings: frames, standardized by the statistics of the training split's frames."""
 
     settings: LogMelSettings
     statistics: Statistics
 
     def __call__(self, path: Path) -> FloatArray:
-        """(S, bins). Errors: those of `read_audio`."""
+        """Return the standardized frames (S, bins) of the recording at `path`.
+
+        Raises: UserError: `read_audio` can't use the recording.
+        """
         return self.statistics.standardize(self.settings.frames(path))
 
     def to_json(self) -> str:
@@ -58,7 +64,10 @@ class AudioFeatureExtractor:
 
     @classmethod
     def load(cls, folder: Path) -> "AudioFeatureExtractor":
-        """What `to_json` gave. Errors: UserError names a file that is missing or damaged."""
+        """Read what `to_json` wrote.
+
+        Raises: UserError: the file is missing or damaged.
+        """
         with explain_read_errors(folder / FEATURES_FILE):
             fields = json.loads((folder / FEATURES_FILE).read_bytes())
             settings = LogMelSettings(**upgrade_fields(LogMelSettings, fields["settings"]))
@@ -66,28 +75,31 @@ class AudioFeatureExtractor:
 
 
 def read_audio(path: Path, sample_rate: int, max_seconds: float) -> NDArray[np.float32]:
-    """Samples (N,) in [-1, 1], `sample_rate` a second: wav, flac, ogg or mp3, its channels averaged.
+    """Read a wav, flac, ogg or mp3 as samples (N,) in [-1, 1], `sample_rate` per second.
 
-    Errors: UserError for a file that is no recording or is cut off, and for one that is empty, longer than
-    `max_seconds` seconds, silent, or holds NaN or infinity.
+    Channels are averaged.
+
+    Raises: UserError: the file is not a recording, cut off, empty, longer than `max_seconds`, silent, or has
+    NaN
+        or infinity.
     """
-    samples, own = _decode(path, max_seconds)
+    samples, file_rate = _decode(path, max_seconds)
     if not len(samples):
         raise UserError(f"{path}: no samples in it; record it again or leave it out")
     if not np.isfinite(samples).all():
-        raise UserError(f"{path}: holds NaN or infinity; mend the recording or leave it out")
+        raise UserError(f"{path}: has NaN or infinity; mend the recording or leave it out")
     if np.abs(samples).max() > MAX_AMPLITUDE:
         raise UserError(f"{path}: samples up to {np.abs(samples).max():.0f}; scale them to -1 .. 1")
     mono = samples.mean(1)
     if (mono == mono[0]).all():
         raise UserError(f"{path}: silent, all samples are equal; record it again or leave it out")
-    if own != sample_rate:
-        mono = _resampler(own, sample_rate)(torch.from_numpy(mono), full=True).numpy()
+    if file_rate != sample_rate:
+        mono = _resampler(file_rate, sample_rate)(torch.from_numpy(mono), full=True).numpy()
     return mono.clip(-1, 1)
 
 
 def _decode(path: Path, max_seconds: float) -> tuple[NDArray[np.float32], int]:
-    """Samples (N, channels) and how many there are in a second."""
+    """Return the samples (N, channels) of a file, and its samples per second."""
     import soundfile
 
     with open_file(path) as file:
@@ -102,23 +114,23 @@ def _decode(path: Path, max_seconds: float) -> tuple[NDArray[np.float32], int]:
                 if len(samples) < sound.frames or _is_truncated(sound.extra_info):
                     raise UserError(f"{path}: cut off; get the whole file")
                 return samples, sound.samplerate
-        except soundfile.LibsndfileError:  # whose words are about other things, such as pipes
-            raise UserError(f"{path}: not readable as wav, flac, ogg or mp3; get the file anew") from None
+        except soundfile.LibsndfileError:  # its message is about other things, such as pipes
+            raise UserError(f"{path}: not readable as wav, flac, ogg or mp3; get the file again") from None
 
 
 def _is_truncated(log: str) -> bool:
-    """Whether libsndfile noticed, reading the rest, that the end of a wav or ogg is missing.
+    """Return whether libsndfile has noticed that the end of a wav or ogg is missing.
 
-    A wav that was written into a pipe claims to be as long as can be; it is whole.
+    A wav that was written to a pipe claims the largest possible length. It is complete.
     """
     claims = re.search(r"data : (\d+) \(should be (\d+)\)", log)
     missing = claims is not None and int(claims[2]) < int(claims[1]) < UNKNOWN_LENGTH_BYTES
-    return missing or any(said in log for said in ("lacks an end-of-stream bit", "Junk after the last page"))
+    return missing or any(note in log for note in ("lacks an end-of-stream bit", "Junk after the last page"))
 
 
 @cache
 def _resampler(old: int, new: int) -> torch.nn.Module:
-    """Band-limited interpolation (Smith and Gossett 1984)."""
+    """Return a resampler by band-limited interpolation (Smith and Gossett 1984)."""
     from julius.resample import ResampleFrac
 
     ratio = Fraction(old, new).limit_denominator(MAX_RATE_DENOMINATOR)

@@ -1,4 +1,4 @@
-"""The source of recordings: a folder by class, or with metadata, to log-mel frames."""
+"""The source of recordings, from folders by class or with metadata, as log-mel frames."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ from foveal.store.durable import file_sha256
 AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
 AUDIO_FOLDER = "audio"
 FRAMES_FIELD = "log_mel"
-"""The field of a row with its log-mel frames, from when the statistics are fitted until they are encoded."""
+"""The field of a row with its log-mel frames, between fitting the statistics and encoding the row."""
 
 
 class AudioSource(Source[AudioFeatureExtractor]):
@@ -33,10 +33,10 @@ class AudioSource(Source[AudioFeatureExtractor]):
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
         if not part.is_disk_folder:
-            with_what = ", by class or with metadata.csv or .jsonl"
+            layout = ", by class or with metadata.csv or .jsonl"
             if not target.is_class:
-                with_what = " with metadata.csv or metadata.jsonl"
-            raise UserError(f"{part}: not a folder of recordings{with_what}")
+                layout = " with metadata.csv or metadata.jsonl"
+            raise UserError(f"{part}: not a folder of recordings{layout}")
         column = "label" if target.is_class and part.table is None else target.column(config)
         rows = read_folder(part.listing, (column,), lambda fields: target.parse(column, fields[column]))
         for row in rows:
@@ -49,7 +49,7 @@ class AudioSource(Source[AudioFeatureExtractor]):
             yield Row(row.location, fields, content)
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """Read a recording, or all in a folder."""
+        """Read a recording, or all recordings in a folder."""
         if part.status is None:
             raise UserError(f"{part}: no such file or folder")
         files = [part.path] if part.is_file else sorted(part.path / name for name in part.listing.walk())
@@ -107,9 +107,10 @@ def are_recordings(part: DataPart) -> bool:
 
 
 def keep_frames(settings: LogMelSettings, row: Row) -> FloatArray | str:
-    """Return a recording's frames, or why there are none; the row keeps them, so that it is decoded once.
+    """Return the frames of a row's recording, or the reason why it can't be used.
 
-    The reason names the file, unless that is the row's location.
+    The frames are stored in the row, so that a recording is decoded once. The reason names the file, unless
+    the file is the row's location.
     """
     if FRAMES_FIELD not in row.fields:
         try:

@@ -1,4 +1,4 @@
-"""Batches of recordings for an encoder that makes one vector of several frames."""
+"""Batches of recordings for encoders that turn several frames into one vector."""
 
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
@@ -17,9 +17,9 @@ class ExampleBatches(Protocol):
 
 
 class FramePlaceBatches:
-    """The batches of `batches`, with the places of frames among the encoder's vectors.
+    """The batches of `batches`, with the index of each frame's vector in the encoder's output as its place.
 
-    Vector i is made of the frames from `frames_per_vector` i on, so several frames share a place.
+    Vector i is computed from the frames from `frames_per_vector` i on, so several frames share a place.
     """
 
     def __init__(self, batches: ExampleBatches, frames_per_vector: int):

@@ -1,1 +1,1 @@
-"""What all kinds of data share: rows, splits, examples, batches."""
+"""Rows, splits, examples and batches, which all kinds of data share."""

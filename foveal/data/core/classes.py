@@ -1,4 +1,4 @@
-"""Classes by name: what the labels of the training part are, their numbers, and the file that keeps them."""
+"""Names of classes: the labels of the training split, their ids, and the file that stores them."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -17,9 +17,11 @@ LABELS_FILE = "labels.json"
 def class_names(
     data: str, labels: Iterable[str], subject: str, hint: str = "", known: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """Every label once, in order; that of the `known` ones if they are the same.
+    """Return every label once, sorted; in the order of `known` if `known` has the same labels.
 
-    Errors: UserError if there is only one; `subject` says what all have it, `hint` what may help.
+    The message of the error begins with `subject`, the words before the only label, and ends with `hint`.
+
+    Raises: UserError: there is only one label.
     """
     names = tuple(sorted(set(labels)))
     if len(names) < 2:
@@ -28,16 +30,16 @@ def class_names(
 
 
 def make_label_encoder(names: Sequence[str]) -> Callable[[Sequence[str]], ClassIds | str]:
-    """A function from labels to their numbers, or to why one of them has none."""
-    numbers = {name: number for number, name in enumerate(names)}
+    """Return a function from labels to their ids, or to the reason why a label has none."""
+    ids = {name: class_id for class_id, name in enumerate(names)}
 
-    def number(labels: Sequence[str]) -> ClassIds | str:
+    def encode(labels: Sequence[str]) -> ClassIds | str:
         for label in labels:
-            if label not in numbers:
+            if label not in ids:
                 return f"the label '{label}' is not among those of training"
-        return np.array([numbers[label] for label in labels], np.int64)
+        return np.array([ids[label] for label in labels], np.int64)
 
-    return number
+    return encode
 
 
 def class_names_to_json(names: Sequence[str]) -> bytes:
@@ -45,6 +47,9 @@ def class_names_to_json(names: Sequence[str]) -> bytes:
 
 
 def load_class_names(path: Path) -> tuple[str, ...]:
-    """What `class_names_to_json` gave. Errors: UserError names a file that is missing or damaged."""
+    """Read the names that `class_names_to_json` wrote.
+
+    Raises: UserError: the file is missing or damaged.
+    """
     with explain_read_errors(path):
         return tuple(map(str, json.loads(path.read_bytes())))

@@ -1,4 +1,4 @@
-"""Examples as columns of numbers: sentence pairs, labelled rows, tagged sentences, frames."""
+"""Examples as columns of numbers: sentence pairs, labeled rows, tagged sentences, frames."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class RaggedArray:
-    """Rows of different lengths, one behind the other: row i is `values[offsets[i] : offsets[i + 1]]`.
+    """Rows of different lengths in one array: row i is `values[offsets[i] : offsets[i + 1]]`.
 
     `values` is (N,) for tokens, (N, C) for vectors; `offsets` is (rows + 1,).
     """
@@ -20,10 +20,10 @@ class RaggedArray:
 
     @classmethod
     def from_rows(cls, rows: Iterable[NDArray[Any]]) -> "RaggedArray":
-        parts = list(rows)
-        offsets = np.zeros(len(parts) + 1, np.int64)
-        np.fromiter(map(len, parts), np.int64, len(parts)).cumsum(out=offsets[1:])
-        return cls(np.concatenate(parts) if parts else np.zeros(0, np.int64), offsets)
+        arrays = list(rows)
+        offsets = np.zeros(len(arrays) + 1, np.int64)
+        np.fromiter(map(len, arrays), np.int64, len(arrays)).cumsum(out=offsets[1:])
+        return cls(np.concatenate(arrays) if arrays else np.zeros(0, np.int64), offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -37,7 +37,7 @@ class RaggedArray:
         return np.diff(self.offsets)
 
     def padded(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """`rows` side by side, (B, T) or (B, T, C) with zeros on the right; and their lengths (B,)."""
+        """Return `rows` as (B, T) or (B, T, C) with zeros on the right, and their lengths (B,)."""
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
         steps = np.arange(lengths.max(initial=0))
@@ -50,35 +50,35 @@ class RaggedArray:
 RowIndices = NDArray[np.int64]
 ExamplesT = TypeVar("ExamplesT", bound="Examples")
 Column = RaggedArray | NDArray[Any]
-"""Rows of different lengths, or one number a row."""
+"""Rows of different lengths, or one number for each row."""
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Columns of equally many rows: "source", "target", "label" ..."""
+    """Columns with equal numbers of rows: "source", "target", "label" ..."""
 
     columns: Mapping[str, Column]
 
     def __post_init__(self) -> None:
         sizes = {name: len(column) for name, column in self.columns.items()}
         if len(set(sizes.values())) != 1:
-            raise ValueError(f"columns of as many rows as one another are needed, not {sizes}")
+            raise ValueError(f"columns need equal numbers of rows, not {sizes}")
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
     def subset(self: ExamplesT, rows: Sequence[int]) -> ExamplesT:
-        """Those rows alone."""
+        """Return the examples at the indices `rows`."""
         columns = {
-            name: RaggedArray.from_rows(one[row] for row in rows)
-            if isinstance(one, RaggedArray)
-            else one[list(rows)]
-            for name, one in self.columns.items()
+            name: RaggedArray.from_rows(column[row] for row in rows)
+            if isinstance(column, RaggedArray)
+            else column[list(rows)]
+            for name, column in self.columns.items()
         }
         return replace(self, columns=columns)
 
     def lengths(self, name: str) -> list[int]:
-        """Those of the rows of a ragged column."""
+        """Return the lengths of the rows of a ragged column."""
         column = self.columns[name]
         assert isinstance(column, RaggedArray)
         lengths: list[int] = column.lengths.tolist()

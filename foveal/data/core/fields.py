@@ -1,4 +1,4 @@
-"""What the fields of a row have to be: texts, or words and their tags."""
+"""Checks of the fields of a row: texts, or words and their tags."""
 
 import json
 from collections.abc import Iterable
@@ -6,11 +6,11 @@ from typing import Any
 
 Fields = dict[str, Any]
 Record = tuple[str, Fields | str]
-"""Where in a file ("line 7"), and the fields there, or why they can't be used and how to mend that."""
+"""A location in a file ("line 7"), and the fields there, or why they can't be used and how to mend that."""
 
 
 def text_error(name: str, value: object) -> str:
-    """Why the field `name` is no text; empty if it is."""
+    """Say why the field `name` is not text. Return an empty string if the field is text."""
     if not isinstance(value, str):
         return f"'{name}' is {_type_name(value)}, not text; mend the row or leave it out"
     if "\0" in value:
@@ -23,21 +23,22 @@ def text_error(name: str, value: object) -> str:
 
 
 def as_texts(fields: Fields) -> Fields | str:
-    """All fields as texts, numbers as JSON writes them; or why one of them is none, or blank."""
+    """Return all fields as texts, numbers as JSON writes them; or say which field is not text, or empty."""
     texts = {name: _number_as_json(value) for name, value in fields.items()}
     return _first_error(texts.items()) or texts
 
 
 def as_words(fields: Fields) -> Fields | str:
-    """The first field as "tokens", the second (if any) as "tags": lists of texts, as many as one another.
+    """Return the first field as "tokens" and the second, if any, as "tags": lists of texts of equal length.
 
-    A text is taken as its words, between spaces. Or why they are not such lists.
+    A text is split into its words at spaces. Return a reason if the fields are not such lists.
     """
     lists: Fields = {}
-    for kind, (name, value) in zip(("tokens", "tags"), fields.items(), strict=False):
+    for field, (name, value) in zip(("tokens", "tags"), fields.items(), strict=False):
         if not isinstance(value, str | list):
             return f"'{name}' is {_type_name(value)}, not a list of texts; mend the row or leave it out"
-        lists[kind] = [_number_as_json(word) for word in (value.split() if isinstance(value, str) else value)]
+        words = value.split() if isinstance(value, str) else value
+        lists[field] = [_number_as_json(word) for word in words]
     counts = [len(words) for words in lists.values()]
     if len(set(counts)) > 1:
         return f"{counts[0]} words but {counts[1]} tags; mend the row so that each word has one tag"
@@ -52,15 +53,15 @@ def as_words(fields: Fields) -> Fields | str:
 
 
 def _number_as_json(value: object) -> object:
-    """A number as JSON writes it, since labels often are numbers; anything else as it is."""
+    """Return a number as JSON writes it, since labels are often numbers; return other values as they are."""
     return json.dumps(value) if isinstance(value, int | float) and value == value else value
 
 
 def _first_error(texts: Iterable[tuple[str, object]]) -> str:
-    """What is wrong with the first of the named texts that can't be used."""
+    """Say what is wrong with the first of the named texts that can't be used; empty if all can be used."""
     for name, text in texts:
-        if why := text_error(name, text):
-            return why
+        if error := text_error(name, text):
+            return error
         if not str(text).strip():
             return f"'{name}' is empty; fill it in or leave the row out"
     return ""

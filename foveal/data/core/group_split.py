@@ -1,4 +1,4 @@
-"""Parts of rows about things in several variants: held out are whole things, or some variants of each."""
+"""Splits by group: whole groups of variants are held out, or some variants of each group."""
 
 import re
 from collections import defaultdict
@@ -13,22 +13,23 @@ from foveal.data.core.hash_split import Fractions, SplitName, check_fractions, s
 from foveal.data.core.rows import Row
 
 HOLD_OUT_EVERY = 3
-"""Of so many variants of a thing one is held out."""
+"""One of this many variants of a group is held out."""
 
 
 def split_by_group(
     rows: Sequence[Row], config: DataConfig, fractions: Fractions
 ) -> Iterator[tuple[SplitName, Row]]:
-    """Each row with its part; `data.hold_out` says of what the held-out parts are made.
+    """Yield each row with its split. `data.hold_out` decides what is held out.
 
-    * groups: a group goes to a part by the hash of its content, as `fractions` say.
-    * variants: every third of a group's different rows, in their order, is held out, for the one part or the
-      other by its hash, in the proportion of their shares. With which it begins is the group's hash: else
-      where all things have the same variants, some of these would not be seen of any. A group of one or two
-      rows is only trained on.
+    * groups: the hash of a group's content decides the split of the group, by `fractions`.
+    * variants: every third of a group's different rows, in their order, is held out. The hash of the row
+      decides between the held-out splits, in the proportion of their fractions. The hash of the group decides
+      which variant is held out first: otherwise, if all groups have the same variants, some variants would
+      never be trained on. Groups of one or two rows are only trained on.
 
-    Without shares all are trained on. Errors: UserError for shares that leave nothing to train on, and as
-    `row_groups`.
+    Without fractions all rows are trained on.
+
+    Raises: UserError: the fractions leave no rows to train on, or `row_groups` finds no groups.
     """
     check_fractions(fractions)
     if not fractions:
@@ -42,34 +43,33 @@ def split_by_group(
     for group, row in zip(groups, rows, strict=True):
         members[group].setdefault(row.key, len(members[group]))
     for group, row in zip(groups, rows, strict=True):
-        place, count = members[group][row.key], len(members[group])
-        kept = count < HOLD_OUT_EVERY or (place + derived_seed(group)) % HOLD_OUT_EVERY
-        yield ("train" if kept else _held_out_split(row, fractions)), row
+        index, count = members[group][row.key], len(members[group])
+        is_trained_on = count < HOLD_OUT_EVERY or (index + derived_seed(group)) % HOLD_OUT_EVERY
+        yield ("train" if is_trained_on else _held_out_split(row, fractions)), row
 
 
 def _held_out_split(row: Row, fractions: Fractions) -> SplitName:
-    """The part of a row that is not trained on."""
+    """Return the split of a row that is held out."""
     *others, last = fractions
-    whole = sum(fractions.values())
-    part = split_of_text(row.key, {other: fractions[other] / whole for other in others})
-    return last if part == "train" else part
+    total = sum(fractions.values())
+    split = split_of_text(row.key, {other: fractions[other] / total for other in others})
+    return last if split == "train" else split
 
 
 def row_groups(
     rows: Sequence[Row], pattern: str, group_by: Literal["text", "file-name"] = "text"
 ) -> list[str]:
-    """The group of each row, called by the smallest of its rows' contents.
+    """Return the name of each row's group: the smallest key of its rows.
 
-    Rows belong together if their texts, or the names of their files, are alike but for what `pattern`
-    matches, or if their contents (what a model is given) are equal; and whatever is bound by that from row to
-    row. Errors: UserError for rows without such texts or names, and for a pattern that matches none.
+    Two rows are in one group if their texts, or the names of their files, differ only in what `pattern`
+    matches, or if their keys are equal. A group is closed under this relation.
+
+    Raises: UserError: the rows have no such texts or names, or `pattern` matches none of them.
     """
     texts = [row.fields.get("target" if group_by == "text" else "name") for row in rows]
     if not all(isinstance(text, str) for text in texts):
-        what = (
-            "of texts to be written" if group_by == "text" else "of names of files (data.group_by=file-name)"
-        )
-        raise UserError(f"data.group_pattern is {what}, and this task has none: leave it out")
+        compared = "target texts" if group_by == "text" else "names of files (data.group_by=file-name)"
+        raise UserError(f"data.group_pattern compares {compared}, and this task has none: leave it out")
     if group_by == "file-name":
         texts = [PurePath(str(text)).name for text in texts]
     stems = [re.sub(pattern, "", str(text)) for text in texts]
@@ -86,6 +86,6 @@ def row_groups(
         return name
 
     for row, stem in zip(rows, stems, strict=True):
-        one, other = sorted((root(f"content {row.key}"), root(f"text {stem}")))
-        parent[other] = one  # contents come before texts, and the smallest first
+        first, second = sorted((root(f"content {row.key}"), root(f"text {stem}")))
+        parent[second] = first  # keys sort before texts, so the smallest key names the group
     return [root(f"text {stem}") for stem in stems]

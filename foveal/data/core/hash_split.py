@@ -1,7 +1,6 @@
-"""Train, validation and test parts of rows, cut without leakage and by content alone.
+"""Splits of rows into train, valid and test by content alone, without leakage.
 
-Rows go to a part by the hash of their content: equal ones fall on the same side, and neither names nor order
-matter.
+The hash of a row's content decides its split. Equal rows are in one split. Neither names nor order matter.
 """
 
 import hashlib
@@ -13,7 +12,7 @@ from foveal.data.core.rows import Row
 SplitName = str
 SPLITS: tuple[SplitName, ...] = ("train", "valid", "test")
 Fractions = Mapping[SplitName, float]
-"""The shares of the held-out parts, each above zero; the rest is `train`."""
+"""The fraction of each held-out split, above zero; the rest is `train`."""
 
 
 def split_rows(rows: Iterable[Row], fractions: Fractions) -> Iterator[tuple[SplitName, Row]]:
@@ -27,24 +26,27 @@ def split_rows(rows: Iterable[Row], fractions: Fractions) -> Iterator[tuple[Spli
 
 def count_overlap(train: Iterable[Row], test: Iterable[Row]) -> int:
     """Return how many rows of `test` have a key that a row of `train` has too."""
-    seen = {row.key for row in train}
-    return sum(row.key in seen for row in test)
+    train_keys = {row.key for row in train}
+    return sum(row.key in train_keys for row in test)
 
 
 def split_of_text(text: str, fractions: Fractions) -> SplitName:
-    """The part of a row: its hash as a number in [0, 1), held against the shares."""
-    place = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
-    for part, share in fractions.items():
-        if place < share:
-            return part
-        place -= share
+    """Return the split of a text: its hash is a number in [0, 1), which falls into one of the fractions."""
+    point = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+    for split, fraction in fractions.items():
+        if point < fraction:
+            return split
+        point -= fraction
     return "train"
 
 
 def check_fractions(fractions: Fractions) -> None:
-    """Raise UserError if they leave nothing to train on."""
+    """Check that the fractions leave rows to train on.
+
+    Raises: UserError: the fractions add up to 1 or more.
+    """
     if sum(fractions.values()) >= 1:
         raise UserError(
-            f"{' + '.join(f'data.{part}_fraction={share}' for part, share in fractions.items())} "
-            "leaves nothing to train on; the shares must add up to less than 1"
+            f"{' + '.join(f'data.{split}_fraction={fraction}' for split, fraction in fractions.items())} "
+            "leaves nothing to train on; the fractions must add up to less than 1"
         )

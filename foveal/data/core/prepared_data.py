@@ -1,4 +1,4 @@
-"""Data as a task has it: the processors of its inputs, and the parts."""
+"""Data that a task can train on: a processor, and the splits."""
 
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -10,12 +10,12 @@ SplitT = TypeVar("SplitT", covariant=True)
 
 
 class ReusedProcessors(NamedTuple):
-    """What new inputs begin with of those of a run, whose encoder is to be used."""
+    """Processors reused when training starts from the encoder of an earlier run."""
 
     source: Any = None
-    """What the encoder needs: the tokenizer of what it reads, or the statistics of its channels."""
+    """What the encoder needs: the tokenizer of its source, or the statistics of its channels."""
     labels: tuple[str, ...] = ()
-    """Its classes, which keep their numbers if the new ones are the same."""
+    """The run's classes, which keep their ids if the new classes are the same."""
 
 
 NO_REUSE = ReusedProcessors()
@@ -23,9 +23,9 @@ NO_REUSE = ReusedProcessors()
 
 @dataclass(frozen=True)
 class PreparedData(Generic[ProcessorT, SplitT]):
-    """Ready to train on: `processor` are tokenizers, labels and the like; a part that was not cut is None.
+    """A processor (tokenizers, labels ...) and the splits. A split that does not exist is None.
 
-    `facts` is ready for JSON: `source`, and for each part in `parts` its sha256 and its sizes.
+    `facts` can be written as JSON: `source`, and in `parts` the sha256 and the sizes of each split.
     """
 
     processor: ProcessorT
@@ -34,9 +34,9 @@ class PreparedData(Generic[ProcessorT, SplitT]):
     test: SplitT | None
     facts: dict[str, Any]
     skipped: tuple[SkippedRow, ...] = ()
-    """The rows that can't be used."""
+    """The rows that can't be used, of all splits."""
 
     @property
     def held_out(self) -> SplitT | None:
-        """What a figure is of: the test part, else the validation, if there is one."""
+        """The split for the reported results: the test split, or the validation split if there is no test."""
         return self.valid if self.test is None else self.test

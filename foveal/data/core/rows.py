@@ -1,7 +1,7 @@
-"""Rows of text with what belongs to them: a translation, a label, a tag for each word.
+"""Rows of data: a source with its target, such as a translation, a label, a tag for each word.
 
-A row that can't be used neither stops the reading nor is lost: it is set aside with the reason, so that
-used + aside = rows in.
+A row that can't be used neither stops the reading nor is lost. The row is skipped with a reason, so
+used + skipped = rows in the file.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,58 +16,61 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Row:
-    """`location` as in "train.csv, line 7"; `fields` are texts, or lists of texts: words and their tags."""
+    """A row. `location` is like "train.csv, line 7". `fields` are texts, or lists of words and of tags."""
 
     location: str
     fields: Fields
     key: str = ""
-    """What decides the row's split: rows of equal keys are in one. Empty until a source has named it."""
+    """Decides the row's split: rows of equal keys are in one split. Empty until a source has set it."""
 
 
 @dataclass(frozen=True)
 class SkippedRow:
-    """A row that can't be used, why, and how to mend it."""
+    """A row that can't be used. `reason` says why, and how to mend the row."""
 
     location: str
     reason: str
 
 
 def text_key(text: str) -> str:
-    """Return the key of a text: its words, whatever the spaces between them are."""
+    """Return the key of a text: its words with single spaces between them."""
     return " ".join(text.split())
 
 
 def encode_or_skip(
     rows: Iterable[Row], encode: Callable[[Row], T | str], skipped: list[SkippedRow]
 ) -> tuple[list[Row], list[T]]:
-    """The rows that a model can use, and what `encode` makes of each; where it says why not, the row is put
-    into the list."""
-    kept, found = list[Row](), list[T]()
+    """Return the rows that a model can use, and their encoded values.
+
+    Rows for which `encode` returns a reason are added to `skipped`.
+    """
+    usable, values = list[Row](), list[T]()
     for row in rows:
-        one = encode(row)
-        if isinstance(one, str):
-            skipped.append(SkippedRow(row.location, one))
+        value = encode(row)
+        if isinstance(value, str):
+            skipped.append(SkippedRow(row.location, value))
         else:
-            kept.append(row)
-            found.append(one)
-    return kept, found
+            usable.append(row)
+            values.append(value)
+    return usable, values
 
 
 def validate_rows(
     name: str, records: Iterable[Record], check: Callable[[Fields], Fields | str]
 ) -> Iterator[Row | SkippedRow]:
-    """The `records` of the file `name`: rows where `check` gives fields, set aside where it says why not.
+    """Yield the `records` of the file `name` as rows where `check` returns fields, as skipped rows where
+    `check` returns a reason.
 
-    Errors: UserError if there is no row, and why the first could not be used.
+    Raises: UserError: no row can be used. The message gives the reason for the first row.
     """
-    used, first = False, "; give rows"
-    for number, (place, found) in enumerate(records):
-        fields = found if isinstance(found, str) else check(found)
+    any_usable, first = False, "; give rows"
+    for index, (location, record) in enumerate(records):
+        fields = record if isinstance(record, str) else check(record)
         if isinstance(fields, str):
-            first = first if number else f", the first is {place}: {fields}"
-            yield SkippedRow(f"{name}, {place}", fields)
+            first = first if index else f", the first is {location}: {fields}"
+            yield SkippedRow(f"{name}, {location}", fields)
         else:
-            used = True
-            yield Row(f"{name}, {place}", fields)
-    if not used:
+            any_usable = True
+            yield Row(f"{name}, {location}", fields)
+    if not any_usable:
         raise UserError(f"{name}: no row that can be used{first}")

@@ -1,4 +1,4 @@
-"""Random permutations that are computed place by place and never stored."""
+"""Random permutations that are computed index by index and never stored."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,10 +7,10 @@ from foveal.core.runtime import derived_seed
 
 
 def permute_indices(numbers: NDArray[np.int64], size: int, seed: int) -> NDArray[np.int64]:
-    """Where a random permutation of `range(size)` sends each of `numbers`, without storing it.
+    """Return the images of `numbers` under a random permutation of `range(size)`, which is not stored.
 
-    A Feistel network permutes the numbers of 2k bits (Luby and Rackoff 1988); numbers that leave the
-    range are sent on until they are back in it (cycle walking: Black and Rogaway 2002).
+    A Feistel network permutes the numbers of 2k bits (Luby and Rackoff 1988). Numbers outside the range are
+    permuted again until they are inside (cycle walking, Black and Rogaway 2002).
     """
     half = max(1, ((size - 1).bit_length() + 1) // 2)
     keys = [np.uint64(derived_seed(seed, round)) for round in range(6)]
@@ -31,7 +31,8 @@ def _feistel(numbers: NDArray[np.uint64], half: int, keys: list[np.uint64]) -> N
 
 
 def _splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit depends on every bit."""
+    """Mix bits by the finalizer of SplitMix64 (Steele, Lea and Flood 2014): each output bit depends on every
+    input bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

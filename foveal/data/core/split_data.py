@@ -1,4 +1,4 @@
-"""A part of the data: its rows as they are told, what is right of each, and what a model reads of them."""
+"""A split of the data: its rows by name, their references, and the examples that a model reads."""
 
 import hashlib
 import json
@@ -15,44 +15,44 @@ ExamplesT = TypeVar("ExamplesT", bound=Examples, covariant=True)
 
 @dataclass(frozen=True)
 class SplitData(Generic[ExamplesT]):
-    """Rows in one order: as they are told, and in numbers."""
+    """A split: names, references and examples of its rows, in one order."""
 
     sources: list[str]
-    """What each is called: its text, or the name of its file."""
+    """The name of each row: its text, or the name of its file."""
     references: list[Any]
-    """What is right of each, as given: a label, a text, or the labels of its places; none if nothing is."""
+    """The targets: labels, texts, or lists with a label for each place. Empty without targets."""
     examples: ExamplesT
     lengths: list[int]
-    """Of each, in words, frames, steps or moves, for a breakdown; none where all are seen at one size."""
+    """The rows' lengths in words, frames, steps or moves, for scores by length. Empty if all are equal."""
     sizes: dict[str, int]
-    """How much there is beside the number of examples."""
+    """Sizes other than the number of examples."""
     sha256: str
     content_hashes: list[str] = field(default_factory=list)
-    """The sha256 of what each was read from, where that is no text."""
+    """The sha256 of what each row was read from, unless that is text."""
 
     def __len__(self) -> int:
         return len(self.sources)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """For JSON: sizes and sha256."""
+        """The sizes and the sha256, for JSON."""
         return {"examples": len(self), **self.sizes, "sha256": self.sha256}
 
 
 def content_hash(rows: Iterable[Any]) -> str:
-    """The sha256 of what JSON can write."""
-    content = hashlib.sha256()
+    """Return the sha256 of the rows as JSON."""
+    digest = hashlib.sha256()
     for row in rows:
-        content.update(json.dumps(row).encode())
-    return content.hexdigest()
+        digest.update(json.dumps(row).encode())
+    return digest.hexdigest()
 
 
 def word_counts(texts: Iterable[str]) -> list[int]:
-    """Their lengths."""
+    """Return the number of words of each text."""
     return [len(text.split()) for text in texts]
 
 
 def evenly_spaced(count: int, maximum: int) -> list[int]:
-    """Of `count` rows at most so many, from the first to the last."""
+    """Return at most `maximum` indices of `count` rows, evenly spaced from the first to the last."""
     rows: list[int] = np.linspace(0, count - 1, min(maximum, count)).astype(int).tolist()
     return rows

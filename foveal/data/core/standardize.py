@@ -1,4 +1,4 @@
-"""Standardising: the mean and deviation of each channel of the training part, and their use."""
+"""Standardization by the mean and standard deviation of each channel of the training split."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ STATISTICS_FILE = "channels.json"
 
 @dataclass(frozen=True)
 class Statistics:
-    """`(x - mean) / std` of each channel; the deviation of one that is constant is set to 1."""
+    """Mean and deviation of each channel, for `(x - mean) / std`. `std` is 1 for constant channels."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -34,56 +34,65 @@ class Statistics:
 
     @classmethod
     def from_data(cls, rows: Iterable[FloatArray]) -> "Statistics":
-        """Over all steps of all `rows` (T, C), of which there must be one at least.
+        """Compute the statistics of all steps of all `rows` (T, C). There must be at least one step.
 
-        Row by row, in float64: the sums of two parts are merged as in Chan et al. 1979.
+        Computed row by row in float64. The sums of rows are merged as in Chan et al. 1979.
         """
         count, mean, squares = 0, np.zeros(1), np.zeros(1)
         for row in rows:
             if not len(row):
                 continue
             values = row.astype(np.float64)
-            own = values.mean(0)
-            away, total = own - mean, count + len(row)
-            squares = squares + ((values - own) ** 2).sum(0) + away**2 * (count * len(row) / total)
-            mean, count = mean + away * (len(row) / total), total
-        deviation = np.sqrt(squares / count)
-        deviation[deviation == 0] = 1.0  # exactly 0 if constant: the sums of float32 numbers are exact
-        return cls(tuple(mean.tolist()), tuple(deviation.tolist()))
+            row_mean = values.mean(0)
+            delta, total = row_mean - mean, count + len(row)
+            squares = squares + ((values - row_mean) ** 2).sum(0) + delta**2 * (count * len(row) / total)
+            mean, count = mean + delta * (len(row) / total), total
+        std = np.sqrt(squares / count)
+        std[std == 0] = 1.0  # exactly 0 if constant: the sums of float32 numbers are exact
+        return cls(tuple(mean.tolist()), tuple(std.tolist()))
 
     def standardize(self, values: FloatArray) -> FloatArray:
-        """(T, C) to (T, C)."""
+        """Standardize the channels of `values` (T, C)."""
         return ((values - np.array(self.mean)) / np.array(self.std)).astype(np.float32)
 
     def to_pixels(self, images: Float[Tensor, "*B C H W"]) -> UInt8[np.ndarray, "*B H W C"]:
-        """The pixels of standardised images, to look at."""
-        mean, deviation = torch.tensor(self.mean), torch.tensor(self.std)
-        found = images.movedim(-3, -1).cpu() * deviation + mean
-        levels: UInt8[np.ndarray, "*B H W C"] = found.round().clamp(0, 255).byte().numpy()
-        return levels
+        """Return the pixels of standardized images, to be shown."""
+        mean, std = torch.tensor(self.mean), torch.tensor(self.std)
+        levels = images.movedim(-3, -1).cpu() * std + mean
+        pixels: UInt8[np.ndarray, "*B H W C"] = levels.round().clamp(0, 255).byte().numpy()
+        return pixels
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
     @classmethod
     def load(cls, folder: Path) -> "Statistics":
-        """What `to_json` gave. Errors: UserError names a file that is missing or damaged."""
+        """Read what `to_json` wrote.
+
+        Raises: UserError: the file is missing or damaged.
+        """
         with explain_read_errors(folder / STATISTICS_FILE):
             return cls.from_fields(json.loads((folder / STATISTICS_FILE).read_bytes()))
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Iterable[float]]) -> "Statistics":
-        """Make statistics of their JSON's fields. Raises: ValueError, KeyError or TypeError for others."""
+        """Make statistics from the fields of their JSON.
+
+        Raises: ValueError, KeyError or TypeError: the fields are not those of statistics.
+        """
         known = upgrade_fields(cls, fields)
         return cls(**{name: tuple(map(float, numbers)) for name, numbers in known.items()})
 
 
 @contextmanager
 def explain_read_errors(path: Path) -> Iterator[None]:
-    """Say which of a run's files is missing or damaged."""
+    """Turn errors of reading a run's file into a UserError that names the file.
+
+    Raises: UserError: the file is missing or damaged.
+    """
     try:
         yield
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: damaged ({error}); get the run's folder anew") from None
+        raise UserError(f"{path}: damaged ({error}); get the run's folder again") from None

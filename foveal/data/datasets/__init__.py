@@ -1,1 +1,1 @@
-"""Named public data sets: the registry, how one is fetched or computed."""
+"""Named public data sets: the registry, and how data sets are fetched or computed."""

@@ -1,7 +1,7 @@
-"""Named public data sets: how one gets into the user's cache.
+"""The cache of named public data sets.
 
-A data set is made once, of what a package of one version with one sha256 holds, of what the running Python
-brings along, or of nothing but a rule.
+A data set is made once: from a package with a fixed version and sha256, from files of the running Python, or
+by computation.
 """
 
 from difflib import get_close_matches
@@ -22,7 +22,10 @@ def list_datasets() -> tuple[DatasetEntry, ...]:
 
 
 def dataset_entry(name: str) -> DatasetEntry:
-    """The entry of that name. Errors: UserError with the nearest name."""
+    """Return the entry with this name.
+
+    Raises: UserError: there is none. The message suggests the nearest name.
+    """
     for entry in registered_datasets():
         if entry.name == name:
             return entry
@@ -34,7 +37,10 @@ def dataset_names() -> list[str]:
 
 
 def get_dataset(name: str, log: Log) -> Path:
-    """The folder of a data set in the user's cache; the first time it is made, and `log` tells so."""
+    """Return the folder of a data set in the user's cache.
+
+    The data set is made, and logged, the first time.
+    """
     entry = dataset_entry(name)
     folder = cache_folder() / "data" / f"{name}-{entry.version}"
     with file_lock(folder):
@@ -50,7 +56,10 @@ def get_dataset(name: str, log: Log) -> Path:
 
 
 def resolve(data: str, log: Log) -> str:
-    """DATA if there is such a path (or it names two, `a,b`), else the folder of the data set of that name."""
+    """Return DATA if it is a path, or two paths `a,b`; otherwise the folder of the data set with that name.
+
+    Raises: UserError: there is neither a path nor a data set with that name.
+    """
     if Path(data).exists() or "," in data:
         return data
     if data in dataset_names():
@@ -64,14 +73,14 @@ def resolve(data: str, log: Log) -> str:
 
 
 def _similar_path(path: Path) -> str:
-    """What may have been meant by `path`: the nearest name in its folder, if one is near."""
-    names = [found.name for found in path.parent.iterdir()] if path.parent.is_dir() else []
+    """Suggest the nearest name in the folder of `path`; empty if no name is near."""
+    names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     close = get_close_matches(path.name, names, n=1)
     return f"; did you mean '{path.parent / close[0]}'?" if close else ""
 
 
 def _write_files(files: NamedContents, folder: Path) -> None:
-    """All files, or nothing at all."""
+    """Write all files, or nothing."""
     with atomic_folder(folder) as new:
         for name, content in files:
             path = new / name

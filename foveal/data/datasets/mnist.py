@@ -1,4 +1,5 @@
-"""Small grey pictures in ten classes: handwritten digits, and clothes made like them, as parts in IDX."""
+"""MNIST and Fashion-MNIST: small gray images of digits and of clothes in ten classes, as splits in IDX
+files."""
 
 import gzip
 import json
@@ -14,34 +15,38 @@ from foveal.data.files.archives import NamedContents
 
 DIGIT_SIDE = 28
 HELD_OUT_EVERY = {"test": 10, "valid": 20}
-"""Of each digit the last tenth is the test, and of what is left the last twentieth for validation."""
+"""The last tenth of each digit's images is the test split; the last twentieth of the rest is `valid`."""
 
 
 class Digits(NamedTuple):
-    """`images` (N, 28, 28), 0 is the background and 255 the ink; and `labels` (N,), 0 to 9."""
+    """`images` (N, 28, 28) with background 0 and ink 255, and `labels` (N,), 0 to 9."""
 
     images: NDArray[np.uint8]
     labels: NDArray[np.uint8]
 
 
 def digit_splits(files: NamedContents) -> dict[str, Digits]:
-    """By part the digits of the package `mnist`: `D.json` holds those of the digit D under `data`, one after
-    the other, levels of 0 to 1."""
-    found: dict[str, list[Digits]] = {"train": [], "valid": [], "test": []}
+    """Return the digits of the package `mnist` by split.
+
+    `D.json` has the images of digit D under `data`, one after the other, with levels of 0 to 1.
+    """
+    splits: dict[str, list[Digits]] = {"train": [], "valid": [], "test": []}
     for name, content in sorted(files):
         levels = np.array(json.loads(content)["data"])
         images = np.rint(255 * levels).astype(np.uint8).reshape(-1, DIGIT_SIDE, DIGIT_SIDE)
-        for part, count in HELD_OUT_EVERY.items():
-            held, images = _split_off_last(images, count)
-            found[part].append(_with_label(held, int(PurePosixPath(name).stem)))
-        found["train"].append(_with_label(images, int(PurePosixPath(name).stem)))
-    return {part: Digits(*map(np.concatenate, zip(*digits, strict=True))) for part, digits in found.items()}
+        for split, divisor in HELD_OUT_EVERY.items():
+            held_out, images = _split_off_last(images, divisor)
+            splits[split].append(_with_label(held_out, int(PurePosixPath(name).stem)))
+        splits["train"].append(_with_label(images, int(PurePosixPath(name).stem)))
+    return {
+        split: Digits(*map(np.concatenate, zip(*digits, strict=True))) for split, digits in splits.items()
+    }
 
 
-def _split_off_last(images: NDArray[Any], share: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The last one of `share`, and what is before it."""
-    kept = len(images) - len(images) // share
-    return images[kept:], images[:kept]
+def _split_off_last(images: NDArray[Any], divisor: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the last 1 / `divisor` of the images, and the images before."""
+    start = len(images) - len(images) // divisor
+    return images[start:], images[:start]
 
 
 def _with_label(images: NDArray[np.uint8], digit: int) -> Digits:
@@ -49,23 +54,23 @@ def _with_label(images: NDArray[np.uint8], digit: int) -> Digits:
 
 
 def mnist_files(files: NamedContents) -> Iterator[tuple[str, bytes]]:
-    """The parts of `digit_splits` as files."""
-    for part, digits in digit_splits(files).items():
-        yield from _split_files(part, *digits)
+    """Yield the files of the splits of `digit_splits`."""
+    for split, digits in digit_splits(files).items():
+        yield from _split_files(split, *digits)
 
 
 def fashion_mnist_files(files: NamedContents) -> Iterator[tuple[str, bytes]]:
-    """Fashion-MNIST's files: of those to train on the last twentieth is for validation."""
+    """Yield the files of Fashion-MNIST. The last twentieth of the training images is the split `valid`."""
     for name, content in files:
         if not name.startswith("train"):
             yield name, content
             continue
         values = np.frombuffer(gzip.decompress(content), np.uint8)
-        head = 4 + 4 * int(values[3])
-        shape = struct.unpack(f">{values[3]}I", values[4:head].tobytes())
-        held, kept = _split_off_last(values[head:].reshape(shape), HELD_OUT_EVERY["valid"])
-        yield name, _encode_idx(kept)
-        yield name.replace("train", "valid"), _encode_idx(held)
+        header_size = 4 + 4 * int(values[3])
+        shape = struct.unpack(f">{values[3]}I", values[4:header_size].tobytes())
+        held_out, train = _split_off_last(values[header_size:].reshape(shape), HELD_OUT_EVERY["valid"])
+        yield name, _encode_idx(train)
+        yield name.replace("train", "valid"), _encode_idx(held_out)
 
 
 def _split_files(
@@ -76,6 +81,6 @@ def _split_files(
 
 
 def _encode_idx(values: NDArray[np.uint8]) -> bytes:
-    """Packed, the same bytes on every machine."""
-    head = struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape)
-    return gzip.compress(head + values.tobytes(), mtime=0)
+    """Return a compressed IDX file, with the same bytes on every machine."""
+    header = struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape)
+    return gzip.compress(header + values.tobytes(), mtime=0)

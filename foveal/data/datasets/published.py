@@ -1,4 +1,4 @@
-"""What data sets are made of files that others have published: texts, and rows of tables."""
+"""Data sets made from published files: texts, and rows of tables."""
 
 import csv
 import io
@@ -14,19 +14,22 @@ from foveal.data.datasets.synthetic_strings import PairsBySplit
 from foveal.data.files.archives import NamedContents
 
 MARKDOWN_MARKS = re.compile(r"[*_\\]| +$", re.MULTILINE)
-"""Markdown's, and the spaces at line ends that stand for line breaks."""
+"""Marks of Markdown, and the spaces at line ends that mean line breaks."""
 
 
 def shakespeare_plays(files: NamedContents) -> Iterator[tuple[str, bytes]]:
-    """Texts in Markdown, cleaned of its marks."""
+    """Yield the plays as texts without the marks of Markdown."""
     for name, content in files:
         yield f"{PurePosixPath(name).stem}.txt", MARKDOWN_MARKS.sub("", content.decode()).encode()
 
 
 def standard_library() -> Iterator[tuple[str, bytes]]:
-    """The source files of the running Python. Errors: UserError if it has none."""
+    """Yield the source files of the running Python.
+
+    Raises: UserError: this Python has no source files.
+    """
     library = Path(sysconfig.get_path("stdlib"))
-    found = False
+    is_empty = True
     for path in sorted(library.rglob("*.py")):
         name = path.relative_to(library)
         if {"site-packages", "dist-packages", "__pycache__"} & set(name.parts):
@@ -36,55 +39,55 @@ def standard_library() -> Iterator[tuple[str, bytes]]:
             text.decode()
         except (OSError, UnicodeDecodeError):
             continue
-        found = True
+        is_empty = False
         yield str(name), text
-    if not found:
+    if is_empty:
         raise UserError(
             f"python-source: this Python has no source files in {library}; give a folder of your own"
         )
 
 
 def cmudict_pairs(files: NamedContents) -> PairsBySplit:
-    """Spelling and phonemes of the CMU dictionary, lines such as `read(2) R IY1 D # note`.
+    """Return spellings and phonemes of the CMU dictionary, with lines such as `read(2) R IY1 D # note`.
 
-    A word's part is that of the hash of its spelling, so all its pronunciations are in one.
+    The hash of a word's spelling decides the split, so all pronunciations of a word are in one split.
     """
-    parts: PairsBySplit = {"train": [], "valid": [], "test": []}
+    splits: PairsBySplit = {"train": [], "valid": [], "test": []}
     for _, content in files:
         for line in content.decode().splitlines():
             word, _, sounds = line.partition("#")[0].strip().partition(" ")
             spelling = re.sub(r"\(\d+\)$", "", word)
             if sounds:
-                parts[split_of_text(spelling, {"valid": 0.05, "test": 0.1})].append(
+                splits[split_of_text(spelling, {"valid": 0.05, "test": 0.1})].append(
                     (spelling, sounds.strip())
                 )
-    return parts
+    return splits
 
 
 def movie_reviews(files: NamedContents) -> PairsBySplit:
-    """Texts and their labels, negative or positive, of a table with columns `text`, `label` and `source`.
+    """Return texts and labels (negative or positive) of a table with columns `text`, `label` and `source`.
 
-    Repeated texts are left out. Of each label in each source every tenth is for
-    the test, and every twentieth for validation.
+    Repeated texts are left out. For each label and source, every tenth text is in the test split, and every
+    twentieth in `valid`.
     """
-    parts: PairsBySplit = {"train": [], "valid": [], "test": []}
-    seen: set[str] = set()
+    splits: PairsBySplit = {"train": [], "valid": [], "test": []}
+    earlier_texts: set[str] = set()
     counts: Counter[tuple[str, str]] = Counter()
     for _, content in files:
         for row in csv.DictReader(io.StringIO(content.decode(), newline="")):
             text = " ".join(row["text"].replace("<br />", " ").split())
-            if text in seen:
+            if text in earlier_texts:
                 continue
-            seen.add(text)
+            earlier_texts.add(text)
             counts[row["source"], row["label"]] += 1
             number = counts[row["source"], row["label"]]
-            part = "test" if number % 10 == 0 else "valid" if number % 20 == 5 else "train"
-            parts[part].append((text, ("negative", "positive")[int(row["label"])]))
-    return parts
+            split = "test" if number % 10 == 0 else "valid" if number % 20 == 5 else "train"
+            splits[split].append((text, ("negative", "positive")[int(row["label"])]))
+    return splits
 
 
 def uea_series(files: NamedContents) -> Iterator[tuple[str, bytes]]:
-    """`NAME_TRAIN.ts` and `NAME_TEST.ts` of the UEA archive, as the parts that they are."""
+    """Yield `NAME_TRAIN.ts` and `NAME_TEST.ts` of the UEA archive as splits."""
     for name, content in files:
-        part = PurePosixPath(name).stem.rpartition("_")[2].lower()
-        yield f"{part}.ts", content
+        split = PurePosixPath(name).stem.rpartition("_")[2].lower()
+        yield f"{split}.ts", content

@@ -1,7 +1,7 @@
-"""Data sets that are computed: strings to copy and to reverse, and the commands of SCAN.
+"""Computed data sets: strings to copy and to reverse, and the commands of SCAN.
 
-They are the same on every machine: of Python's generator only `random()` is used, whose numbers stay the same
-in all versions.
+They are the same on every machine, since only `random()` of Python's generator is used, whose numbers are the
+same in all versions.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,61 +12,64 @@ PairsBySplit = dict[str, list[Pair]]
 
 ALPHABET = "abcdefghij"
 MAX_TRAIN_LETTERS = 200
-"""Letters of a string to train on."""
+"""Largest number of letters of a training string."""
 TEST_LENGTHS = (20, 50, 100, 200, 400, 600, 1000)
-"""Letters of the strings of the test, as many of each length."""
+"""Numbers of letters of test strings. There are equally many strings of each length."""
 STRING_COUNTS = {"train": 50_000, "valid": 500, "test": 50 * len(TEST_LENGTHS)}
 SCAN_COUNTS = {"test": 4_182, "valid": 500}
-"""A fifth of all commands, and some of the others; the rest is to train on."""
+"""A fifth of all commands, and some of the others. The rest is the training split."""
 
 
 def copy_pairs() -> PairsBySplit:
-    """Letters with spaces between them, and the same again."""
+    """Return pairs of letters, separated by spaces, and the same letters."""
     return _string_pairs(list)
 
 
 def reverse_pairs() -> PairsBySplit:
-    """Letters with spaces between them, and the same from the last to the first."""
+    """Return pairs of letters, separated by spaces, and the letters in reverse order."""
     return _string_pairs(reversed)
 
 
 def _string_pairs(answer: Callable[[list[str]], Iterable[str]]) -> PairsBySplit:
-    """No string is there twice. To train on there are as many of 10 to 20 letters as of 100 to 200: what is
-    to be done is learned from short ones first."""
-    chance = Random(0)
-    seen = set()
+    """Return pairs of random strings and their answers. No string occurs twice.
+
+    There are as many training strings of 10 to 20 letters as of 100 to 200, since the rule is learned from
+    short strings first.
+    """
+    rng = Random(0)
+    sources = set()
 
     def pair(length: int = 0) -> Pair:
         while True:
-            count = length or int((MAX_TRAIN_LETTERS + 1) ** chance.random())
-            letters = [ALPHABET[int(len(ALPHABET) * chance.random())] for _ in range(count)]
+            count = length or int((MAX_TRAIN_LETTERS + 1) ** rng.random())
+            letters = [ALPHABET[int(len(ALPHABET) * rng.random())] for _ in range(count)]
             source = " ".join(letters)
-            if source not in seen:
-                seen.add(source)
+            if source not in sources:
+                sources.add(source)
                 return source, " ".join(answer(letters))
 
-    parts = {part: [pair() for _ in range(STRING_COUNTS[part])] for part in ("train", "valid")}
-    each = STRING_COUNTS["test"] // len(TEST_LENGTHS)
-    return parts | {"test": [pair(length) for length in TEST_LENGTHS for _ in range(each)]}
+    splits = {split: [pair() for _ in range(STRING_COUNTS[split])] for split in ("train", "valid")}
+    per_length = STRING_COUNTS["test"] // len(TEST_LENGTHS)
+    return splits | {"test": [pair(length) for length in TEST_LENGTHS for _ in range(per_length)]}
 
 
 def scan() -> PairsBySplit:
-    """SCAN's commands and moves, split at random (Lake and Baroni 2018, experiment 1)."""
-    chance = Random(0)
-    pairs = sorted(scan_pairs().items(), key=lambda _: chance.random())
-    parts, start = {}, 0
-    for part, count in SCAN_COUNTS.items():
-        parts[part] = pairs[start : start + count]
+    """Return SCAN's commands and moves, split at random (Lake and Baroni 2018, experiment 1)."""
+    rng = Random(0)
+    pairs = sorted(scan_pairs().items(), key=lambda _: rng.random())
+    splits, start = {}, 0
+    for split, count in SCAN_COUNTS.items():
+        splits[split] = pairs[start : start + count]
         start += count
-    return {"train": pairs[start:]} | parts
+    return {"train": pairs[start:]} | splits
 
 
 def scan_pairs() -> dict[str, str]:
-    """All 20,910 commands with their moves, by the grammar of Lake and Baroni (2018, figures 6 and 7).
+    """Return all 20,910 commands with their moves, by the grammar of Lake and Baroni (2018, figures 6 and 7).
 
-    A phrase is a verb, alone or behind a turn to a side (opposite: two turns; around: behind each of four);
-    a sentence is a phrase, twice or thrice if so said; a command is a sentence, or two, of which the one
-    behind `after` is done first.
+    A phrase is a verb, alone or after a turn to a side (opposite: after two turns; around: after each of four
+    turns). A sentence is a phrase, repeated with `twice` or `thrice`. A command is a sentence, or two
+    sentences; the sentence that follows `after` is done first.
     """
     verbs = {verb: [f"I_{verb.upper()}"] for verb in ("walk", "look", "run", "jump")}
     turns = {side: [f"I_TURN_{side.upper()}"] for side in ("left", "right")}
@@ -82,8 +85,8 @@ def scan_pairs() -> dict[str, str]:
         for number, times in ((1, ""), (2, " twice"), (3, " thrice"))
     }
     commands = dict(sentences)
-    for one, first in sentences.items():
-        for other, second in sentences.items():
-            commands[f"{one} and {other}"] = first + second
-            commands[f"{one} after {other}"] = second + first
+    for left, left_moves in sentences.items():
+        for right, right_moves in sentences.items():
+            commands[f"{left} and {right}"] = left_moves + right_moves
+            commands[f"{left} after {right}"] = right_moves + left_moves
     return {command: " ".join(moves) for command, moves in commands.items()}

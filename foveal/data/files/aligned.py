@@ -1,4 +1,4 @@
-"""Aligned text files, plain or `.gz`: line i of one belongs to line i of the other."""
+"""Aligned text files, plain or `.gz`: line i of the first belongs to line i of the second."""
 
 import gzip
 import zlib
@@ -15,32 +15,36 @@ from foveal.data.files.utf8 import open_file
 
 
 def read_aligned(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
-    """Line i of both files, as the two fields `columns`.
+    """Read line i of both files as a row with the two fields `columns`.
 
-    Errors: UserError for a `.gz` that is damaged, for files of unequal numbers of lines, and where no two
-    lines can be used.
+    Raises: UserError: a `.gz` is damaged, the files differ in their numbers of lines, or no two lines can be
+        used.
     """
     return validate_rows(f"{source},{target}", _pairs(source, target, columns), as_texts)
 
 
 def _pairs(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Record]:
-    sources = targets = 0
-    for one, other in zip_longest(read_lines(source), read_lines(target)):
-        sources += one is not None
-        targets += other is not None
-        if one and other:
-            texts = (line.text.removesuffix("\n").removesuffix("\r") for line in (one, other))
-            why = one.reason or other.reason
-            yield f"line {one.number}", why or dict(zip(columns, texts, strict=True))
-    if sources != targets:
+    source_count = target_count = 0
+    for source_line, target_line in zip_longest(read_lines(source), read_lines(target)):
+        source_count += source_line is not None
+        target_count += target_line is not None
+        if source_line and target_line:
+            lines = (source_line, target_line)
+            texts = (line.text.removesuffix("\n").removesuffix("\r") for line in lines)
+            reason = source_line.reason or target_line.reason
+            yield f"line {source_line.number}", reason or dict(zip(columns, texts, strict=True))
+    if source_count != target_count:
         raise UserError(
-            f"{source} has {sources} lines and {target} has {targets}; mend them so that line i of one "
-            "belongs to line i of the other"
+            f"{source} has {source_count} lines and {target} has {target_count}; mend them so that line i of "
+            "the first belongs to line i of the second"
         )
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """The lines of a file, unpacked if it is a `.gz`, each as text or with the reason why it is none."""
+    """Yield the lines of a file, unpacked if it is a `.gz`. A line that is not text has a reason instead.
+
+    Raises: UserError: the file can't be read, or a `.gz` is damaged.
+    """
     with open_file(path) as file:
         if path.suffix.lower() != ".gz":
             yield from LineReader(file.readline)
@@ -49,4 +53,4 @@ def read_lines(path: Path) -> Iterator[Line]:
             with BufferedReader(gzip.GzipFile(fileobj=file)) as unpacked:
                 yield from LineReader(unpacked.readline)
         except (EOFError, OSError, zlib.error) as error:
-            raise UserError(f"{path}: damaged, not a whole .gz ({error}); get the file anew") from None
+            raise UserError(f"{path}: damaged, not a whole .gz ({error}); get the file again") from None

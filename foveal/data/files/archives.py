@@ -1,4 +1,4 @@
-"""What is read out of packages: wheels are zips, npm's are tars, Debian's are tars in an ar."""
+"""Files of packages. Wheels are zips, packages of npm are tars, packages of Debian are tars in an ar."""
 
 import io
 import stat
@@ -14,17 +14,18 @@ from foveal.core.errors import UserError
 NamedContents = Iterable[tuple[str, bytes]]
 """Names and contents of files."""
 ArchiveMember = tuple[str, bool, Callable[[], bytes]]
-"""A name, whether it is a regular file, and what reads it."""
+"""A name, whether it is a regular file, and a function that reads the file."""
 AR_MAGIC, AR_HEADER_BYTES = b"!<arch>\n", 60
-"""How an ar begins, and the bytes before each of its members: the name is first, the size at 48."""
+"""The first bytes of an ar, and the bytes of each member's header: the name is at 0, the size at 48."""
 
 
 def read_archive(path: Path, files: str) -> Iterator[tuple[str, bytes]]:
-    """The regular files whose names match, of a .whl, .tgz or .deb, by their names without folders; those of
-    a whole folder, `folder/*`, by their paths in it.
+    """Yield the regular files of a .whl, .tgz or .deb whose names match the pattern `files`.
 
-    Errors: UserError for a name that leads out of the archive, for a link, for two files of one name, for a
-    damaged archive, and where nothing matches.
+    Names are without folders. For a whole folder, `folder/*`, they are paths in the folder.
+
+    Raises: UserError: a name leads out of the archive, a file is a link, two files have the same name, the
+        archive is damaged, or no name matches.
     """
     names, folder = set(), PurePosixPath(files).parent
     try:
@@ -34,23 +35,23 @@ def read_archive(path: Path, files: str) -> Iterator[tuple[str, bytes]]:
                 raise UserError(f"{path.name}: the name {name!r} leads out of the archive; don't use it")
             if not fnmatch(str(parts), files):
                 continue
-            seen = str(parts.relative_to(folder)) if files.endswith("/*") else parts.name
-            if not regular or seen in names:
+            short_name = str(parts.relative_to(folder)) if files.endswith("/*") else parts.name
+            if not regular or short_name in names:
                 raise UserError(f"{path.name}: {name!r} is a link or there twice; don't use it")
-            names.add(seen)
-            yield seen, read()
+            names.add(short_name)
+            yield short_name, read()
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
         raise UserError(f"{path.name}: damaged: {error}; clear the package client's cache") from None
     if not names:
-        raise UserError(f"{path.name}: holds no {files}")
+        raise UserError(f"{path.name}: has no {files}")
 
 
 def _members(path: Path) -> Iterator[ArchiveMember]:
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             for member in wheel.infolist():
-                kind = stat.S_IFMT(member.external_attr >> 16)
-                yield member.filename, kind in (0, stat.S_IFREG), partial(wheel.read, member)
+                file_type = stat.S_IFMT(member.external_attr >> 16)
+                yield member.filename, file_type in (0, stat.S_IFREG), partial(wheel.read, member)
         return
     packed = io.BytesIO(_deb_data(path) if path.suffix == ".deb" else path.read_bytes())
     with tarfile.open(fileobj=packed) as tar:
@@ -64,13 +65,13 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
 
 
 def _deb_data(path: Path) -> bytes:
-    """The member `data.tar.*` of a Debian package (deb(5))."""
+    """Return the member `data.tar.*` of a Debian package (deb(5))."""
     content = path.read_bytes()
-    place = len(AR_MAGIC) if content.startswith(AR_MAGIC) else len(content)
-    while place < len(content):
-        head = content[place : place + AR_HEADER_BYTES]
-        size, start = int(head[48:58]), place + AR_HEADER_BYTES
-        if head.startswith(b"data.tar"):
+    offset = len(AR_MAGIC) if content.startswith(AR_MAGIC) else len(content)
+    while offset < len(content):
+        header = content[offset : offset + AR_HEADER_BYTES]
+        size, start = int(header[48:58]), offset + AR_HEADER_BYTES
+        if header.startswith(b"data.tar"):
             return content[start : start + size]
-        place = start + size + size % 2
-    raise UserError(f"{path.name}: no package of Debian's; clear the package client's cache")
+        offset = start + size + size % 2
+    raise UserError(f"{path.name}: not a Debian package; clear the package client's cache")

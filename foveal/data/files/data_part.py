@@ -1,4 +1,4 @@
-"""What one part of the data is read from: looked at once, then asked."""
+"""The file or folder of a split of the data. Facts about it are looked up once."""
 
 import os
 import stat
@@ -17,28 +17,28 @@ from foveal.data.files.utf8 import AnyPath
 METADATA_FILES = ("metadata.csv", "metadata.jsonl")
 ZIP_SUFFIX, ARRAYS_SUFFIX = ".zip", ".npz"
 DAMAGED_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
-"""What reading a member of a zip raises that is damaged, or encrypted."""
+"""Exceptions from reading a damaged or encrypted member of a zip."""
 
 SPLIT_FOLDERS = {"train": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test"}
-"""By the name of a folder which part of a data set is in it."""
+"""Maps names of folders to splits."""
 
 
 @dataclass(frozen=True)
 class DataPart:
-    """A file, a folder, one in a zip (`photos.zip/train`), or some arrays of a file (`mnist.npz/train`).
+    """A file, a folder, a folder in a zip (`photos.zip/train`), or arrays of a file (`mnist.npz/train`).
 
-    Nothing is read before it is asked for, and nothing twice. What can't be read counts as absent here: the
-    reader of the data says what is wrong.
+    Facts are read when they are needed, and only once. Here, a file that can't be read counts as missing: the
+    reader of the data reports the error.
     """
 
     location: str
-    """The path as the user has typed it, or would."""
+    """The path as the user has typed it, or would type it."""
     status: os.stat_result | None
-    """None where there is no such file or folder, or the system refuses."""
+    """None if there is no such file or folder, or the system denies access."""
     parent: Listing | None = None
-    """The listing of the folder that this part is a folder of."""
+    """The listing of the folder that contains this folder."""
     missing: str = ""
-    """Why there is no `status`."""
+    """The reason why `status` is None."""
 
     def __str__(self) -> str:
         return self.location
@@ -57,7 +57,7 @@ class DataPart:
 
     @cached_property
     def is_folder(self) -> bool:
-        """Whether it is a folder, or a zip, which is a folder too, or a folder in a zip."""
+        """Whether the part is a folder, a zip, or a folder in a zip."""
         if self.is_disk_folder or self.parent is not None:
             return True
         if self.is_file:
@@ -66,25 +66,25 @@ class DataPart:
 
     @cached_property
     def suffix(self) -> str:
-        """The ending of its name, in small letters."""
+        """The suffix of the name, in lower case."""
         return self.path.suffix.lower()
 
     @property
     def aligned(self) -> tuple[Path, Path] | None:
-        """The two text files that a path such as `a,b` names."""
+        """The two text files named by a path such as `a,b`."""
         first, comma, second = self.location.partition(",")
         return (Path(first), Path(second)) if comma and self.status is None else None
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a file with columns."""
+        """Whether the part is a file with columns."""
         return self.is_file and self.suffix in TABLE_SUFFIXES
 
     @cached_property
     def listing(self) -> Listing:
-        """What is in the folder; of a zip that has nothing but a folder, what is in that folder.
+        """The listing of the folder. For a zip with a single folder inside, the listing of that folder.
 
-        Raises: UserError: it is a file and no zip.
+        Raises: UserError: the part is a file and not a zip.
         """
         if self.parent is not None:
             return self.parent.below(self.path.name)
@@ -94,7 +94,7 @@ class DataPart:
 
     @cached_property
     def table(self) -> AnyPath | None:
-        """The table: itself, or the one of its folder that says what belongs to each file."""
+        """The table: the part itself, or the metadata table in the folder."""
         if self.is_table:
             return self.path
         if not self.is_folder:
@@ -103,7 +103,7 @@ class DataPart:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the table's columns. None without a table, or with one that can't be read."""
+        """The names of the table's columns; empty if there is no table, or the table can't be read."""
         return () if isinstance(self._header, UserError) else self._header
 
     @property
@@ -131,7 +131,7 @@ class DataPart:
 
     @cached_property
     def first_row(self) -> Fields:
-        """The first row of the table that can be read; empty if there is none."""
+        """The first row of the table that can be read; empty if there is no such row."""
         if self.table is None or not self.columns:
             return {}
         try:
@@ -142,14 +142,14 @@ class DataPart:
 
     @property
     def arrays_file(self) -> Path | None:
-        """The file of NumPy arrays: itself, or the one that it names some arrays of."""
+        """The file of NumPy arrays: the part itself, or the file whose arrays the part names."""
         if self.suffix == ARRAYS_SUFFIX:
             return self.path
         return self.path.parent if self.path.parent.suffix.lower() == ARRAYS_SUFFIX else None
 
     @cached_property
     def arrays(self) -> frozenset[str]:
-        """The names of the arrays in `arrays_file`; none if that is damaged."""
+        """The names of the arrays in `arrays_file`; empty if the file is damaged."""
         if self.arrays_file is None:
             return frozenset()
         try:
@@ -160,7 +160,7 @@ class DataPart:
 
 
 def open_part(location: str, parent: Listing | None = None) -> DataPart:
-    """Look at a path. `parent` is the listing of its folder, where that is known."""
+    """Open the part at a path. `parent` is the listing of its folder, if known."""
     try:
         return DataPart(location, os.stat(location), parent)
     except (FileNotFoundError, ValueError):
@@ -170,17 +170,19 @@ def open_part(location: str, parent: Listing | None = None) -> DataPart:
 
 
 def _open_zip(path: Path) -> Listing:
-    """Return what is in a zip, or in a folder of one.
+    """Return the listing of a zip, or of a folder in a zip.
 
-    Raises: UserError: the file is no zip.
+    Raises: UserError: the file is not a zip.
     """
     archive = next((above for above in (path, *path.parents) if above.is_file()), None)
     if archive is None:
-        return Listing(DiskTree(path))  # which says that there is no such folder
+        return Listing(DiskTree(path))  # reading it reports that there is no such folder
     try:
         listing = Listing(ZipTree(zipfile.Path(archive)))
     except (zipfile.BadZipFile, OSError) as error:
-        raise UserError(f"{archive}: not a folder, nor readable as a zip: {error}; get it anew") from None
+        raise UserError(
+            f"{archive}: not a folder, nor readable as a zip: {error}; get the file again"
+        ) from None
     if path != archive:
         return listing.below(path.relative_to(archive).as_posix())
     while len(listing.entries) == 1 and listing.entries[0].is_folder:
@@ -190,4 +192,4 @@ def _open_zip(path: Path) -> Listing:
 
 def damaged_zip_error(file: object, error: Exception) -> UserError:
     """Return the error for a member of a zip that can't be read."""
-    return UserError(f"{file}: can't read: {error}; make the zip anew")
+    return UserError(f"{file}: can't read: {error}; make the zip again")

@@ -1,4 +1,4 @@
-"""The bytes of a file of any kind, on disk or in a zip; and which files are not opened."""
+"""The bytes of a file on disk or in a zip, and limits of the files that are opened."""
 
 import os
 import stat
@@ -9,40 +9,40 @@ from foveal.data.files.utf8 import AnyPath
 MAX_FILE_BYTES = 1 << 27
 """Bytes of the largest file that is opened."""
 MAX_UNPACKED_BYTES, MAX_COMPRESSION_RATIO = 1 << 26, 100
-"""So many bytes may come out of a packed file, or so many times its own."""
+"""Largest size of an unpacked file: this many bytes, or this many times the packed size."""
 
 
 def read_file_bytes(image: AnyPath) -> bytes | str:
-    """What is in the file of a picture; or why it is not opened."""
+    """Return the bytes of an image file, or the reason why the file is not opened."""
     try:
-        weight = _file_size(image)
-        if isinstance(weight, str):
-            return weight
-        with image.open("rb") as opened:
-            return opened.read(weight)  # of a zip's member no more is unpacked
-    except Exception as error:  # of the system, and of zipfile and its decompressors, of many kinds
-        return f"can't be read: {getattr(error, 'strerror', None) or error}; get the file anew"
+        size = _file_size(image)
+        if isinstance(size, str):
+            return size
+        with image.open("rb") as file:
+            return file.read(size)  # no more than the stated size of a zip's member is unpacked
+    except Exception as error:  # many kinds, of the system, of zipfile and of its decompressors
+        return f"can't be read: {getattr(error, 'strerror', None) or error}; get the file again"
 
 
 def _file_size(file: AnyPath) -> int | str:
-    """Bytes in it, or why it is not to be opened."""
+    """Return the size in bytes, or the reason why the file is not opened."""
     if isinstance(file, zipfile.Path):
         member = file.root.getinfo(file.at)
         size, packed = member.file_size, member.compress_size
         if is_decompression_bomb(packed, size):
-            return f"{packed:,} bytes that say they are {size:,} unpacked; leave it out"
+            return f"{packed:,} bytes that claim to be {size:,} unpacked; leave the file out"
     else:
         status = os.stat(file)
         size = status.st_size
         if stat.S_ISDIR(status.st_mode):
-            return "a folder, and one picture is wanted; name one in it"
-        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
-            return "neither a file nor a folder; take it away"
+            return "a folder, not an image; name an image in it"
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe would block
+            return "neither a file nor a folder; remove it"
     return (
         f"a file of more than {MAX_FILE_BYTES >> 20} MiB; make it smaller" if size > MAX_FILE_BYTES else size
     )
 
 
 def is_decompression_bomb(packed: int, size: int) -> bool:
-    """Whether `size` bytes are too many to come out of a file, or a member of a zip, of `packed` bytes."""
+    """Return whether `size` bytes are too many to unpack from `packed` bytes of a file or a zip's member."""
     return size > max(MAX_UNPACKED_BYTES, MAX_COMPRESSION_RATIO * packed)

@@ -1,6 +1,6 @@
-"""Folders of files, each with a text or a label: said by a table in the folder, or by a folder a class.
+"""Folders of files with texts or labels, given by a metadata table or by a folder for each class.
 
-A zip is a folder too, read in place; so is a folder in it, at a path such as `photos.zip/train`.
+A zip is read in place like a folder. So is a folder in a zip, at a path such as `photos.zip/train`.
 """
 
 import os
@@ -18,23 +18,25 @@ from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import AnyPath
 
 FILE_NAME_COLUMN = "file_name"
-"""The table's column with the path of the file, seen from the folder."""
+"""The table's column with the path of the file, relative to the folder."""
 FILE_FIELD = "/"
-"""The field with the file itself: a name that no column has."""
+"""The field of a row with the path of the file. No column can have this name."""
 SNIFFED_FILES = 100
-"""Files of a folder that are looked at to see what it is for."""
+"""Files of a folder that are looked at to decide its kind."""
 
 
 def read_folder(
     listing: Listing, columns: Sequence[str], read: Callable[[Fields], Fields | str] = as_texts
 ) -> Iterator[Row | SkippedRow]:
-    """Read a row for each file: `FILE_FIELD` (the file in the folder), and what `read` makes of `columns`.
+    """Read a row for each file. Its fields are `FILE_FIELD`, the path, and the fields that `read` returns for
+    `columns`.
 
-    They are columns of `metadata.csv` or `metadata.jsonl`, `file_name` or others beside it. Without such a
-    table a folder inside is a class: `label` is its name, of all files in it at any depth; hidden ones are
-    left out.
+    `columns` are columns of `metadata.csv` or `metadata.jsonl`, beside `file_name`. Without such a table,
+    each folder inside is a class: its name is the `label` of all files in it, at any depth. Hidden files are
+    ignored.
 
-    Raises: UserError: the folder is neither, its table is damaged or lacks a column, or no file can be used.
+    Raises: UserError: there is neither a table nor a folder for each class, the table is damaged or lacks a
+        column, or no file can be used.
     """
     find = _file_finder(listing.root)
 
@@ -57,12 +59,12 @@ def read_folder(
 
 
 def first_files(listing: Listing) -> list[str]:
-    """Return the names of a folder's first files, by which one sees what the folder is for."""
+    """Return the names of a folder's first files, which decide its kind."""
     return [*islice((name for name in listing.walk() if name not in METADATA_FILES), SNIFFED_FILES)]
 
 
 def no_table_error(name: str, columns: Sequence[str], things: str) -> UserError:
-    """Return the error for a folder of `things` that nothing says anything of."""
+    """Return the error for a folder of `things` with neither a table nor a folder for each class."""
     classes = f", nor a folder of {things} for each label" if list(columns) == ["label"] else ""
     return UserError(
         f"{name}: no {' or '.join(METADATA_FILES)} in it "
@@ -85,14 +87,14 @@ def _by_class(listing: Listing) -> Iterator[Record]:
         if rest:
             yield name, {FILE_NAME_COLUMN: name, "label": label}
         else:
-            yield name, "stands in no folder of a label; move it to one"
+            yield name, "not in a folder of a label; move it to one"
     for entry in listing.entries:
         if entry.name not in filled:
             yield entry.name, "a folder of a label without files; fill it or remove it"
 
 
 def _file_finder(path: AnyPath) -> Callable[[str], AnyPath | str]:
-    """A function from a name to the file in the folder `path`, or to why there is none."""
+    """Return a function from a name to the file in the folder `path`, or to the reason why there is none."""
     if isinstance(path, zipfile.Path):
         archive = path
 

@@ -1,6 +1,6 @@
-"""The lines of a file, each as text or with the reason why it is none, whatever the others hold.
+"""The lines of a file. A line that is not text has a reason instead, and harms no other line.
 
-Only `\\n` ends a line: the other characters that look like line ends belong to the text.
+Only `\\n` ends a line. Other characters that look like line ends belong to the text.
 """
 
 from collections import deque
@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 MAX_LINE_BYTES = 1 << 20
-"""Bytes of the longest row that is taken; what is longer is damage."""
+"""Largest number of bytes of a row. Longer rows are taken to be damaged."""
 
 
 class Line(NamedTuple):
-    """`text` with its end; or `reason` it is none."""
+    """A line. `text` includes the line end. `reason` says why the line is not text."""
 
     number: int
     text: str
@@ -20,7 +20,7 @@ class Line(NamedTuple):
 
 
 class LineReader:
-    """The lines that a file's `readline` gives; one longer than `max_bytes` bytes is passed over unheld."""
+    """Iterates over the lines of a file. Lines longer than `max_bytes` are passed over without being held."""
 
     def __init__(self, readline: Callable[[int], bytes], max_bytes: int = MAX_LINE_BYTES):
         self._readline, self._max_bytes, self._number = readline, max_bytes, 0
@@ -43,9 +43,9 @@ class LineReader:
         try:
             return Line(self._number, data.decode("utf-8" if self._number > 1 else "utf-8-sig"), "")
         except UnicodeDecodeError as error:
-            why = f"not UTF-8 at byte {error.start} of the line; mend it, or convert the file with iconv"
-            return Line(self._number, "", why)
+            reason = f"not UTF-8 at byte {error.start} of the line; mend it, or convert the file with iconv"
+            return Line(self._number, "", reason)
 
     def unread(self, lines: Iterable[Line]) -> None:
-        """The last lines taken, to be taken again."""
+        """Put back the last `lines`, which are then read again."""
         self._ahead.extendleft(reversed([*lines]))

@@ -1,7 +1,7 @@
-"""Columns of a table: `.jsonl`, `.csv`, `.tsv` (standard library) and `.parquet` (pyarrow).
+"""Columns of tables: `.jsonl`, `.csv`, `.tsv` (standard library) and `.parquet` (pyarrow).
 
-Rows are read one after the other, so a table of any size needs the memory of a row (Parquet: of a batch of
-rows), and a damaged row harms no other.
+Rows are read one by one, so a table of any size needs the memory of one row (Parquet: of a batch of rows). A
+damaged row harms no other row.
 """
 
 import csv
@@ -25,23 +25,26 @@ TEXT_COLUMN_HINT = (
     "data.target=NAME to learn pairs, data.tags=NAME to learn tags of 'tokens' (or say --task)"
 )
 MAX_COLUMNS_SHOWN, MAX_NAME_SHOWN = 20, 40
-"""So many columns are named, and so much of each name."""
+"""Columns listed in an error, and characters of each name."""
 
 
 def read_table(path: Path, column: str) -> Iterator[tuple[str, str]]:
-    """Each row's place ("line 7") and text, in order. Errors: UserError names the first row without text."""
-    for place, found in read_records(path, [column], TEXT_COLUMN_HINT, NO_LINE_LIMIT):
-        why = found if isinstance(found, str) else text_error(column, found[column])
-        if isinstance(found, str) or why:
-            raise UserError(f"{path}, {place}: {why}")
-        yield place, found[column]
+    """Yield the location ("line 7") and the text of each row, in order.
+
+    Raises: UserError: the table can't be read, or a row has no text.
+    """
+    for location, record in read_records(path, [column], TEXT_COLUMN_HINT, NO_LINE_LIMIT):
+        reason = record if isinstance(record, str) else text_error(column, record[column])
+        if isinstance(record, str) or reason:
+            raise UserError(f"{path}, {location}: {reason}")
+        yield location, record[column]
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
-    """The `columns` of a table, as texts.
+    """Read the `columns` of a table as texts.
 
-    Errors: UserError for what concerns the whole file: it is missing, no table or damaged, lacks one of the
-    columns, or has no row that can be used.
+    Raises: UserError: the file is missing, damaged or not a table, lacks a column, or has no row that can be
+        used.
     """
     if path.suffix.lower() not in TABLE_SUFFIXES:
         raise UserError(
@@ -53,16 +56,19 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
 def read_records(
     path: AnyPath, columns: Sequence[str], hint: str = COLUMN_HINT, max_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[Record]:
-    """Each row's `columns`, whatever is in them. `hint` says how a user names the columns.
+    """Read the `columns` of each row, with values of any type. `hint` tells a user how to name the columns.
 
-    Errors: UserError for a file that is no such table, or a header without one of the columns.
+    Raises: UserError: the file is not such a table, or its header lacks a column.
     """
     read = {".jsonl": _jsonl, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}[path.suffix.lower()]
     return read(path, columns, hint, max_bytes)
 
 
 def column_names(path: AnyPath) -> list[str]:
-    """The names of a table's columns; of a `.jsonl` those of its first row. Errors: as above."""
+    """Return the names of a table's columns; for a `.jsonl` the names in its first row.
+
+    Raises: UserError: the table can't be read.
+    """
     if path.suffix.lower() == ".parquet":
         with _open_parquet(path) as table:
             return table.schema_arrow.names
@@ -75,7 +81,7 @@ def column_names(path: AnyPath) -> list[str]:
 
 
 def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, where: str = "") -> str:
-    """Which of `columns` is not known, the known ones, and how to mend that; empty if all are."""
+    """Say which of `columns` is not `known`, and how to mend that. Return an empty string if all are."""
     for column in columns:
         if column not in known:
             names = ", ".join(f"'{name[:MAX_NAME_SHOWN]}'" for name in known[:MAX_COLUMNS_SHOWN])
@@ -86,10 +92,10 @@ def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, whe
 
 def _jsonl(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int) -> Iterator[Record]:
     with open_file(path) as file:
-        for number, text, why in LineReader(file.readline, max_bytes):
-            if not why and not text.strip():
+        for number, text, reason in LineReader(file.readline, max_bytes):
+            if not reason and not text.strip():
                 continue
-            row = why or _parse_object(text)
+            row = reason or _parse_object(text)
             if not isinstance(row, str):
                 row = _missing_column(columns, list(row), hint) or {column: row[column] for column in columns}
             yield f"line {number}", row
@@ -107,9 +113,9 @@ def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int) -> It
     with open_file(path) as file:
         lines = LineReader(file.readline, max_bytes)
         header, separator = _header(path, lines, max_bytes)
-        if why := _missing_column(columns, header, hint, " (the first line)"):
-            raise UserError(f"{path}: {why}")
-        places = {column: header.index(column) for column in columns}
+        if error := _missing_column(columns, header, hint, " (the first line)"):
+            raise UserError(f"{path}: {error}")
+        indices = {column: header.index(column) for column in columns}
         for line in lines:
             if not line.reason and not line.text.strip("\r\n"):
                 continue
@@ -117,24 +123,29 @@ def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int) -> It
             if isinstance(fields, str):
                 yield f"line {line.number}", fields
             elif len(fields) == len(header):
-                yield f"line {line.number}", {column: fields[i] for column, i in places.items()}
+                yield f"line {line.number}", {column: fields[index] for column, index in indices.items()}
             else:
-                why = f"{len(fields)} fields where the header has {len(header)}"
+                counts = f"{len(fields)} fields where the header has {len(header)}"
                 yield (
                     f"line {line.number}",
-                    f"{why}; mend the row (fields with the separator in them need quotes)",
+                    f"{counts}; mend the row (fields with the separator in them need quotes)",
                 )
 
 
 def _header(path: AnyPath, lines: LineReader, max_bytes: int) -> tuple[list[str], str]:
-    """The names of the columns, and what separates them: tabs in a `.tsv`; in a `.csv` commas, or if its
-    header has none semicolons or tabs, as spreadsheets write them in many countries."""
-    csv.field_size_limit(2**31 - 1)  # of all readers, and too small as Python has it
+    """Return the names of the columns and the separator.
+
+    A `.tsv` is separated by tabs. A `.csv` is separated by commas or, if the header has none, by semicolons
+    or tabs, as spreadsheets write them in many countries.
+
+    Raises: UserError: the file is empty, or its first line can't be read.
+    """
+    csv.field_size_limit(2**31 - 1)  # of all readers; Python's default is too small
     first = next(lines, None)
     if first is None:
         raise UserError(f"{path}, line 1: empty; give rows")
     separators = "\t" if path.suffix.lower() == ".tsv" else ",;\t"
-    separator = next((mark for mark in separators if mark in first.text), separators[0])
+    separator = next((character for character in separators if character in first.text), separators[0])
     header = _fields(first, lines, separator, max_bytes)
     if isinstance(header, str):
         raise UserError(f"{path}, line 1: {header}")
@@ -142,45 +153,49 @@ def _header(path: AnyPath, lines: LineReader, max_bytes: int) -> tuple[list[str]
 
 
 def _fields(line: Line, lines: LineReader, separator: str, max_bytes: int) -> list[str] | str:
-    """The fields of the row that begins with `line`, and goes on in `lines` where quotes hold line ends.
+    """Return the fields of the row that begins with `line` and continues in `lines` if quotes contain line
+    ends; or the reason why the row can't be used.
 
-    If the quotes are broken no more than `line` is lost: else a forgotten one would take all rows after it.
-    Where tabs separate, broken quotes are ordinary characters, as in text that nobody has quoted.
+    If quotes don't close, only `line` is lost: otherwise a missing quote would consume all rows after it. If
+    tabs separate the fields, quotes that don't close are ordinary characters, as in text without quoting.
     """
     plain = line.text.rstrip("\r\n").split(separator)
     if line.reason or '"' not in line.text:
         return line.reason or plain
-    taken: list[Line] = []
+    consumed: list[Line] = []
     try:
         fields = next(
-            csv.reader(_continued_row(line, lines, taken, max_bytes), delimiter=separator, strict=True)
+            csv.reader(_continued_row(line, lines, consumed, max_bytes), delimiter=separator, strict=True)
         )
         if separator != "\t" or not any("\t" in field and "\n" in field for field in fields):
             return fields
-        why = ""
+        reason = ""
     except csv.Error as error:
-        why = f"quotes that don't close ({error}); mend the row (a quote within quotes is written twice)"
-    lines.unread(taken)
-    return plain if separator == "\t" else why
+        reason = f"quotes that don't close ({error}); mend the row (a quote within quotes is written twice)"
+    lines.unread(consumed)
+    return plain if separator == "\t" else reason
 
 
-def _continued_row(line: Line, lines: LineReader, taken: list[Line], max_bytes: int) -> Iterator[str]:
-    """The text of `line`, then of the lines after it, `taken` as they are asked for; at most `max_bytes`."""
+def _continued_row(line: Line, lines: LineReader, consumed: list[Line], max_bytes: int) -> Iterator[str]:
+    """Yield the text of `line`, then of the lines after it, together at most `max_bytes`.
+
+    Lines that are read are added to `consumed`.
+    """
     yield line.text
     size = len(line.text)
-    for more in lines:
-        taken.append(more)
-        size += len(more.text)
-        if more.reason or size > max_bytes:
+    for next_line in lines:
+        consumed.append(next_line)
+        size += len(next_line.text)
+        if next_line.reason or size > max_bytes:
             return
-        yield more.text
+        yield next_line.text
 
 
 def _parquet(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int) -> Iterator[Record]:
     number = 0
     with _open_parquet(path) as table:
-        if why := _missing_column(columns, table.schema_arrow.names, hint):
-            raise UserError(f"{path}: {why}")
+        if error := _missing_column(columns, table.schema_arrow.names, hint):
+            raise UserError(f"{path}: {error}")
         for batch in table.iter_batches(batch_size=128, columns=[*columns]):
             for values in zip(*(batch.column(name) for name in columns), strict=True):
                 number += 1

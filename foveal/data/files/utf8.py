@@ -1,6 +1,6 @@
-"""UTF-8 text from a file of any size, in pieces; whatever is not UTF-8 text is refused with its byte.
+"""UTF-8 text from files of any size, in blocks. The error for other files names the first bad byte.
 
-Text is taken exactly as it is: CRLF stays CRLF. Only a byte order mark at the start is dropped.
+Text is read exactly as it is: CRLF stays CRLF. Only a byte order mark at the start is dropped.
 """
 
 import codecs
@@ -13,9 +13,9 @@ from typing import cast
 from foveal.core.errors import UserError
 
 AnyPath = Path | zipfile.Path
-"""A file, or one in a zip."""
+"""A file on disk or in a zip."""
 BLOCK_BYTES = 1 << 20
-"""Bytes read at a time, and about the length of a piece."""
+"""Bytes read at a time, and the approximate length of a block of text."""
 
 
 class NotTextError(UserError):
@@ -23,7 +23,10 @@ class NotTextError(UserError):
 
 
 def open_file(path: AnyPath) -> BufferedIOBase:
-    """`path` for reading; UserError if the system refuses."""
+    """Open `path` for reading.
+
+    Raises: UserError: the system denies access.
+    """
     try:
         return cast(BufferedIOBase, path.open("rb"))
     except OSError as error:
@@ -31,10 +34,12 @@ def open_file(path: AnyPath) -> BufferedIOBase:
 
 
 def read_text(path: Path, start: int = 0, stop: int | None = None) -> Iterator[str]:
-    """The text of bytes `start` to `stop` in pieces of about BLOCK_BYTES that end at a line end.
+    """Yield the text of bytes `start` to `stop` in blocks of about BLOCK_BYTES that end at a line end.
 
-    A line longer than a block is cut anywhere between two characters. `start` and `stop` must not lie
-    inside a character. Errors: NotTextError names the first byte that is not UTF-8 text.
+    A line longer than a block is cut between any two characters. `start` and `stop` must not lie inside a
+    character.
+
+    Raises: NotTextError: a byte is not UTF-8 text. The message gives its position.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open_file(path) as file:
@@ -66,7 +71,7 @@ def read_text(path: Path, start: int = 0, stop: int | None = None) -> Iterator[s
 
 
 def not_text_error(path: Path, data: bytes, offset: int, reason: str, *, at_start: bool) -> NotTextError:
-    """Why `data`, a part of the file at `path`, is no UTF-8 text at byte `offset` of the file."""
+    """Return the error for a block `data` of the file at `path`, not UTF-8 at byte `offset` of the file."""
     if at_start and _is_utf16(data):
         return NotTextError(f"{path}: UTF-16; convert with: iconv -f UTF-16 -t UTF-8 OLD > NEW")
     if reason == "NUL byte":
@@ -82,7 +87,7 @@ def not_text_error(path: Path, data: bytes, offset: int, reason: str, *, at_star
 
 
 def _is_utf16(data: bytes) -> bool:
-    """A byte order mark, or every NUL in the same half of the byte pairs and many of them."""
+    """Return whether there is a byte order mark, or many NULs, all in the same half of the byte pairs."""
     head = data[:4096]
     low, high = head[::2].count(0), head[1::2].count(0)
     return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (

@@ -1,6 +1,6 @@
-"""Changes of images that leave what they show; what is drawn for each image is passed in.
+"""Image augmentation. The random numbers for each image are arguments.
 
-Images are (B, C, H, W), standardised (zero is the mean) where nothing else is said.
+Images are (B, C, H, W) and standardized (zero is the mean), unless stated otherwise.
 """
 
 import math
@@ -14,11 +14,11 @@ from torch.nn import functional as F
 Images = Float[Tensor, "B C H W"]
 PixelIndices = Int[Tensor, " B"]
 LUMA = (0.299, 0.587, 0.114)
-"""How bright red, green and blue are (ITU-R BT.601)."""
+"""Weights of red, green and blue in the brightness (ITU-R BT.601)."""
 
 
 MIN_CROP_AREA, MAX_CROP_RATIO = 0.08, 4 / 3
-"""Share of the area that `random_crop_boxes` leave, and width by height of the flattest."""
+"""Smallest fraction of the area, and largest ratio of width to height, of `random_crop_boxes`."""
 
 
 def random_crop_boxes(
@@ -28,32 +28,33 @@ def random_crop_boxes(
     top: Float[Tensor, " B"],
     left: Float[Tensor, " B"],
 ) -> Int[Tensor, "B 4"]:
-    """Top, left, height and width of a part of each image of `shapes` (Szegedy et al. 2014, section 6).
+    """Return top, left, height and width of a crop of each image (Szegedy et al. 2014, section 6).
 
-    Its area is from 8 to 100 % and its width by height from 3/4 to 4/3, the logarithm evenly; of the tries
-    `T` the first that is inside, else the largest about the centre. What is drawn is in [0, 1).
+    `shapes` are heights and widths. A crop has 8 to 100 % of the area, and a ratio of width to height from
+    3/4 to 4/3, uniform in the logarithm. The first of the tries `T` that is inside the image is used, or else
+    the largest crop at the center. The random numbers are in [0, 1).
     """
-    wide = torch.exp((2 * ratio - 1) * math.log(MAX_CROP_RATIO))
-    share = MIN_CROP_AREA + (1 - MIN_CROP_AREA) * area
-    whole = shapes.T.double()
-    surface = share * whole[0] * whole[1]
-    sides = torch.stack([(surface / wide).sqrt(), (surface * wide).sqrt()]).round().long().clamp(min=1)
+    aspect = torch.exp((2 * ratio - 1) * math.log(MAX_CROP_RATIO))
+    fraction = MIN_CROP_AREA + (1 - MIN_CROP_AREA) * area
+    height, width = shapes.T.double()
+    pixels = fraction * height * width
+    sides = torch.stack([(pixels / aspect).sqrt(), (pixels * aspect).sqrt()]).round().long().clamp(min=1)
     inside = (sides <= shapes.T[:, None]).all(0)
     limits = (shapes.T.flip(0) * MAX_CROP_RATIO).long()
     largest = torch.minimum(shapes.T, limits)
     first = inside.long().argmax(0)
     chosen = torch.where(inside.any(0), sides[:, first, torch.arange(len(shapes))], largest)
     spare = shapes.T - chosen
-    drawn = (torch.stack([top, left]) * (spare + 1)).long()
-    start = torch.where(inside.any(0), drawn, spare // 2)
+    random_start = (torch.stack([top, left]) * (spare + 1)).long()
+    start = torch.where(inside.any(0), random_start, spare // 2)
     return torch.cat([start, chosen]).T
 
 
 def resized_crop(image: UInt8[Tensor, "H W C"], box: list[int], size: int) -> UInt8[Tensor, "C size size"]:
-    """The `box` (top, left, height, width) of a picture as a square, antialiased."""
+    """Resize the `box` (top, left, height, width) of an image to a square, antialiased."""
     top, left, height, width = box
-    part = image[top : top + height, left : left + width].permute(2, 0, 1)
-    return F.interpolate(part[None], (size, size), mode="bilinear", antialias=True)[0]
+    crop = image[top : top + height, left : left + width].permute(2, 0, 1)
+    return F.interpolate(crop[None], (size, size), mode="bilinear", antialias=True)[0]
 
 
 def color_jitter(
@@ -62,14 +63,15 @@ def color_jitter(
     contrast: Float[Tensor, " B"],
     saturation: Float[Tensor, " B"],
 ) -> Images:
-    """Levels of 0 to 255, away from black, from their mean grey and from grey by factors (Howard 2013)."""
+    """Scale the distances of levels (0 to 255) from black, from their mean gray, and from gray (Howard
+    2013)."""
 
-    def from_other(other: Tensor, factor: Tensor) -> Tensor:
-        return torch.lerp(other, levels, factor[:, None, None, None]).clamp(0, 255)
+    def scale_from(origin: Tensor, factor: Tensor) -> Tensor:
+        return torch.lerp(origin, levels, factor[:, None, None, None]).clamp(0, 255)
 
-    levels = from_other(torch.zeros(()), brightness)
-    levels = from_other(to_grayscale(levels).mean((1, 2, 3), keepdim=True), contrast)
-    return from_other(to_grayscale(levels), saturation)
+    levels = scale_from(torch.zeros(()), brightness)
+    levels = scale_from(to_grayscale(levels).mean((1, 2, 3), keepdim=True), contrast)
+    return scale_from(to_grayscale(levels), saturation)
 
 
 def to_grayscale(levels: Images) -> Float[Tensor, "B 1 H W"]:
@@ -85,8 +87,11 @@ def crop_with_padding(
     size: int,
     fill: Float[np.ndarray, " C"] | None,
 ) -> Shaped[np.ndarray, "size size C"]:
-    """A square of the picture, which may lie over its border: `fill` it there is that colour (He et al.
-    2015, 4.2), or where none is given the mirror image (Jordan 2024, 3.1)."""
+    """Return a square of the image, which can extend beyond the border.
+
+    Beyond the border the color is `fill` (He et al. 2015, 4.2). If `fill` is None, the image is mirrored
+    there (Jordan 2024, 3.1).
+    """
     height, width, channels = image.shape
     if fill is None:
         return image[_reflected_indices(top, size, height)][:, _reflected_indices(left, size, width)]
@@ -98,29 +103,29 @@ def crop_with_padding(
 
 
 def _reflected_indices(start: int, size: int, side: int) -> Int[np.ndarray, " size"]:
-    """Places from `start` on, turned back where they lie beyond 0 .. side - 1."""
+    """Return the indices from `start` on, reflected into 0 .. side - 1."""
     last = side - 1
     return last - np.abs(last - np.abs(np.arange(start, start + size)))
 
 
 def _inside_slice(start: int, size: int, side: int) -> slice:
-    """Those of `size` places from `start` on that are within 0 .. side - 1."""
+    """Return the slice of the `size` indices from `start` on that are within 0 .. side - 1."""
     first = min(max(0, -start), size)
     return slice(first, max(first, min(size, side - start)))
 
 
 def horizontal_flip(images: Images, chosen: Bool[Tensor, " B"]) -> Images:
-    """The `chosen` ones left to right (Krizhevsky et al. 2012, 4.1)."""
+    """Mirror the `chosen` images left to right (Krizhevsky et al. 2012, 4.1)."""
     return torch.where(chosen[:, None, None, None], images.flip(3), images)
 
 
 def cutout(images: Images, row: PixelIndices, column: PixelIndices, side: int) -> Images:
-    """A square of `side` about (row, column) set to zero, as far as it lies in the image (DeVries and Taylor
-    2017): zero is the mean of standardised pixels."""
+    """Set a square of `side` pixels with center (row, column) to zero, the mean of standardized pixels
+    (DeVries and Taylor 2017). The part of the square outside the image is ignored."""
 
     def inside(size: int, center: PixelIndices) -> Bool[Tensor, "B S"]:
-        from_start = torch.arange(size) - (center - side // 2)[:, None]
-        return (from_start >= 0) & (from_start < side)
+        offset = torch.arange(size) - (center - side // 2)[:, None]
+        return (offset >= 0) & (offset < side)
 
     height, width = images.shape[2:]
     square = inside(height, row)[:, :, None] & inside(width, column)[:, None, :]
@@ -128,9 +133,10 @@ def cutout(images: Images, row: PixelIndices, column: PixelIndices, side: int) -
 
 
 def mixup(columns: dict[str, Tensor], share: Float[Tensor, " B"]) -> dict[str, Tensor]:
-    """Of each image (`source`) its `share`, the rest of the one before it (Zhang et al. 2018, "mixup").
+    """Mix each image (`source`) with the image before it in the batch, by `share` (Zhang et al. 2018,
+    "mixup").
 
-    The loss is mixed alike, by `share` of what is said against `label`, the rest against `other`.
+    The loss is mixed in the same way: `share` of the loss for `label`, and the rest of the loss for `other`.
     """
     images, weight = columns["source"], share[:, None, None, None]
     source = torch.lerp(images.roll(1, 0), images, weight)

@@ -1,4 +1,4 @@
-"""Many labelled pictures in a file: IDX (the form of MNIST), NumPy arrays, tables."""
+"""Files of many labeled images: IDX (the format of MNIST), NumPy arrays, and tables."""
 
 import gzip
 import json
@@ -26,29 +26,29 @@ from foveal.data.images.image_decoding import IMAGE_SUFFIXES, to_uint8, white_le
 
 IDX_NAME = re.compile(r"(?P<part>.*)images[-.]idx[34]-ubyte(\.gz)?")
 IDX_SPLITS = {"train": "train", "t10k": "test", "test": "test", "valid": "valid"}
-"""By a word in the name of an IDX file which part is in it."""
+"""Maps words in the names of IDX files to splits."""
 NPZ_ARRAY_NAMES = (("x_{}", "y_{}"), ("{}_images", "{}_labels"))
-"""What the arrays of a split are called."""
+"""Names of the arrays of a split."""
 UNSPLIT_IMAGES, UNSPLIT_LABELS = "images", "labels"
-"""What they are called where there are no splits."""
+"""Names of the arrays without splits."""
 IMAGE_COLUMNS = ("image", "img")
-"""Names of a table's column of pictures: in Parquet `{"bytes": ...}` or the bytes; or names of files."""
+"""Names of a table's column of images: in Parquet `{"bytes": ...}` or the bytes; otherwise names of files."""
 
 
 def array_splits(part: DataPart) -> dict[SplitName, str]:
-    """Return where each split is: the IDX files of a folder, or places such as `mnist.npz/train`.
+    """Return the location of each split: an IDX file of a folder, or a path such as `mnist.npz/train`.
 
-    Without a `train` there are none.
+    There are no splits without `train`.
 
     Raises: UserError: two files are of one split.
     """
     if part.is_disk_folder:
-        found = [name for name in part.listing.files if IDX_NAME.fullmatch(name)]
-        places = {_idx_split(name): str(part.listing.file(name)) for name in found}
-        if len(places) < len(found):
-            raise UserError(f"{part}: {', '.join(found)}: several of one part; keep one")
+        names = [name for name in part.listing.files if IDX_NAME.fullmatch(name)]
+        locations = {_idx_split(name): str(part.listing.file(name)) for name in names}
+        if len(locations) < len(names):
+            raise UserError(f"{part}: {', '.join(names)}: several files of one split; keep one")
     elif part.is_file:
-        places = {
+        locations = {
             split: f"{part}/{name}"
             for name, split in SPLIT_FOLDERS.items()
             for image, _ in NPZ_ARRAY_NAMES
@@ -56,11 +56,11 @@ def array_splits(part: DataPart) -> dict[SplitName, str]:
         }
     else:
         return {}
-    return {split: places[split] for split in SPLITS if split in places and "train" in places}
+    return {split: locations[split] for split in SPLITS if split in locations and "train" in locations}
 
 
 def has_many_images(part: DataPart) -> bool:
-    """Return whether the part is a file that holds many images, or some arrays of one."""
+    """Return whether the part is a file of many images, or arrays of such a file."""
     if image_column(part):
         return True
     if part.arrays_file == part.path and part.is_file:
@@ -69,7 +69,7 @@ def has_many_images(part: DataPart) -> bool:
 
 
 def image_column(part: DataPart) -> str | None:
-    """Return the column of a table with images, or in text with names of their files; None without one."""
+    """Return the column of a table with images or names of image files; None if there is no such column."""
     if not part.is_table:
         return None
     column = next((name for name in IMAGE_COLUMNS if name in part.columns), None)
@@ -80,9 +80,9 @@ def image_column(part: DataPart) -> str | None:
 
 
 def read_images(part: DataPart, label: str | None) -> Iterator[Record]:
-    """Read each image: where it is, and `image` (levels of 8 bits, a file's bytes, or a file), and `label`.
+    """Read each image: its location, `image` (levels of 8 bits, a file's bytes, or a file), and `label`.
 
-    `label` is its column in a table. If `label` is None, labels are left out.
+    `label` is the column in a table. If `label` is None, labels are not read.
 
     Raises: UserError: the whole file can't be used.
     """
@@ -91,50 +91,58 @@ def read_images(part: DataPart, label: str | None) -> Iterator[Record]:
     if part.arrays_file is not None:
         return _npz(part, label is not None)
     images = _idx(part.path)
-    return _array_rows(part.path, images, _idx(_labels_beside(part.path)) if label else None)
+    return _array_rows(part.path, images, _idx(_labels_file(part.path)) if label else None)
 
 
 def _array_rows(path: Path, images: NDArray[Any], labels: NDArray[Any] | None) -> Iterator[Record]:
     if labels is not None and not len(labels) == labels.size == len(images):
         raise UserError(f"{path}: {len(images):,} images, and labels {labels.shape}; give each one label")
     white = white_level([images])
-    for number, image in enumerate(images):
+    for index, image in enumerate(images):
         levels = to_uint8(image, white)
         fields: Fields = {"image": levels}
         if labels is not None:
-            fields["label"] = labels.reshape(-1)[number].item()
-        yield f"image {number + 1}", levels if isinstance(levels, str) else fields
+            fields["label"] = labels.reshape(-1)[index].item()
+        yield f"image {index + 1}", levels if isinstance(levels, str) else fields
 
 
 def _idx(path: Path) -> NDArray[np.uint8]:
-    """Bytes in as many dimensions as the header says (LeCun et al., the MNIST database)."""
+    """Read an IDX file of bytes, with the dimensions of its header (LeCun et al., the MNIST database).
+
+    Raises: UserError: the file is damaged or of another format.
+    """
     with open_file(path) as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         content = gzip.GzipFile(fileobj=file) if packed else file
         try:
-            head = content.read(4)
-            if len(head) < 4 or head[:3] != b"\0\0\x08" or head[3] not in (1, 3, 4):
-                raise UserError(f"{path}: not IDX of bytes (it begins with {head.hex()}); get it anew")
-            sides = content.read(4 * head[3])
+            header = content.read(4)
+            if len(header) < 4 or header[:3] != b"\0\0\x08" or header[3] not in (1, 3, 4):
+                raise UserError(
+                    f"{path}: not IDX of bytes (it begins with {header.hex()}); get the file again"
+                )
+            sides = content.read(4 * header[3])
             shape = struct.unpack(f">{len(sides) // 4}I", sides[: len(sides) // 4 * 4])
             _check_size(path, math.prod(shape))
             data = content.read(math.prod(shape))
         except (OSError, EOFError, OverflowError, MemoryError, zlib.error) as error:
-            raise UserError(f"{path}: cut off or damaged: {error}; get it anew") from None
-    if len(shape) < head[3] or len(data) < math.prod(shape):
+            raise UserError(f"{path}: cut off or damaged: {error}; get the file again") from None
+    if len(shape) < header[3] or len(data) < math.prod(shape):
         raise UserError(f"{path}: cut off; get the whole file")
     return np.frombuffer(data, np.uint8).reshape(shape)
 
 
-def _labels_beside(path: Path) -> Path:
-    """The IDX file of the labels that belong to a file of images."""
+def _labels_file(path: Path) -> Path:
+    """Return the IDX file with the labels of a file of images.
+
+    Raises: UserError: there is no such file.
+    """
     name = re.sub(r"images([-.])idx[34]", r"labels\1idx1", path.name).removesuffix(".gz")
-    beside = [path.with_name(name + end) for end in ("", ".gz")]
-    found = next((file for file in beside if file.is_file()), None)
-    if found is None:
+    candidates = [path.with_name(name + suffix) for suffix in ("", ".gz")]
+    file = next((file for file in candidates if file.is_file()), None)
+    if file is None:
         raise UserError(f"{path}: no {name} or {name}.gz beside it; put the labels there")
-    return found
+    return file
 
 
 def _idx_split(name: str) -> SplitName:
@@ -142,14 +150,17 @@ def _idx_split(name: str) -> SplitName:
 
 
 def _check_size(path: Path, size: int) -> None:
-    """UserError if more bytes are to come out of a packed file than can be meant."""
+    """Check that a packed file is not a decompression bomb.
+
+    Raises: UserError: the file unpacks to implausibly many bytes.
+    """
     packed = path.stat().st_size
     if is_decompression_bomb(packed, size):
-        raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it anew")
+        raise UserError(f"{path}: {packed:,} bytes that claim to be {size:,} unpacked; get the file again")
 
 
 def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
-    """Read `images` and `labels`; of a split `x_train` and `y_train`, or `train_images` and so on."""
+    """Read the arrays `images` and `labels`; for a split `x_train` and `y_train`, or `train_images` ..."""
     path = part.arrays_file
     assert path is not None
     split = "" if path == part.path else part.path.name
@@ -162,7 +173,7 @@ def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
             with np.load(file, allow_pickle=False) as stored:
                 images = np.atleast_1d(stored[image])
                 labels = np.atleast_1d(stored[label]) if labeled else None
-        except Exception as error:  # of numpy, zipfile and zlib, of many kinds
+        except Exception as error:  # many kinds, of numpy, zipfile and zlib
             raise UserError(
                 f"{path}: no arrays {image} and {label} that can be read: {error}; save them with numpy.savez"
             ) from None
@@ -171,24 +182,24 @@ def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
 
 def _table(path: Path, column: str, label: str | None) -> Iterator[Record]:
     classes = _class_names(path, label)
-    for place, found in read_records(path, [column, label] if label else [column]):
+    for location, record in read_records(path, [column, label] if label else [column]):
         yield (
-            place,
-            found if isinstance(found, str) else image_fields(path, found, column, label, classes),
+            location,
+            record if isinstance(record, str) else image_fields(path, record, column, label, classes),
         )
 
 
 def image_fields(
     table: Path, row: Fields, column: str, label: str | None, classes: list[str]
 ) -> Fields | str:
-    """As `image` a picture's bytes, or its file, named from the table's folder on, and the `label`, if its
-    column is given; or why there are none."""
-    held, number = row[column], row[label] if label else None
-    content = held.get("bytes") if isinstance(held, dict) else held
+    """Return `image` (the bytes of an image, or a file relative to the table's folder) and `label`, if there
+    is a column `label`; or the reason why the row can't be used."""
+    value, number = row[column], row[label] if label else None
+    content = value.get("bytes") if isinstance(value, dict) else value
     if isinstance(content, str) and content:
         content = table.parent / content
     elif not isinstance(content, bytes):
-        return f"'{column}' holds no bytes of a picture, nor its file; save the pictures in the table"
+        return f"'{column}' has neither the bytes nor the file of an image; save the images in the table"
     if classes and isinstance(number, int):
         if not 0 <= number < len(classes):
             return f"'{label}' is {number}, and there are {len(classes)} classes; mend the row"
@@ -197,14 +208,15 @@ def image_fields(
 
 
 def _class_names(path: Path, label: str | None) -> list[str]:
-    """The names of the classes, where Hugging Face's datasets has left them in the file."""
+    """Return the names of the classes that Hugging Face's datasets has stored in the file; none without
+    them."""
     if path.suffix.lower() != ".parquet":
         return []
     import pyarrow.parquet
 
     try:
-        notes = pyarrow.parquet.read_schema(path).metadata or {}
-        names = json.loads(notes[b"huggingface"])["info"]["features"][label]["names"]
+        metadata = pyarrow.parquet.read_schema(path).metadata or {}
+        names = json.loads(metadata[b"huggingface"])["info"]["features"][label]["names"]
         return [str(name) for name in names]
     except (KeyError, TypeError, ValueError):
         return []

@@ -1,4 +1,5 @@
-"""A picture: from a file's bytes, or an array, to 8-bit pixels, upright and no larger than a model needs."""
+"""Decode images from the bytes of a file, or from arrays, to upright 8-bit pixels of the size that a model
+needs."""
 
 import hashlib
 import io
@@ -25,13 +26,13 @@ Pixels = NDArray[np.uint8]
 
 
 class DecodedImage(NamedTuple):
-    """A picture as a model needs it, and what tells whether it is the same as another one."""
+    """The pixels of an image, and a hash of its content."""
 
     pixels: Pixels
-    """An array of its own, which torch may take as it is."""
+    """A writable array that shares no memory, so that torch can use it."""
     content: str
-    """The sha256 of the pixels before they are resized; of a JPEG, which is decoded no larger than is needed,
-    that of the file. So no setting changes it."""
+    """The sha256 of the pixels before resizing. For a JPEG, which is decoded no larger than needed, the
+    sha256 of the file. So the hash does not depend on settings."""
 
 
 IMAGE_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
@@ -49,40 +50,43 @@ IMAGE_SUFFIXES = (
     ".pbm",
     ".pnm",
 )
-"""Of the files that are taken as pictures where nothing else says so; what is in a file decides its form."""
+"""Suffixes of image files. The content of a file decides its format."""
 ANIMATED_FORMATS = ("GIF", "PNG", "WEBP")
-"""Forms that hold animations; of others more pictures than one are pages, or sizes."""
+"""Formats of animations. In other formats, several images are pages or sizes."""
 RESIZABLE_MODES = ("L", "LA", "RGB", "RGBA", "I", "F")
 """Modes that can be resized."""
 EXIF_TRANSPOSES = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
-"""By the orientation in a picture's EXIF what makes it upright, as `Image.Transpose` numbers it."""
+"""Maps the orientation in EXIF to the `Image.Transpose` that makes the image upright."""
 EXIF_ORIENTATION = 0x0112
 TIFF_PHOTOMETRIC = 262
-"""A tag of TIFF: 0 is white, or black."""
+"""A tag of TIFF, which says whether level 0 is white or black."""
 WHITE_LEVELS = (1, 255, 65_535)
-"""What white may be: of floats any of them, of whole numbers one of the last two."""
+"""Possible levels of white: any of these for floats, one of the last two for integers."""
 MAX_ASPECT_RATIO = 3
-"""How many times as long as its short side a picture is kept."""
+"""Largest ratio of the long side to the short side. Longer images are cut."""
 HASHED_PIXELS = 1 << 20
-"""So many pixels of a picture are hashed at once, to hold no second one in memory."""
-logging.getLogger("PIL").addHandler(logging.NullHandler())  # else some of its readers write to standard error
+"""Pixels of an image that are hashed at a time, so that memory does not hold a second image."""
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # or else some readers write to standard error
 
 
 def stored_short_side(short: int, size: int) -> int:
-    """The short side that is kept of a picture for a model that sees `size` x `size`: the margin of an eighth
-    around the centre that recipes for evaluation cut off. Smaller ones are `upscale` where they are seen."""
+    """Return the short side at which images are stored for a model that reads `size` x `size` pixels.
+
+    The margin of an eighth around the center is the one that evaluation recipes cut off. Smaller images are
+    upscaled when they are read.
+    """
     return min(short, size * 8 // 7)
 
 
 def upscaled_shape(height: int, width: int, size: int) -> tuple[int, int]:
-    """(H, W) with sides of at least `size`, in the same proportion."""
+    """Return (H, W) with sides of at least `size`, in the same proportion."""
     short = min(height, width)
     side = max(short, size)
     return round(height * side / short), round(width * side / short)
 
 
 def upscale(pixels: Pixels, size: int) -> Pixels:
-    """Its short side at least `size`."""
+    """Resize an image so that its short side is at least `size`."""
     from PIL import Image
 
     height, width, channels = pixels.shape
@@ -95,22 +99,22 @@ def upscale(pixels: Pixels, size: int) -> Pixels:
 
 
 def decode_image(content: bytes, size: int, channels: int) -> DecodedImage | str:
-    """The picture (H, W, channels) of a file, the short side up to `size * 8 // 7`; or why not.
+    """Decode the image (H, W, channels) of a file, with a short side of at most `size * 8 // 7`.
 
-    Of an animation the first picture; what is transparent is white; 16 bits become 8. A picture with such a
-    short side, or a smaller one, stays as it is, bit for bit. What would take too much memory is known
-    before it is decoded.
+    An animation gives its first frame. Transparent pixels become white, and 16 bits become 8. An image whose
+    short side is not larger stays the same, bit for bit. Images that would take too much memory are refused
+    before decoding. Return the reason if the file can't be used.
     """
-    found = _decode(content, size, channels, None)
-    return found if isinstance(found, str) else found[0]
+    images = _decode(content, size, channels, None)
+    return images if isinstance(images, str) else images[0]
 
 
 def decode_animation(
     content: bytes, size: int, channels: int, max_frames: int
 ) -> list[DecodedImage | str] | str:
-    """The same for each frame of an animation (GIF, PNG, WEBP), of which there may be `max_frames`.
+    """Decode each frame of an animation (GIF, PNG, WEBP) with at most `max_frames` frames.
 
-    Where one can't be read it says why, and ends: the frames behind it are made of it.
+    A frame that can't be read is a reason, and the last one: the frames after it depend on it.
     """
     return _decode(content, size, channels, max_frames)
 
@@ -118,49 +122,49 @@ def decode_animation(
 def _decode(
     content: bytes, size: int, channels: int, max_frames: int | None
 ) -> list[DecodedImage | str] | str:
-    """The first picture; or as many as `max_frames`."""
+    """Decode the first image; or all frames, if `max_frames` is not None."""
     from PIL import Image, UnidentifiedImageError
 
     if not content:
-        return "empty; get the file anew"
+        return "empty; get the file again"
     if has_many_text_chunks(content):
-        return "too many notes in it; save it without them"
-    found: list[DecodedImage | str] = []
+        return "too many text chunks in it; save the image without them"
+    images: list[DecodedImage | str] = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with Image.open(io.BytesIO(content), formats=IMAGE_FORMATS) as image:
-                if why := image_size_error(image, content, size):
-                    return why
+                if error := image_size_error(image, content, size):
+                    return error
                 count = (
                     1
                     if max_frames is None or image.format not in ANIMATED_FORMATS
                     else getattr(image, "n_frames", 1)
                 )
-                if max_frames is not None and (why := frame_count_error(image.size, count, max_frames)):
-                    return why
-                for number in range(count):
-                    image.seek(number)
+                if max_frames is not None and (error := frame_count_error(image.size, count, max_frames)):
+                    return error
+                for index in range(count):
+                    image.seek(index)
                     image.load()
-                    found.append(
+                    images.append(
                         _resize_and_convert(_normalize_tiff(_apply_orientation(image), image), size, channels)
                     )
-                if image.format in ("JPEG", "MPO") and isinstance(found[0], DecodedImage):
-                    return [DecodedImage(found[0].pixels, hashlib.sha256(content).hexdigest())]
-                return found
+                if image.format in ("JPEG", "MPO") and isinstance(images[0], DecodedImage):
+                    return [DecodedImage(images[0].pixels, hashlib.sha256(content).hexdigest())]
+                return images
     except UnidentifiedImageError:
-        return f"no picture that can be read ({', '.join(IMAGE_FORMATS)}); convert it to one of them"
+        return f"not an image that can be read ({', '.join(IMAGE_FORMATS)}); convert it to one of them"
     except Image.DecompressionBombError:
         return "far too many pixels; make it smaller"
-    except Exception as error:  # of Pillow's readers, of many kinds
-        why = (
-            f"damaged or cut off ({(str(error) or type(error).__name__).splitlines()[0]}); get the file anew"
+    except Exception as error:  # many kinds, of Pillow's readers
+        reason = (
+            f"damaged or cut off ({(str(error) or type(error).__name__).splitlines()[0]}); get the file again"
         )
-        return [*found, why] if found else why
+        return [*images, reason] if images else reason
 
 
 def image_from_array(values: NDArray[Any], size: int, channels: int) -> DecodedImage | str:
-    """The same for an array (H, W), (H, W, 1), (H, W, 3) or, with transparency, (H, W, 4)."""
+    """Convert an array (H, W), (H, W, 1), (H, W, 3) or, with transparency, (H, W, 4) in the same way."""
     from PIL import Image
 
     values = values[..., 0] if values.shape[2:] == (1,) else values
@@ -169,14 +173,14 @@ def image_from_array(values: NDArray[Any], size: int, channels: int) -> DecodedI
     levels = to_uint8(values)
     if isinstance(levels, str):
         return levels
-    if levels.shape == (size, size) and channels == 1:  # at once, since frames of clips are many
+    if levels.shape == (size, size) and channels == 1:  # a short cut, since clips have many frames
         content = hashlib.sha256(f"{(size, size, 1)}".encode() + levels.tobytes())
         return DecodedImage(levels[..., None].copy(), content.hexdigest())
     return _resize_and_convert(Image.fromarray(levels), size, channels)
 
 
 def _resize_and_convert(image: "Image", size: int, channels: int) -> DecodedImage | str:
-    """A decoded picture, resized (antialiased) and on white."""
+    """Resize a decoded image (antialiased), with white in place of transparency."""
     if image.mode.startswith("I;"):
         image = image.convert("I")
     elif image.mode not in RESIZABLE_MODES or "transparency" in image.info:
@@ -184,13 +188,13 @@ def _resize_and_convert(image: "Image", size: int, channels: int) -> DecodedImag
     small = _composite_on_white(_resize(image, size))
     if isinstance(small, str):
         return small
-    wanted = "L" if channels == 1 else "RGB"
-    small = small if small.mode == wanted else small.convert(wanted)
+    mode = "L" if channels == 1 else "RGB"
+    small = small if small.mode == mode else small.convert(mode)
     return DecodedImage(np.array(small).reshape(*small.size[::-1], channels), _pixel_hash(image))
 
 
 def _composite_on_white(image: "Image") -> "Image | str":
-    """Of 8 bits, and without transparency; or why not."""
+    """Convert an image to 8 bits with white in place of transparency, or return the reason why not."""
     from PIL import Image
 
     if image.mode in ("I", "F"):
@@ -203,34 +207,38 @@ def _composite_on_white(image: "Image") -> "Image | str":
 
 
 def _pixel_hash(image: "Image") -> str:
-    """The sha256 of its pixels, on white; of more than 8 bits, as they are."""
+    """Return the sha256 of the pixels, with white in place of transparency; unchanged if more than 8 bits."""
     (width, height), exact = image.size, image.mode in ("I", "F")
     rows = max(1, HASHED_PIXELS // width)
-    found = hashlib.sha256(f"{(height, width, 1 if exact or image.mode == 'L' else 3)}".encode())
+    digest = hashlib.sha256(f"{(height, width, 1 if exact or image.mode == 'L' else 3)}".encode())
     for top in range(0, height, rows):
         strip = image.crop((0, top, width, min(height, top + rows)))
         plain = strip if exact else _composite_on_white(strip)
-        found.update(plain.tobytes())  # type: ignore[union-attr]  # of 8 bits nothing is refused
-    return found.hexdigest()
+        digest.update(plain.tobytes())  # type: ignore[union-attr]  # 8 bits are never refused
+    return digest.hexdigest()
 
 
 def white_level(sets: Iterable[NDArray[Any]]) -> int:
-    """What white is in `sets` of pictures (N, H, W) or (N, H, W, C), all kept alike: the least of
-    WHITE_LEVELS that none of their values is above. Pictures that can't be used don't count."""
-    highest, least = 0.0, 0
-    for pictures in sets:
-        kind, inside = pictures.dtype.kind, tuple(range(1, pictures.ndim))
-        if kind in "iuf" and pictures.itemsize > 1 and pictures.size:
-            low, high = pictures.min(inside), pictures.max(inside)
+    """Return the level of white in `sets` of images (N, H, W) or (N, H, W, C) that are stored alike.
+
+    That is the smallest of WHITE_LEVELS that no value exceeds. Images that can't be used are ignored.
+    """
+    highest, first = 0.0, 0
+    for images in sets:
+        kind, axes = images.dtype.kind, tuple(range(1, images.ndim))
+        if kind in "iuf" and images.itemsize > 1 and images.size:
+            low, high = images.min(axes), images.max(axes)
             usable = (low >= 0) & (high <= WHITE_LEVELS[-1])
             highest = max(highest, float(high[usable].max(initial=0)))
-        least = 0 if kind == "f" else 1
-    return next(white for white in WHITE_LEVELS[least:] if highest <= white)
+        first = 0 if kind == "f" else 1
+    return next(white for white in WHITE_LEVELS[first:] if highest <= white)
 
 
 def to_uint8(values: NDArray[Any], white: int | None = None) -> Pixels | str:
-    """Levels of 8 bits from those whose `white` is known; else what `white_level` says of them alone, and a
-    dark picture may be taken for one of fewer bits. Or why not."""
+    """Convert values to levels of 8 bits by the level of `white`, or return the reason why not.
+
+    Without `white`, `white_level` of this image is used, so a dark image can be taken for one of fewer bits.
+    """
     if values.dtype == np.uint8 or not values.size:
         return values.astype(np.uint8, copy=False)
     if values.dtype == np.bool_:
@@ -247,43 +255,45 @@ def to_uint8(values: NDArray[Any], white: int | None = None) -> Pixels | str:
 
 
 def _apply_orientation(image: "Image") -> "Image":
-    """Turned as its EXIF says, if that can be read."""
+    """Turn an image upright by its EXIF, if that can be read."""
     from PIL.Image import Transpose
 
     try:
-        turn = EXIF_TRANSPOSES.get(image.getexif().get(EXIF_ORIENTATION, 1))
-    except Exception:  # of damaged notes, of many kinds: the picture is there
-        turn = None
-    return image if turn is None else image.transpose(Transpose(turn))
+        transpose = EXIF_TRANSPOSES.get(image.getexif().get(EXIF_ORIENTATION, 1))
+    except Exception:  # many kinds, of damaged EXIF: the image itself can be read
+        transpose = None
+    return image if transpose is None else image.transpose(Transpose(transpose))
 
 
-def _normalize_tiff(image: "Image", read: Any) -> "Image":
-    """Of a TIFF, as it was `read`, in 16 bits where they are 12, and not the negative where its zero is
-    white: Pillow leaves both as they are. Of 32 bits, in 8 where they are no more."""
+def _normalize_tiff(image: "Image", opened: Any) -> "Image":
+    """Convert a TIFF of 12 bits to 16 bits, invert it if zero is white, and convert 32 bits to 8 if they fit.
+
+    Pillow leaves all three unchanged. `opened` is the image as Pillow opened it, with its tags.
+    """
     from PIL import Image
 
-    if read.format != "TIFF" or not read.mode.startswith("I"):
+    if opened.format != "TIFF" or not opened.mode.startswith("I"):
         return image
-    tags = read.tag_v2
-    if read.mode == "I":
-        whole = np.asarray(image)
-        held = tags.get(TIFF_BITS) == (32,) and whole.min() >= 0 and whole.max() <= 255
-        return image.convert("L") if held else image
+    tags = opened.tag_v2
+    if opened.mode == "I":
+        values = np.asarray(image)
+        fits = tags.get(TIFF_BITS) == (32,) and values.min() >= 0 and values.max() <= 255
+        return image.convert("L") if fits else image
     levels = np.asarray(image).astype(np.uint16) * np.uint16(16 if tags.get(TIFF_BITS) == (12,) else 1)
     return Image.fromarray(65_535 - levels if tags.get(TIFF_PHOTOMETRIC) == 0 else levels)
 
 
 def _resize(image: "Image", size: int) -> "Image":
-    """Its short side as `stored_short_side` says, its long side cut to MAX_ASPECT_RATIO times as much about
-    the centre."""
+    """Resize the short side to `stored_short_side`. Cut the long side at the center to MAX_ASPECT_RATIO times
+    the short side."""
     from PIL.Image import Resampling
 
     width, height = image.size
     short = min(width, height)
-    wide, high = min(width, MAX_ASPECT_RATIO * short), min(height, MAX_ASPECT_RATIO * short)
+    cut_width, cut_height = min(width, MAX_ASPECT_RATIO * short), min(height, MAX_ASPECT_RATIO * short)
     side = stored_short_side(short, size)
-    if (side, wide, high) == (short, width, height):
+    if (side, cut_width, cut_height) == (short, width, height):
         return image
-    left, top = (width - wide) // 2, (height - high) // 2
-    new = (round(wide * side / short), round(high * side / short))
-    return image.resize(new, Resampling.BILINEAR, (left, top, left + wide, top + high))
+    left, top = (width - cut_width) // 2, (height - cut_height) // 2
+    new_size = (round(cut_width * side / short), round(cut_height * side / short))
+    return image.resize(new_size, Resampling.BILINEAR, (left, top, left + cut_width, top + cut_height))

@@ -1,4 +1,4 @@
-"""Images as examples: pixels, standardized when they are seen."""
+"""Images as examples: 8-bit pixels, which are standardized in batches."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from foveal.data.images.image_decoding import Pixels, upscale, upscaled_shape
 
 @dataclass(frozen=True)
 class ImageInput:
-    """What a model sees of images: squares of `size` pixels, standardized by the channels' statistics."""
+    """The processor of images: squares of `size` pixels, standardized by the channels' statistics."""
 
     statistics: Statistics
     size: int
@@ -26,9 +26,10 @@ class ImageInput:
 
 @dataclass(frozen=True)
 class ImageExamples(Examples):
-    """Column `picture`, the number of each row's picture, and what belongs to it, such as its `label`.
+    """Examples with the column `picture`, the index of each row's image in `unique_images`.
 
-    Small ones are kept as they are: of what is asked for, both sides are at least `processor.size`.
+    Other columns belong to the target, such as `label`. Small images are stored at their own size, and
+    returned with sides of at least `processor.size`.
     """
 
     processor: ImageInput
@@ -38,43 +39,43 @@ class ImageExamples(Examples):
     def from_data(
         cls, pictures: Iterable[Pixels], processor: ImageInput, columns: Mapping[str, Column]
     ) -> "ImageExamples":
-        """One and the same array is kept once."""
-        numbers: dict[int, int] = {}
-        kept: list[Pixels] = []
-        which = []
+        """Make examples of images. An array that occurs several times is stored once."""
+        index_by_id: dict[int, int] = {}
+        unique: list[Pixels] = []
+        indices = []
         for picture in pictures:
-            number = numbers.setdefault(id(picture), len(kept))
-            if number == len(kept):
-                kept.append(picture)
-            which.append(number)
-        return cls({"picture": np.array(which, np.int64), **columns}, processor, kept)
+            index = index_by_id.setdefault(id(picture), len(unique))
+            if index == len(unique):
+                unique.append(picture)
+            indices.append(index)
+        return cls({"picture": np.array(indices, np.int64), **columns}, processor, unique)
 
     def __getitem__(self, row: int) -> Pixels:
-        """(H, W, C)"""
+        """Return the image of a row (H, W, C)."""
         return upscale(self.unique_images[int(self.columns["picture"][row])], self.processor.size)
 
     def shapes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(B, 2)"""
-        numbers = np.asarray(self.columns["picture"])[rows]
-        sides = [self.unique_images[number].shape for number in numbers]
+        """Return the heights and widths of the images of rows (B, 2)."""
+        indices = np.asarray(self.columns["picture"])[rows]
+        sides = [self.unique_images[index].shape for index in indices]
         return np.array([upscaled_shape(side[0], side[1], self.processor.size) for side in sides], np.int64)
 
     def center_crop(self, row: int) -> Pixels:
-        """(size, size, C)"""
-        picture, size = self[row], self.processor.size
-        top, left = ((side - size) // 2 for side in picture.shape[:2])
-        return picture[top : top + size, left : left + size]
+        """Return the center of the image of a row (size, size, C)."""
+        pixels, size = self[row], self.processor.size
+        top, left = ((side - size) // 2 for side in pixels.shape[:2])
+        return pixels[top : top + size, left : left + size]
 
 
 def image_statistics(rows: list[Row]) -> Statistics:
-    """Those of the channels of all pictures, each of which counts once, whatever is said of it."""
-    once = {id(row.fields["picture"]): row.fields["picture"] for row in rows}
-    return Statistics.from_data(_pixel_batches([*once.values()]))
+    """Return the channel statistics of all images. An image with several rows counts once."""
+    unique = {id(row.fields["picture"]): row.fields["picture"] for row in rows}
+    return Statistics.from_data(_pixel_batches([*unique.values()]))
 
 
 def _pixel_batches(pictures: list[Pixels]) -> Iterator[FloatArray]:
-    """Those of many pictures (N, C) at a time."""
-    many = 256
-    for start in range(0, len(pictures), many):
-        some = pictures[start : start + many]
-        yield np.concatenate([picture.reshape(-1, picture.shape[-1]) for picture in some]).astype(np.float32)
+    """Yield the pixels (N, C) of 256 images at a time."""
+    batch_size = 256
+    for start in range(0, len(pictures), batch_size):
+        batch = pictures[start : start + batch_size]
+        yield np.concatenate([pixels.reshape(-1, pixels.shape[-1]) for pixels in batch]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Where pictures are: single files, folders and zips of them, labelled or not."""
+"""Images in single files, folders and zips, with labels, with texts, or without."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ def labeled_images(part: DataPart, label: str) -> Iterator[Row | SkippedRow]:
 
     `label` is the column of a folder's table, or of a table of images.
 
-    Raises: UserError: nothing of the part can be used.
+    Raises: UserError: no image can be used.
     """
     if has_many_images(part):
         yield from with_names(validate_rows(str(part), read_images(part, label), _label_as_text))
@@ -41,7 +41,7 @@ def labeled_images(part: DataPart, label: str) -> Iterator[Row | SkippedRow]:
 
 
 def captioned_images(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
-    """Read the same with a text as `label`. Images of a folder that its table does not name are skipped."""
+    """Read each image with a text as `label`. Images that the folder's table does not name are skipped."""
     if has_many_images(part):
         yield from labeled_images(part, column)
         return
@@ -50,24 +50,25 @@ def captioned_images(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
 
 
 def unlabeled_images(part: DataPart) -> Iterator[Row | SkippedRow]:
-    """Read an image, or all of a folder, a zip or another file that holds many: `image` and `name`."""
-    places = array_splits(part)
-    if places or has_many_images(part):
-        for one in map(open_part, places.values()) if places else [part]:
-            yield from with_names(validate_rows(str(one), read_images(one, None), _as_is))
+    """Read `image` and `name` of an image file, or of all images of a folder, a zip or a file of many images.
+
+    Raises: UserError: there are no images.
+    """
+    locations = array_splits(part)
+    if locations or has_many_images(part):
+        for split in map(open_part, locations.values()) if locations else [part]:
+            yield from with_names(validate_rows(str(split), read_images(split, None), _unchanged))
         return
     files: Iterable[AnyPath] = [part.path]
     if part.is_folder or not part.is_file:
         listing = part.listing
         files = (listing.file(name) for name in listing.walk() if is_image_name(name))
-    none = True
+    is_empty = True
     for file in files:
-        none = False
+        is_empty = False
         yield Row(str(file), {"image": file, "name": str(file)})
-    if none:
-        raise UserError(
-            f"{part}: no pictures in it ({', '.join(IMAGE_SUFFIXES)}); give others, or rename them"
-        )
+    if is_empty:
+        raise UserError(f"{part}: no images in it ({', '.join(IMAGE_SUFFIXES)}); give others, or rename them")
 
 
 def are_images(part: DataPart) -> bool:
@@ -81,7 +82,7 @@ def are_images(part: DataPart) -> bool:
 
 
 def load_image(image: AnyPath | bytes | NDArray[Any], size: int, channels: int) -> DecodedImage | str:
-    """What is in a file, or an array; or why it is no picture."""
+    """Decode the image in a file or an array, or return the reason why there is none."""
     if isinstance(image, np.ndarray):
         return image_from_array(image, size, channels)
     content = image if isinstance(image, bytes) else read_file_bytes(image)
@@ -101,13 +102,13 @@ def unlisted_images(part: DataPart) -> Iterator[SkippedRow]:
     table = part.table
     if table is None:
         return
-    rows = (found for _, found in read_records(table, [FILE_NAME_COLUMN]) if isinstance(found, dict))
+    rows = (record for _, record in read_records(table, [FILE_NAME_COLUMN]) if isinstance(record, dict))
     names = (row[FILE_NAME_COLUMN] for row in rows)
-    named = {os.path.normpath(name) for name in names if isinstance(name, str)}
+    listed = {os.path.normpath(name) for name in names if isinstance(name, str)}
     for name in part.listing.walk():
-        if is_image_name(name) and name not in named:
-            why = f"no row of {table.name} names it; write one, or take the picture away"
-            yield SkippedRow(str(part.listing.file(name)), why)
+        if is_image_name(name) and name not in listed:
+            reason = f"no row of {table.name} names it; add a row, or remove the image"
+            yield SkippedRow(str(part.listing.file(name)), reason)
 
 
 def _label_as_text(fields: Fields) -> Fields | str:
@@ -115,12 +116,12 @@ def _label_as_text(fields: Fields) -> Fields | str:
     return texts if isinstance(texts, str) else fields | {"label": texts["label"].strip()}
 
 
-def _as_is(fields: Fields) -> Fields:
+def _unchanged(fields: Fields) -> Fields:
     return fields
 
 
 def with_names(rows: Iterator[Row | SkippedRow]) -> Iterator[Row | SkippedRow]:
-    """With its file as the name of each, or where it is in one of many."""
+    """Add the field `name`: the path of the image's file, or the location in a file of many images."""
     for row in rows:
         if isinstance(row, Row):
             image = row.fields["image"]

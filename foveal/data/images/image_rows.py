@@ -1,4 +1,4 @@
-"""The images that rows name, as pixels: each file read once, each picture kept once."""
+"""The pixels of rows' images. Each file is read once, and equal images are stored once."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -16,20 +16,22 @@ from foveal.data.images.image_decoding import DecodedImage, Pixels
 from foveal.data.images.image_files import load_image
 
 MEMORY_CHECK_BYTES, MIN_FREE_BYTES = 1 << 26, 1 << 29
-"""Bytes of pictures from one look at the free memory to the next, and that must be left."""
+"""Bytes of images between two checks of the free memory, and bytes that must be free."""
 
 
 def load_row_images(
     rows: Iterable[Row | SkippedRow], config: ImageConfig, skipped: list[SkippedRow]
 ) -> Iterator[Row]:
-    """With fields `picture`, and its `content`, for `image`; those that can't be read are put into the list.
+    """Replace the field `image` of rows by `picture`, its pixels, and `content`, its hash.
 
-    A file that several rows name is read once, and of equal pictures one is kept. Errors: UserError if they
-    are more than memory holds.
+    Rows whose image can't be read are added to `skipped`. A file that several rows name is read once, and
+    equal images share one array.
+
+    Raises: UserError: the images don't fit into memory.
     """
     files: dict[str, DecodedImage | str] = {}
-    kept: dict[str, Pixels] = {}
-    held = looked = 0
+    unique: dict[str, Pixels] = {}
+    total_bytes = checked_bytes = 0
     for row in rows:
         if isinstance(row, SkippedRow):
             skipped.append(row)
@@ -37,32 +39,32 @@ def load_row_images(
         fields = dict(row.fields)
         file = _image_key(image := fields.pop("image"), row.location)
         if file not in files:
-            found = load_image(image, config.size, config.channels)
-            if isinstance(found, DecodedImage):
-                held += 0 if found.content in kept else found.pixels.nbytes
-                found = DecodedImage(kept.setdefault(found.content, found.pixels), found.content)
-            files[file] = found
-            if held >= looked + MEMORY_CHECK_BYTES:
-                looked = held
-                _check_memory(row.location, len(kept), held, config.size)
-        read = files[file]
-        if isinstance(read, str):
-            skipped.append(SkippedRow(row.location, read))
+            decoded = load_image(image, config.size, config.channels)
+            if isinstance(decoded, DecodedImage):
+                total_bytes += 0 if decoded.content in unique else decoded.pixels.nbytes
+                decoded = DecodedImage(unique.setdefault(decoded.content, decoded.pixels), decoded.content)
+            files[file] = decoded
+            if total_bytes >= checked_bytes + MEMORY_CHECK_BYTES:
+                checked_bytes = total_bytes
+                _check_memory(row.location, len(unique), total_bytes, config.size)
+        decoded = files[file]
+        if isinstance(decoded, str):
+            skipped.append(SkippedRow(row.location, decoded))
         else:
-            yield Row(row.location, {**fields, "picture": read.pixels, "content": read.content})
+            yield Row(row.location, {**fields, "picture": decoded.pixels, "content": decoded.content})
 
 
-def _check_memory(location: str, count: int, held: int, size: int) -> None:
-    left = free_memory()
-    if left is not None and left < MIN_FREE_BYTES:
+def _check_memory(location: str, count: int, total_bytes: int, size: int) -> None:
+    free = free_memory()
+    if free is not None and free < MIN_FREE_BYTES:
         raise UserError(
-            f"{location}: with the {count:,} pictures up to it, which take {held / 1e9:.1f} GB, "
-            f"memory is full; lower data.image.size={size}, or give fewer"
+            f"{location}: memory is full after {count:,} images, which take {total_bytes / 1e9:.1f} GB; "
+            f"lower data.image.size={size}, or give fewer images"
         )
 
 
 def _image_key(image: AnyPath | bytes | NDArray[Any], location: str) -> str:
-    """What names it; an array is that of its row alone."""
+    """Return a key that is equal for rows with the same image. An array belongs to its row alone."""
     if isinstance(image, bytes):
         return hashlib.sha256(image).hexdigest()
     return location if isinstance(image, np.ndarray) else str(image)

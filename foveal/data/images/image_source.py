@@ -1,4 +1,4 @@
-"""The source of images: files, folders, zips, arrays and tables of them, to squares of pixels."""
+"""The source of images, from files, folders, zips, arrays and tables."""
 
 import json
 from abc import ABC, abstractmethod
@@ -30,11 +30,11 @@ IMAGE_SIZE_FILE = "images.json"
 
 
 class PixelSource(Source[ImageInput], ABC):
-    """What sources of images and of clips have in common. A row has the `name` of its file."""
+    """Base class of the sources of images and of clips. A row has the `name` of its file."""
 
     @abstractmethod
     def statistics(self, rows: list[Row]) -> Statistics:
-        """Return the statistics of the channels of all pixels of rows."""
+        """Return the channel statistics of all pixels of the rows."""
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
@@ -59,7 +59,7 @@ class PixelSource(Source[ImageInput], ABC):
 class ImageSource(PixelSource):
     """An image, as standardized pixels. A row has its `picture` (H, W, C).
 
-    An image with several targets is several rows, which are in one split, since their key is the same.
+    An image with several targets is several rows. They have the same key, so they are in one split.
     """
 
     settings = ("data.image", "data.augment")
@@ -71,14 +71,14 @@ class ImageSource(PixelSource):
         read = labeled_images if target.is_class else captioned_images
         for row in load_row_images(read(part, target.column(config)), config.image, skipped):
             label = row.fields.pop("label")
-            if target.is_class and label.splitlines() != [label]:  # labels stand beside images, and in tables
+            if target.is_class and label.splitlines() != [label]:  # labels are shown in lines and tables
                 reason = f"the label {label!r} has a line end in it; rename it"
                 skipped.append(SkippedRow(row.location, reason))
             else:
                 yield keyed_by_content(row, {target.field: label})
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """Read an image, or all of a folder or zip; `source` is the name of the file."""
+        """Read an image, or all images of a folder or zip. `source` is the name of the file."""
         for row in load_row_images(unlabeled_images(part), config.image, skipped):
             yield Row(row.location, {"source": row.fields["name"], **row.fields})
 
@@ -110,6 +110,6 @@ class ImageSource(PixelSource):
 
 
 def keyed_by_content(row: Row, more: Mapping[str, Any]) -> Row:
-    """Return the row of an image that was read, with more fields; its content decides its split."""
+    """Return the row of a decoded image with more fields. The image's content decides the split."""
     content = row.fields["content"]
     return Row(row.location, {"source": content, **row.fields, **more}, content)

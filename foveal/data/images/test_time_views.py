@@ -1,4 +1,4 @@
-"""The views of a held-out picture that a model's answers are averaged over."""
+"""Views of an image for test-time augmentation: a model's predictions for the views are averaged."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -16,11 +16,15 @@ VIEW_COUNTS: dict[ViewName, int] = {"none": 1, "flip": 2, "flip-shift": 6, "ten-
 def make_views(
     image: UInt8[Tensor, "C H W"], size: int, crops: ViewName, scales: Sequence[float]
 ) -> UInt8[Tensor, "V C size size"]:
-    """Squares of `size` pixels out of the picture at each scale of its sides, which stay at least `size`.
+    """Return squares of `size` pixels of the image, resized to each scale, but to sides of at least `size`.
 
-    The centre; the centre and its mirror image; both, and both a pixel up and left, and down and right, with
-    the border mirrored (Jordan 2024, 3.5); or the four corners and the centre, each with its mirror image
-    (Krizhevsky et al. 2012, 4.1). Several scales: Simonyan and Zisserman 2015, 3.2.
+    * `none`: the center.
+    * `flip`: the center and its mirror image.
+    * `flip-shift`: both, also moved a pixel up and left, and down and right, with a mirrored border (Jordan
+      2024, 3.5).
+    * `ten-crop`: the center and the four corners, each with its mirror image (Krizhevsky et al. 2012, 4.1).
+
+    Several scales are used by Simonyan and Zisserman 2015, 3.2.
     """
     return torch.cat([_crops(_scale(image, size, scale), size, crops) for scale in scales])
 
@@ -35,12 +39,11 @@ def _scale(image: Tensor, size: int, scale: float) -> Tensor:
 def _crops(image: Tensor, size: int, crops: ViewName) -> Tensor:
     spare = [side - size for side in image.shape[1:]]
     top, left = spare[0] // 2, spare[1] // 2
-    places = [(top, left)]
+    corners = [(top, left)]
     if crops == "ten-crop":
-        places += [(top, left) for top in (0, spare[0]) for left in (0, spare[1])]
+        corners += [(top, left) for top in (0, spare[0]) for left in (0, spare[1])]
     elif crops == "flip-shift":
         image = F.pad(image[None], (1, 1, 1, 1), mode="reflect")[0]
-        places = [(top + by, left + by) for by in (1, 0, 2)]
-    cut = [image[:, top : top + size, left : left + size] for top, left in places]
-    seen = torch.stack(cut)
-    return seen if crops == "none" else torch.cat([seen, seen.flip(3)])
+        corners = [(top + shift, left + shift) for shift in (1, 0, 2)]
+    squares = torch.stack([image[:, top : top + size, left : left + size] for top, left in corners])
+    return squares if crops == "none" else torch.cat([squares, squares.flip(3)])

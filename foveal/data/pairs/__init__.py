@@ -1,1 +1,1 @@
-"""Sources and targets, and the format that a source and a target make together."""
+"""Sources and targets, and the data format of a source with a target."""

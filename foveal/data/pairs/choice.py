@@ -1,4 +1,4 @@
-"""The target that is one of the choices of its own row."""
+"""The target that is one of its row's choices."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from foveal.data.pairs.target import Target
 
 
 class ChoiceTarget(Target[Nothing]):
-    """An answer, one of the row's `choices`. Rows have no classes in common, so there is nothing to fit."""
+    """An answer, one of the row's `choices`. Rows share no classes, so there is nothing to fit."""
 
     settings = ("data.answer",)
     field = "answer"

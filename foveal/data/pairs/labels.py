@@ -1,4 +1,4 @@
-"""Targets that are classes: one label for a source, or a label for each of its places."""
+"""Targets that are classes: one label for a source, or a label for each place of the source."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,26 +26,26 @@ from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target, TargetProcessor
 
 LABELS_COLUMN = "labels"
-"""The column with a label for each place."""
+"""The column of a table with a label for each place."""
 
 
 @dataclass(frozen=True)
 class ClassLabels(TargetProcessor):
-    """The classes, in the order of their numbers."""
+    """The classes, in the order of their ids."""
 
     labels: tuple[str, ...]
 
     @cached_property
-    def numbers(self) -> Callable[[Sequence[str]], ClassIds | str]:
-        """A function from labels to their numbers, or to why a label has none."""
+    def encode(self) -> Callable[[Sequence[str]], ClassIds | str]:
+        """A function from labels to their ids, or to the reason why a label has none."""
         return make_label_encoder(self.labels)
 
     def caption(self, columns: Mapping[str, Tensor]) -> str:
-        """Return the label; for two images that were mixed both labels, with the share of the first."""
-        name = self.labels[int(columns["label"])]
+        """Return the label; for two mixed images both labels, with the weight of the first."""
+        label = self.labels[int(columns["label"])]
         if "other" not in columns:
-            return name
-        return f"{name} {100 * columns['share']:.0f} %, {self.labels[int(columns['other'])]}"
+            return label
+        return f"{label} {100 * columns['share']:.0f} %, {self.labels[int(columns['other'])]}"
 
 
 class LabelTarget(Target[ClassLabels]):
@@ -89,14 +89,14 @@ class LabelTarget(Target[ClassLabels]):
         return ClassLabels(load_class_names(folder / LABELS_FILE))
 
     def encode(self, row: Row, processor: ClassLabels, config: DataConfig) -> ClassIds | str:
-        return processor.numbers(self.label_list(row))
+        return processor.encode(self.label_list(row))
 
     def columns(self, values: list[Any]) -> dict[str, Column]:
         return {"label": np.array(values, np.int64).reshape(-1)}
 
 
 class LabelEachTarget(LabelTarget):
-    """A label for each place of a source: a step, a frame."""
+    """A label for each place of a source, such as a step or a frame."""
 
     settings: tuple[str, ...] = ()
     field = "labels"

@@ -1,4 +1,4 @@
-"""The target of a source that nothing is said of."""
+"""The target of sources without targets."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,17 +16,19 @@ from foveal.data.pairs.target import Target, TargetProcessor
 
 
 class Nothing(TargetProcessor):
+    """The processor of no target."""
+
     def caption(self, columns: Mapping[str, Tensor]) -> str:
         return ""
 
 
 class NoTarget(Target[Nothing]):
-    """No target: labels, if there are any, are not read."""
+    """No target. Labels in the data are not read."""
 
     settings = ()
 
     def column(self, config: DataConfig) -> str:
-        raise NotImplementedError("nothing stands in no column")
+        raise NotImplementedError("no target has no column")
 
     def parse(self, column: str, value: Any) -> Fields | str:
         return {}

@@ -1,4 +1,4 @@
-"""A source and a target together: the format of a task's examples."""
+"""The data format of a task: a source with a target."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from foveal.data.pairs.target import Target
 
 @dataclass(frozen=True)
 class PairProcessor:
-    """The processors of a source and of a target, each fitted to the rows to train on."""
+    """The processors of a source and of a target, each fitted to the training rows."""
 
     source: Any
     target: Any
@@ -25,7 +25,7 @@ class PairProcessor:
 
 @dataclass(frozen=True)
 class PairFormat:
-    """Examples of a source with a target."""
+    """The data format of examples with a source and a target."""
 
     source: Source[Any]
     target: Target[Any]
@@ -36,26 +36,26 @@ class PairFormat:
         return tuple(dict.fromkeys((*self.source.settings, *self.target.settings)))
 
     def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """Read the rows of a part. Rows that can't be used are put into the list."""
+        """Read the rows of a file or folder. Rows that can't be used are added to `skipped`."""
         return self.source.read(part, self.target, config, skipped)
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """Read rows without targets. Rows that can't be used are put into the list."""
+        """Read rows without targets. Rows that can't be used are added to `skipped`."""
         return self.source.read_unlabeled(part, config, skipped)
 
     def make_processor(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
     ) -> PairProcessor:
-        """Return a processor for the rows to train on, with what is `reused` of a run's.
+        """Return a processor fitted to the training rows, with the processors in `reused`.
 
-        Raises: UserError: no row can be used, or there is nothing to choose among.
+        Raises: UserError: no row can be used, or there is only one label.
         """
         source, usable = self.source.fit(data, rows, config, reused)
         target = self.target.fit(data, rows, usable, self.source, source, config, reused)
         return PairProcessor(source, target)
 
     def files(self, processor: PairProcessor) -> dict[str, bytes]:
-        """Return the files of a processor, by their names in the folder of a run."""
+        """Return the contents of a processor's files by their names in the run folder."""
         source, target = processor.source, processor.target
         return self.source.files(source, target) | self.target.files(target, source)
 
@@ -67,7 +67,7 @@ class PairFormat:
     def encode(
         self, rows: list[Row], processor: PairProcessor, config: DataConfig, skipped: list[SkippedRow]
     ) -> SplitData[Any]:
-        """Encode rows. Those that the model can't use are put into the list."""
+        """Encode rows. Rows that the model can't use are added to `skipped`."""
 
         def encode_row(row: Row) -> tuple[Any, Any] | str:
             target = self.target.encode(row, processor.target, config)
@@ -76,43 +76,46 @@ class PairFormat:
             value = self.source.encode(row, processor.source, config)
             return value if isinstance(value, str) else self._match_places(value, target)
 
-        kept, pairs = encode_or_skip(rows, encode_row, skipped)
+        usable, pairs = encode_or_skip(rows, encode_row, skipped)
         values, targets = [value for value, _ in pairs], [target for _, target in pairs]
         columns = self._places(values) | self.target.columns(targets)
-        examples = self.source.examples(kept, values, processor.source, columns)
-        references = self.target.references(kept)
+        examples = self.source.examples(usable, values, processor.source, columns)
+        references = self.target.references(usable)
         return SplitData(
-            self.source.names(kept),
+            self.source.names(usable),
             references,
             examples,
-            self.source.lengths(kept, examples),
-            self.source.sizes(kept, examples) | self.target.sizes(kept, targets),
-            content_hash(self._hashed(kept, references)),
-            self.source.content_hashes(kept),
+            self.source.lengths(usable, examples),
+            self.source.sizes(usable, examples) | self.target.sizes(usable, targets),
+            content_hash(self._hashed(usable, references)),
+            self.source.content_hashes(usable),
         )
 
     def encode_unlabeled(
         self, rows: list[Row], processor: PairProcessor, config: DataConfig, skipped: list[SkippedRow]
     ) -> tuple[list[Row], Any]:
-        """Return those rows that the model can read, and their examples. Others are put into the list."""
-        kept, values = encode_or_skip(
+        """Return the rows that the model can read, and their examples. Other rows are added to `skipped`."""
+        usable, values = encode_or_skip(
             rows, lambda row: self.source.encode_unlabeled(row, processor.source, config), skipped
         )
-        return kept, self.source.examples(kept, values, processor.source, self._places(values))
+        return usable, self.source.examples(usable, values, processor.source, self._places(values))
 
     def _places(self, values: list[Any]) -> dict[str, Column]:
+        """Return the column of the places that have labels; none without a label for each place."""
         if not self.target.each_place:
             return {}
         return {"places": RaggedArray.from_rows(map(self.source.places, values))}
 
     def _match_places(self, value: Any, target: Any) -> tuple[Any, Any] | str:
-        """Return both; or why the target does not label each place of the source."""
+        """Return both, or the reason why the target does not label each place of the source."""
         if not self.target.each_place or (count := len(self.source.places(value))) == len(target):
             return value, target
-        return f"{len(target)} labels, and {count} {self.source.place}s; give each {self.source.place} one"
+        return (
+            f"{len(target)} labels for {count} {self.source.place}s; give each {self.source.place} one label"
+        )
 
     def _hashed(self, rows: list[Row], references: list[Any]) -> Iterator[Any]:
-        """Yield what the sha256 of a split is of."""
+        """Yield the content of each row for the sha256 of the split."""
         if not self.target.field:
             return map(self.source.identity, rows)
         return map(self.source.hashed, rows, references)

@@ -1,4 +1,4 @@
-"""A source: what a model reads. It knows how to read rows, process, encode, batch, save and load itself."""
+"""The source of a task: how its rows are read, encoded, batched, saved and loaded."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,48 +23,48 @@ ProcessorT = TypeVar("ProcessorT")
 
 
 class Source(ABC, Generic[ProcessorT]):
-    """What a model reads, by means of a processor that is fitted to the rows to train on.
+    """The input of a model, with a processor that is fitted to the training rows.
 
-    A row has the field `source`: a text or words, else the sha256 of what was read.
+    A row has the field `source`: a text, words, or the sha256 of the file's content.
     """
 
     settings: tuple[str, ...]
     """The settings that the source reads."""
     same_label: ClassVar[str]
-    """The words before a label that all of `{count}` sources to train on have."""
+    """The words of an error before the only label of all `{count}` training sources."""
     label_hint: ClassVar[str] = ""
-    """How a user names another column of labels."""
+    """Tells a user how to name another column of labels."""
     place: ClassVar[str] = ""
-    """What has a label of its own where each place has one."""
+    """The name of a place, where each place has a label: step, frame."""
     has_tokenizer: ClassVar[bool] = False
-    """Whether the source is made of tokens."""
+    """Whether the source consists of tokens."""
 
     def shared_tokenizer(self, processor: ProcessorT, config: DataConfig) -> Any:
-        """Return the tokenizer that targets have too; None if they have one of their own."""
+        """Return the tokenizer that source and target share; None if targets have their own."""
         return None
 
     @abstractmethod
     def read(
         self, part: DataPart, target: "Target[Any]", config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
-        """Read the rows of a part with their targets. Rows that can't be used are put into the list."""
+        """Read rows with their targets. Rows that can't be used are added to `skipped`."""
 
     @abstractmethod
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """Read rows without targets. The field `source` is what the row is called."""
+        """Read rows without targets. The field `source` names the row."""
 
     @abstractmethod
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
     ) -> tuple[ProcessorT, list[Row]]:
-        """Return a processor for the rows to train on, or the one that is `reused`; and the rows it can read.
+        """Return a processor fitted to the training rows, or the one in `reused`; and the rows it can read.
 
-        Raises: UserError: it can read none.
+        Raises: UserError: the processor can read no row.
         """
 
     @abstractmethod
     def files(self, processor: ProcessorT, target_processor: Any) -> dict[str, bytes]:
-        """Return the files of a processor, by their names in the folder of a run."""
+        """Return the contents of a processor's files by their names in the run folder."""
 
     @abstractmethod
     def load(self, folder: Path) -> ProcessorT:
@@ -72,68 +72,68 @@ class Source(ABC, Generic[ProcessorT]):
 
     @abstractmethod
     def encode(self, row: Row, processor: ProcessorT, config: DataConfig) -> Any | str:
-        """Return what a model reads of a row with a target; or why the row can't be used."""
+        """Encode a row that has a target, or return the reason why the row can't be used."""
 
     def encode_unlabeled(self, row: Row, processor: ProcessorT, config: DataConfig) -> Any | str:
-        """Return what a model reads of a row without a target; or why the row can't be used."""
+        """Encode a row without a target, or return the reason why the row can't be used."""
         return self.encode(row, processor, config)
 
     def examples(
         self, rows: list[Row], values: list[Any], processor: ProcessorT, columns: Mapping[str, Column]
     ) -> Any:
-        """Return the encoded `values` of rows as examples, with the `columns` of their targets."""
+        """Return examples with the encoded `values` of rows and the `columns` of their targets."""
         return Examples({"source": RaggedArray.from_rows(values), **columns})
 
     def places(self, value: Any) -> NDArray[np.int64]:
-        """Return where a model finds each place of an encoded row."""
+        """Return the index of each place in an encoded row."""
         return np.arange(len(value))
 
     def length_ratio(self, rows: list[Row], processor: ProcessorT, target_tokens: Any) -> float:
-        """Return how many tokens a target has for each token or frame of its source; 0 if that says nothing.
+        """Return the largest number of target tokens per token or frame of the source; 0 if not meaningful.
 
         `target_tokens` is a function from a row to the number of its target's tokens.
         """
         return 0.0
 
     def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
-        """Check the labels of the rows to train on.
+        """Check the labels of the training rows.
 
-        Raises: UserError: there are far too many.
+        Raises: UserError: there are far too many labels.
         """
 
     @abstractmethod
     def names(self, rows: list[Row]) -> list[str]:
-        """Return what each row is called."""
+        """Return the name of each row."""
 
     def identity(self, row: Row) -> Any:
-        """Return what JSON can write of a row's source, equal for equal sources."""
+        """Return a value for a row's source that JSON can write. Equal sources have equal values."""
         return row.fields["source"]
 
     def hashed(self, row: Row, reference: Any) -> Any:
-        """Return what the sha256 of a split is of: what JSON can write of a row and its target."""
+        """Return what the sha256 of a split contains of a row and its target: a value that JSON can write."""
         return self.identity(row), reference
 
     def content_hashes(self, rows: list[Row]) -> list[str]:
-        """Return the sha256 of what each source was read from; none where sources are texts."""
+        """Return the sha256 of each source's content; an empty list if sources are texts."""
         return [row.fields["source"] for row in rows]
 
     def lengths(self, rows: list[Row], examples: Any) -> list[int]:
-        """Return the length of each source, for a breakdown; none where all are seen at one size."""
+        """Return the length of each source, for scores by length; an empty list if all have one size."""
         lengths: list[int] = examples.lengths("source")
         return lengths
 
     @abstractmethod
     def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
-        """Return how much there is of the sources, beside their number."""
+        """Return sizes of the sources other than their number."""
 
     def train_batches(self, examples: Any, config: DataConfig, seed: int) -> Any:
-        """Return the batches of training, micro-batches of the configured size."""
+        """Return the batches for training, micro-batches of the configured size."""
         return BucketedTrainBatches(examples, config.batch_tokens, seed)
 
     def eval_batches(self, examples: Any, config: DataConfig) -> Any:
-        """Return batches that hold every example once."""
+        """Return batches that contain every example once."""
         return BucketedEvalBatches(examples, config.batch_tokens)
 
     def collate(self, examples: Any, rows: RowIndices) -> ExampleBatch:
-        """Return the examples `rows` (B,) as they are seen when they are not trained on."""
+        """Return the examples at the indices `rows` (B,) as a batch for evaluation."""
         return collate_examples(examples, rows)

@@ -1,4 +1,4 @@
-"""A target: what a model gives for a source. It knows its column, its classes or tokens, and its files."""
+"""The target of a task: its column, its classes or tokens, and its files."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -18,16 +18,16 @@ ProcessorT = TypeVar("ProcessorT")
 
 
 class Target(ABC, Generic[ProcessorT]):
-    """What a model gives for a source, by means of a processor that is fitted to the rows to train on."""
+    """The output of a model for a source, with a processor that is fitted to the training rows."""
 
     settings: tuple[str, ...]
     """The settings that the target reads."""
     field: ClassVar[str] = ""
-    """The field of a row that has the target; empty where there is none."""
+    """The field of a row with the target; empty without a target."""
     each_place: ClassVar[bool] = False
     """Whether each place of a source has a label of its own."""
     is_class: ClassVar[bool] = False
-    """Whether a folder's name may be the target of all files in the folder."""
+    """Whether the name of a folder can be the target of all files in it."""
 
     @abstractmethod
     def column(self, config: DataConfig) -> str:
@@ -35,7 +35,7 @@ class Target(ABC, Generic[ProcessorT]):
 
     @abstractmethod
     def parse(self, column: str, value: Any) -> Fields | str:
-        """Return the target that a table has in a column, as a row's field; or why it can't be used."""
+        """Return the value of a table's column as a row's field, or the reason why it can't be used."""
 
     @abstractmethod
     def fit(
@@ -48,11 +48,11 @@ class Target(ABC, Generic[ProcessorT]):
         config: DataConfig,
         reused: ReusedProcessors,
     ) -> ProcessorT:
-        """Return a processor for the rows to train on; the source can read those that are `usable`."""
+        """Return a processor fitted to the training rows. The source can read the rows in `usable`."""
 
     @abstractmethod
     def files(self, processor: ProcessorT, source_processor: Any) -> dict[str, bytes]:
-        """Return the files of a processor, by their names in the folder of a run."""
+        """Return the contents of a processor's files by their names in the run folder."""
 
     @abstractmethod
     def load(self, folder: Path, source_processor: Any) -> ProcessorT:
@@ -60,18 +60,18 @@ class Target(ABC, Generic[ProcessorT]):
 
     @abstractmethod
     def encode(self, row: Row, processor: ProcessorT, config: DataConfig) -> Any | str:
-        """Return the target of a row in numbers; or why the row can't be used."""
+        """Encode the target of a row, or return the reason why the row can't be used."""
 
     @abstractmethod
     def columns(self, values: list[Any]) -> dict[str, Column]:
-        """Return the columns of a batch that have the encoded `values` of rows."""
+        """Return the columns of a batch with the encoded `values` of rows."""
 
     def references(self, rows: list[Row]) -> list[Any]:
-        """Return the targets of rows as they are given."""
+        """Return the targets of rows as in the data."""
         return [row.fields[self.field] for row in rows]
 
     def sizes(self, rows: list[Row], values: list[Any]) -> dict[str, int]:
-        """Return how much there is of the targets, beside their number."""
+        """Return sizes of the targets other than their number."""
         return {}
 
 
@@ -80,4 +80,4 @@ class TargetProcessor(ABC):
 
     @abstractmethod
     def caption(self, columns: Mapping[str, Tensor]) -> str:
-        """Return the target of one example in words; `columns` are those of the example in a batch."""
+        """Return the target of an example as text. `columns` are the example's columns of a batch."""

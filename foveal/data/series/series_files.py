@@ -1,6 +1,6 @@
 """Series of vectors with labels, from `.ts` files, `.npz` arrays and JSON lines.
 
-A row has `values` (T, C) in float32 and, where the file has any, one `label`, T `labels` or a `text`.
+A row has `values` (T, C) in float32 and, if the file has one, a `label`, T `labels` or a `text`.
 """
 
 import json
@@ -20,23 +20,23 @@ from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.utf8 import open_file
 
 MAX_SERIES_LINE_BYTES = 1 << 26
-"""Bytes of the longest line that is taken."""
+"""Largest number of bytes of a line."""
 TARGET_FIELDS = {
     "label": "one label for the whole series",
     "labels": "a label for each step",
     "text": "a text for the whole series",
 }
-"""What a file may say of a series, in words."""
+"""The fields of a series' target, for messages."""
 LABEL_FIELDS = ("label", "labels")
 MAX_HEADER_LINES = 1000
-"""Lines in which the header of a `.ts` file ends."""
+"""Largest number of lines of the header of a `.ts` file."""
 
 
 def read_series(path: Path, targets: Sequence[str] = LABEL_FIELDS) -> Iterator[Row | SkippedRow]:
-    """Read every series of a file, in order, all with as many channels and the same fields as the first.
+    """Read every series of a file, in order. All must have the channels and the fields of the first series.
 
-    `targets` are the fields that are read beside `values`, where the file has them. A series that is broken,
-    has no steps, or misses a value, is a skipped row.
+    `targets` are the fields that are read beside `values`, if the file has them. Series that are damaged,
+    have no steps, or have missing values are skipped rows.
 
     Raises: UserError: the whole file can't be used.
     """
@@ -55,20 +55,20 @@ def read_series(path: Path, targets: Sequence[str] = LABEL_FIELDS) -> Iterator[R
             first.update(fields)
         return _difference(fields, first) or fields
 
-    return validate_rows(str(path), _wanted(read(path), targets), check)
+    return validate_rows(str(path), _select_fields(read(path), targets), check)
 
 
-def _wanted(records: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:
-    """Yield the records with no other fields than `values` and `targets`."""
-    for place, record in records:
+def _select_fields(records: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:
+    """Yield the records with only the fields `values` and `targets`."""
+    for location, record in records:
         if isinstance(record, str):
-            yield place, record
+            yield location, record
         else:
-            yield place, {name: record[name] for name in ("values", *targets) if name in record}
+            yield location, {name: record[name] for name in ("values", *targets) if name in record}
 
 
 def are_series(part: DataPart) -> bool:
-    """Return whether a file holds arrays, or is a `.ts` file of series, not of TypeScript."""
+    """Return whether a part is a file of arrays, or a `.ts` file of series (not of TypeScript)."""
     if part.suffix != ".ts" or not part.is_file:
         return part.is_file and part.suffix == ARRAYS_SUFFIX
     with open_file(part.path) as file:
@@ -76,12 +76,13 @@ def are_series(part: DataPart) -> bool:
 
 
 def _check_series(record: Fields) -> Fields | str:
-    """Finite `values` of float32, and labels as texts; or why they are not."""
+    """Return finite `values` in float32 and the target as texts, or the reason why the series can't be
+    used."""
     try:
         with np.errstate(over="ignore"):
             values = np.asarray(record["values"], np.float32)
     except (ValueError, TypeError, OverflowError):
-        return "its values are not numbers, as many at each step; mend it"
+        return "its values are not numbers, equally many at each step; mend the series"
     if values.ndim != 2 or not values.size:
         return f"its values have the shape {values.shape}; (steps, channels) is needed"
     if not np.isfinite(values).all():
@@ -91,27 +92,31 @@ def _check_series(record: Fields) -> Fields | str:
 
 
 def _difference(fields: Fields, first: Fields) -> str:
-    """How a series differs from the first; empty if it doesn't."""
+    """Say how a series differs from the first; empty if it does not."""
     if fields.keys() != first.keys():
-        return f"has {', '.join(fields)}, and the first series {', '.join(first)}; make them alike"
+        return f"has {', '.join(fields)}, and the first series {', '.join(first)}; give all the same fields"
     channels, needed = fields["values"].shape[1], first["values"].shape[1]
-    return "" if channels == needed else f"has {channels} channels, and the first series {needed}; mend it"
+    return (
+        ""
+        if channels == needed
+        else f"has {channels} channels, and the first series {needed}; mend the series"
+    )
 
 
 def _labels(record: Fields, steps: int) -> Fields | str:
-    """Return the target of a series, if there is any, as texts; or why it can't be used."""
-    whole = {name: value for name, value in record.items() if name not in ("values", "labels")}
+    """Return the target of a series, if any, as texts; or the reason why it can't be used."""
+    other = {name: value for name, value in record.items() if name not in ("values", "labels")}
     if "labels" not in record:
-        return as_texts(whole)
+        return as_texts(other)
     labels = record["labels"]
     if not isinstance(labels, list) or len(labels) != steps:
-        return f"its labels are not a list of {steps}, as many as it has steps; mend it"
+        return f"its labels are not a list of {steps}, one for each step; mend them"
     texts = as_texts({f"labels, {number}": label for number, label in enumerate(labels, 1)})
-    return texts if isinstance(texts, str) else whole | {"labels": [*texts.values()]}
+    return texts if isinstance(texts, str) else other | {"labels": [*texts.values()]}
 
 
 def _jsonl(path: Path) -> Iterator[Record]:
-    """`{"values": [[...], ...], "label": "..."}`, or `"labels"` with one for each step."""
+    """Read `{"values": [[...], ...], "label": "..."}`, or `"labels"` with a label for each step."""
     return ((f"line {line.number}", line.reason or _json_fields(line.text)) for line in _lines(path))
 
 
@@ -119,7 +124,7 @@ def _json_fields(text: str) -> Fields | str:
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}; mend it"
+        return f"not JSON: {error}; mend the line"
     if not isinstance(row, dict) or "values" not in row:
         return 'a JSON object is needed: {"values": [[...], ...], "label": "..."}'
     if all(name in row for name in LABEL_FIELDS):
@@ -128,24 +133,25 @@ def _json_fields(text: str) -> Fields | str:
 
 
 def _ts(path: Path) -> Iterator[Record]:
-    """The form of sktime and aeon: settings (`@`), notes (`#`, `%`) and, behind `@data`, a series a line.
+    """Read the format of sktime and aeon: settings (`@`), comments (`#`, `%`) and, after `@data`, a series
+    per line.
 
-    Its channels are parted by `:`, the steps of each by `,`; the label is the last part.
+    Channels are separated by `:`, and steps of a channel by `,`. The label comes last.
     """
     labels: list[str] | None = None
-    inside = False
-    for number, text, why in _lines(path):
+    in_data = False
+    for number, text, reason in _lines(path):
         name, *settings = text.split() or [""]
-        name, on = name.lower(), [word.lower() for word in settings[:1]] == ["true"]
-        if inside or why:
-            yield f"line {number}", why or _ts_fields(text, labels)
-        elif name in ("@timestamps", "@targetlabel") and on:
+        name, is_true = name.lower(), [word.lower() for word in settings[:1]] == ["true"]
+        if in_data or reason:
+            yield f"line {number}", reason or _ts_fields(text, labels)
+        elif name in ("@timestamps", "@targetlabel") and is_true:
             raise UserError(f"{path}, line {number}: {name} is not read; give equal steps and class labels")
         elif not name.startswith(("@", "#", "%")):
-            raise UserError(f"{path}, line {number}: neither a setting (@) nor behind a line @data; mend it")
-        elif name == "@classlabel" and on:
+            raise UserError(f"{path}, line {number}: neither a setting (@) nor after a line @data; mend it")
+        elif name == "@classlabel" and is_true:
             labels = settings[1:]
-        inside = inside or name == "@data"
+        in_data = in_data or name == "@data"
 
 
 def _ts_fields(text: str, labels: list[str] | None) -> Fields | str:
@@ -158,15 +164,15 @@ def _ts_fields(text: str, labels: list[str] | None) -> Fields | str:
     try:
         columns = [[float(step.replace("?", "nan")) for step in channel.split(",")] for channel in channels]
     except ValueError as error:
-        return f"{error}; mend it"
+        return f"{error}; mend the series"
     if len({len(column) for column in columns}) > 1:
-        return "its channels differ in length; mend it"
+        return "its channels differ in length; mend the series"
     return {"values": np.array(columns).T} | fields
 
 
 def _npz(path: Path) -> Iterator[Record]:
-    """`x` (N, T, C), with `lengths` (N,) where the rest is padding; or `x` (steps, C), and the `lengths` of
-    the series that lie in it one behind the other. `y` is (N,), or like `x` without its C."""
+    """Read `x` (N, T, C), with `lengths` (N,) if the rest is padding; or `x` (steps, C), the series one after
+    the other, with their `lengths`. `y` is (N,), or has the shape of `x` without C."""
     arrays = _arrays(path)
     x, y, lengths = arrays["x"], arrays.get("y"), arrays.get("lengths")
     if x.dtype.kind not in "fiub" or x.ndim not in (2, 3) or (x.ndim == 2 and lengths is None):
@@ -179,7 +185,7 @@ def _npz(path: Path) -> Iterator[Record]:
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or not _lengths_fit(lengths, x):
         raise UserError(f"{path}: lengths {lengths.dtype} {lengths.shape} don't fit x {x.shape}; mend them")
     if y is not None and y.shape not in (lengths.shape, x.shape[:-1]):
-        raise UserError(f"{path}: y is {y.shape}; needed: a label a series {lengths.shape}, or one a step")
+        raise UserError(f"{path}: y is {y.shape}; needed: a label per series {lengths.shape}, or per step")
     steps = x.reshape(-1, x.shape[-1])
     starts = np.arange(len(x)) * x.shape[1] if x.ndim == 3 else lengths.cumsum() - lengths
     for i, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
@@ -200,14 +206,14 @@ def _lengths_fit(lengths: NDArray[Any], x: NDArray[Any]) -> bool:
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The file's arrays; those of Python objects would need pickle, and are refused."""
+    """Return the arrays of a file. Arrays of Python objects would need pickle, and are refused."""
     with open_file(path) as file:
         try:
             with np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in ("x", "y", "lengths") if name in stored}
             if "y" in arrays:
                 arrays["y"] = arrays["y"].astype(str)
-        except Exception as error:  # of numpy, zipfile and zlib, of many kinds
+        except Exception as error:  # many kinds, of numpy, zipfile and zlib
             raise UserError(f"{path}: not readable as .npz: {error}; save it with numpy.savez") from None
     if "x" not in arrays:
         raise UserError(f"{path}: no array x (series, steps, channels); save it with numpy.savez(path, x=x)")
@@ -215,7 +221,7 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    """Those that are not blank."""
+    """Yield the lines of a file that are not blank."""
     with open_file(path) as file:
         yield from (
             line

@@ -1,4 +1,4 @@
-"""The source of measured series: a file of them, to standardized channels."""
+"""The source of measured series, from files, as standardized channels."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -16,11 +16,11 @@ from foveal.data.pairs.target import Target
 from foveal.data.series.series_files import LABEL_FIELDS, TARGET_FIELDS, read_series
 
 NEEDED_FIELDS = {"label": "one for the whole series", "labels": "one for each step"}
-"""The labels that a task needs, in words."""
+"""The labels that a task needs, for messages."""
 
 
 class SeriesSource(Source[Statistics]):
-    """A series as steps of standardized channels. A row has its `values` (T, C)."""
+    """A series, as steps of standardized channels. A row has its `values` (T, C)."""
 
     settings = ("data.max_length", "data.batch_tokens")
     same_label = "all of the {count:,} series to train on have the label"
@@ -32,28 +32,28 @@ class SeriesSource(Source[Statistics]):
         field = target.column(config) if target.field == "target" else target.field
         for row in _rows(part, LABEL_FIELDS if field in LABEL_FIELDS else (field,), skipped):
             if field not in row.fields:
-                nothing = "no labels" if field in LABEL_FIELDS else f"no '{field}'"
-                has = next((words for name, words in TARGET_FIELDS.items() if name in row.fields), nothing)
+                none = "no labels" if field in LABEL_FIELDS else f"no '{field}'"
+                has = next((words for name, words in TARGET_FIELDS.items() if name in row.fields), none)
                 needed = NEEDED_FIELDS.get(field, TARGET_FIELDS["text"])
-                mend = "name another --task, or mend the file"
-                raise UserError(f"{row.location}: has {has}, and {needed} is needed; {mend}")
+                hint = "name another --task, or mend the file"
+                raise UserError(f"{row.location}: has {has}, and {needed} is needed; {hint}")
             values: FloatArray = row.fields["values"]
             content = hashlib.sha256(values.tobytes()).hexdigest()
             fields = {"source": content, "values": values, target.field: row.fields[field]}
             yield Row(row.location, fields, content)
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """Read series, labeled or not."""
+        """Read series with or without labels."""
         for row in _rows(part, (), skipped):
             yield Row(row.location, {"source": row.location, "values": row.fields["values"]})
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
     ) -> tuple[Statistics, list[Row]]:
-        usable = [row for row in rows if not _too_long(row, config.max_length)]
+        usable = [row for row in rows if not _length_error(row, config.max_length)]
         if not usable:
-            why = _too_long(rows[0], config.max_length)
-            raise UserError(f"{data}: no series can be used, the first: {rows[0].location}: {why}")
+            reason = _length_error(rows[0], config.max_length)
+            raise UserError(f"{data}: no series can be used, the first: {rows[0].location}: {reason}")
         return reused.source or Statistics.from_data(row.fields["values"] for row in usable), usable
 
     def files(self, processor: Statistics, target_processor: Any) -> dict[str, bytes]:
@@ -65,8 +65,8 @@ class SeriesSource(Source[Statistics]):
     def encode(self, row: Row, processor: Statistics, config: DataConfig) -> FloatArray | str:
         values: FloatArray = row.fields["values"]
         if values.shape[1] != processor.channels:
-            return f"{values.shape[1]} channels, and the model reads {processor.channels}; give it those"
-        return _too_long(row, config.max_length) or processor.standardize(values)
+            return f"{values.shape[1]} channels, and the model reads {processor.channels}; give that many"
+        return _length_error(row, config.max_length) or processor.standardize(values)
 
     def length_ratio(
         self, rows: list[Row], processor: Statistics, target_tokens: Callable[[Row], int]
@@ -81,7 +81,7 @@ class SeriesSource(Source[Statistics]):
 
 
 def _rows(part: DataPart, targets: Sequence[str], skipped: list[SkippedRow]) -> Iterator[Row]:
-    """Yield the usable series of a file with the fields `targets`; the others are put into the list."""
+    """Yield the usable series of a file with the fields `targets`. Other series are added to `skipped`."""
     for row in read_series(part.path, targets):
         if isinstance(row, SkippedRow):
             skipped.append(row)
@@ -89,8 +89,8 @@ def _rows(part: DataPart, targets: Sequence[str], skipped: list[SkippedRow]) -> 
             yield row
 
 
-def _too_long(row: Row, max_length: int) -> str:
-    """Return why a series is left out; empty if it is not."""
+def _length_error(row: Row, max_length: int) -> str:
+    """Say why a series is too long; empty if it is not."""
     steps = len(row.fields["values"])
     if steps <= max_length:
         return ""

@@ -1,8 +1,8 @@
 """Sentences with a tag for each word: CoNLL-U, plain CoNLL, and tables of lists.
 
-CoNLL-U (universaldependencies.org/format.html): ten columns between tabs; lines of several words (`3-4`) and
-of none (`3.1`) are left out. Plain CoNLL (Tjong Kim Sang and De Meulder 2003): columns between spaces or
-tabs, the word first and its tag last. In both a blank line ends a sentence.
+CoNLL-U (universaldependencies.org/format.html) has ten columns separated by tabs. Lines for several words
+(`3-4`) and for no word (`3.1`) are left out. Plain CoNLL (Tjong Kim Sang and De Meulder 2003) has columns
+separated by spaces or tabs: the word is first and its tag is last. In both, a blank line ends a sentence.
 """
 
 import re
@@ -20,22 +20,25 @@ from foveal.data.files.utf8 import open_file
 
 CONLL_SUFFIXES = (".conllu", ".conll")
 CONLLU_COLUMNS = {"lemma": 2, "upos": 3, "xpos": 4, "feats": 5, "deprel": 7}
-"""Which columns of CoNLL-U they are."""
+"""Indices of the columns of CoNLL-U by name."""
 NOT_A_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 COLUMN_SEPARATOR = re.compile(r"[ \t]+")
 Columns = list[str]
 LineParser = Callable[[str, Sequence[Columns]], Columns | str]
-"""The columns of a line's word, none if the line has no word, or why it is broken; from the line and the
-sentence's words before it."""
+"""A function from a line, and the words of the sentence before it, to the columns of the line's word.
+
+The columns are empty if the line has no word. A string is the reason why the line can't be used.
+"""
 
 
 def read_tagged(path: Path, tags: str | None = "upos") -> Iterator[Row | SkippedRow]:
-    """Sentences as fields "tokens" and "tags": lists of texts, as many as one another.
+    """Read sentences as fields "tokens" and "tags": lists of texts of equal length.
 
-    `tags` is a column of CoNLL-U (CONLLU_COLUMNS). In tables the columns are `tokens` and the one that `tags`
-    names, or `tags` if it names one of CoNLL-U: lists, or texts of words with spaces between. Without, tags
-    are not looked at, and need not be there.
-    Errors: UserError as in `read_rows`.
+    `tags` is a column of CoNLL-U (CONLLU_COLUMNS). Tables have a column `tokens`, and a column named by
+    `tags` (named "tags" if `tags` is a column of CoNLL-U), with lists, or texts of words separated by spaces.
+    If `tags` is None, tags are ignored and need not exist.
+
+    Raises: UserError: the file is missing, damaged or of another format, or has no sentence that can be used.
     """
     suffix = path.suffix.lower()
     if suffix == ".conllu":
@@ -49,20 +52,22 @@ def read_tagged(path: Path, tags: str | None = "upos") -> Iterator[Row | Skipped
         tag = None if tags is None else -1
         records = _sentences(path, partial(_parse_conll, tag), 0, tag)
     elif suffix in TABLE_SUFFIXES:
-        mend = "words are in 'tokens', their tags in 'tags', or where data.tags=NAME says"
+        hint = "words are in 'tokens', their tags in 'tags' or the column named by data.tags=NAME"
         column = [] if tags is None else ["tags" if tags in CONLLU_COLUMNS else tags]
-        records = read_records(path, ["tokens", *column], mend)
+        records = read_records(path, ["tokens", *column], hint)
     else:
-        raise UserError(f"{path}: no tagged sentences (.conllu, .conll, {', '.join(TABLE_SUFFIXES)})")
+        raise UserError(
+            f"{path}: not a file of tagged sentences (.conllu, .conll, {', '.join(TABLE_SUFFIXES)})"
+        )
     yield from validate_rows(str(path), records, as_words)
 
 
 def _sentences(path: Path, split: LineParser, word: int, tag: int | None) -> Iterator[Record]:
-    """Sentences whose words and tags, if these are wanted, stand in the columns `word` and `tag`."""
+    """Yield sentences. `word` and `tag` are the indices of the columns; without `tag`, tags are not read."""
     for block in _blocks(path):
         words: list[Columns] = []
-        for number, text, why in block:
-            columns = why or split(text, words)
+        for number, text, reason in block:
+            columns = reason or split(text, words)
             if isinstance(columns, str):
                 yield f"line {number}", columns
                 break
@@ -77,7 +82,7 @@ def _sentences(path: Path, split: LineParser, word: int, tag: int | None) -> Ite
 
 
 def _blocks(path: Path) -> Iterator[list[Line]]:
-    """The lines between blank ones."""
+    """Yield blocks of lines between blank lines."""
     with open_file(path) as file:
         block: list[Line] = []
         for line in LineReader(file.readline):
@@ -91,7 +96,7 @@ def _blocks(path: Path) -> Iterator[list[Line]]:
 
 
 def _parse_conllu(tag: int | None, text: str, words: Sequence[Columns]) -> Columns | str:
-    """A line of CoNLL-U."""
+    """Parse a line of CoNLL-U."""
     columns = text.rstrip("\r\n").split("\t")
     if text.startswith("#"):
         return []
@@ -99,16 +104,16 @@ def _parse_conllu(tag: int | None, text: str, words: Sequence[Columns]) -> Colum
         return f"{len(columns)} columns where CoNLL-U has 10 with tabs between; mend the line"
     if NOT_A_WORD.fullmatch(columns[0]):
         return []
-    following = str(len(words) + 1)
-    if columns[0] != following:
-        return f"word number '{columns[0]}' where {following} is next; mend it (a blank line ends a sentence)"
+    expected = str(len(words) + 1)
+    if columns[0] != expected:
+        return f"word number '{columns[0]}' where {expected} is next; mend it (a blank line ends a sentence)"
     if tag is not None and columns[tag] == "_" and tag != CONLLU_COLUMNS["feats"]:
         return f"'{columns[1]}' has no tag ('_' in column {tag + 1}); fill it in"
     return columns
 
 
 def _parse_conll(tag: int | None, text: str, words: Sequence[Columns]) -> Columns | str:
-    """A line of plain CoNLL. Before a sentence's first word, `# ` and several words are a comment."""
+    """Parse a line of plain CoNLL. Before a sentence's first word, `# ` and several words are a comment."""
     columns = COLUMN_SEPARATOR.split(text.strip(" \t\r\n"))
     if columns[0] == "-DOCSTART-" or (not words and text.startswith("# ") and len(columns) > 2):
         return []

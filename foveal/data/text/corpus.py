@@ -1,4 +1,4 @@
-"""Documents from a user's path: a text file, a folder of text files, or a table with a text column."""
+"""Documents from a text file, a folder of text files, or a table with a text column."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from foveal.data.files.utf8 import NotTextError, read_text
 
 @dataclass(frozen=True)
 class Document:
-    """A text that belongs together; `pieces` are read when asked for, once, and join to the whole."""
+    """A text that belongs together. `pieces` are its blocks in order, which can be read once."""
 
     name: str
     pieces: Iterable[str]
@@ -23,7 +23,7 @@ class Document:
 
 @dataclass(frozen=True)
 class TextFile:
-    """Any UTF-8 text file: one document."""
+    """A UTF-8 text file, which is one document."""
 
     path: Path
 
@@ -37,7 +37,7 @@ class TextFile:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table with a column of text: each row is a document."""
+    """A table with a column of text. Each row is a document."""
 
     path: Path
     column: str
@@ -47,13 +47,13 @@ class TextTable:
         return (self.path,)
 
     def documents(self) -> Iterator[Document]:
-        for place, text in read_table(self.path, self.column):
-            yield Document(f"{self.path}, {place}", (text,))
+        for location, text in read_table(self.path, self.column):
+            yield Document(f"{self.path}, {location}", (text,))
 
 
 @dataclass(frozen=True)
 class FileContent:
-    """What a folder's file holds: the sha256 of its bytes, and its length in characters."""
+    """A text file of a folder: the sha256 of its bytes, and its number of characters."""
 
     path: Path
     sha256: str
@@ -62,9 +62,9 @@ class FileContent:
 
 @dataclass(frozen=True)
 class TextFolder:
-    """Every text file below a folder, in the order of their paths; hidden and empty ones are left out.
+    """All text files below a folder, in the order of their paths, except hidden and empty files.
 
-    Files that are not UTF-8 text are `skipped`. Errors: a folder with no text in it.
+    `skipped` has a reason for each file that is not UTF-8 text.
     """
 
     path: Path
@@ -72,26 +72,32 @@ class TextFolder:
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
-        found = (self.path / name for name in self.listing.walk())
-        return tuple(sorted(path for path in found if path.is_file()))
+        paths = (self.path / name for name in self.listing.walk())
+        return tuple(sorted(path for path in paths if path.is_file()))
 
     @cached_property
     def _scan(self) -> tuple[tuple[FileContent, ...], tuple[str, ...]]:
+        """The text files, and the reasons for skipped files.
+
+        Raises: UserError: no file has text.
+        """
         texts, skipped = [], []
         for path in self.files:
-            content, characters = hashlib.sha256(), 0
+            digest, characters = hashlib.sha256(), 0
             try:
                 for piece in read_text(path):
-                    content.update(piece.encode())
+                    digest.update(piece.encode())
                     characters += len(piece)
             except NotTextError as error:
                 skipped.append(str(error))
                 continue
             if characters:
-                texts.append(FileContent(path, content.hexdigest(), characters))
+                texts.append(FileContent(path, digest.hexdigest(), characters))
         if not texts:
-            why = f"; {len(skipped)} file(s) in it are not text, the first: {skipped[0]}" if skipped else ""
-            raise UserError(f"{self.path}: a folder with no text in it{why}")
+            reason = (
+                f"; {len(skipped)} file(s) in it are not text, the first: {skipped[0]}" if skipped else ""
+            )
+            raise UserError(f"{self.path}: a folder with no text in it{reason}")
         return tuple(texts), tuple(skipped)
 
     @property
@@ -100,7 +106,7 @@ class TextFolder:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """Why each file was left out that is not text."""
+        """The reason for each file that is not text."""
         return self._scan[1]
 
     def documents(self) -> Iterator[Document]:
@@ -112,9 +118,9 @@ CorpusSource = TextFile | TextTable | TextFolder
 
 
 def open_text_source(part: DataPart, column: str) -> CorpusSource:
-    """Return the documents of a part.
+    """Open the documents of a file or folder.
 
-    Raises: UserError: the path is missing, empty or no file.
+    Raises: UserError: the path is missing, empty, or neither a file nor a folder.
     """
     path, status = part.path, part.status
     if status is None:

@@ -1,8 +1,8 @@
-"""Train, validation and test parts of a corpus, cut without leakage and by content alone.
+"""Splits of a corpus into train, valid and test by content alone, without leakage.
 
-A text file is cut by position (train first, then validation, then test), so that no held-out line stands
-between training lines. A folder's files and a table's rows stay whole and go to a part by the hash of
-their content: equal ones fall on the same side, and neither names nor order matter.
+A text file is cut by position (train first, then valid, then test), so that no held-out line is between
+training lines. Files of a folder and rows of a table are not cut. The hash of their content decides their
+split: equal files or rows are in one split, and neither names nor order matter.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from foveal.data.text.corpus import CorpusSource, Document, FileContent, TextFil
 
 
 def split_documents(source: CorpusSource, fractions: Fractions) -> Iterator[tuple[SplitName, Document]]:
-    """Each document with its part. Parts are disjoint and together the whole source."""
+    """Yield each document with its split. The splits are disjoint, and together they are the whole source."""
     check_fractions(fractions)
     if not fractions:
         yield from (("train", document) for document in source.documents())
@@ -28,23 +28,24 @@ def split_documents(source: CorpusSource, fractions: Fractions) -> Iterator[tupl
 
 
 def _split_file(path: Path, fractions: Fractions) -> Iterator[tuple[SplitName, Document]]:
-    """Cut a file where the shares say, at the line end before, or inside a line that is too long."""
+    """Cut a file by the fractions, each time at the line end before, or inside a line that is too long."""
     size = path.stat().st_size
-    ends, left = [], 1.0
-    for share in fractions.values():
-        left -= share
+    ends, end = [], 1.0
+    for fraction in fractions.values():
+        end -= fraction
     reach = int(size * min(fractions.values()) / 2)
-    for share in fractions.values():
-        ends.append(_cut_near(path, int(size * left), reach))
-        left += share
-    for part, start, stop in zip(("train", *fractions), (0, *ends), (*ends, size), strict=True):
-        yield part, Document(f"{path}, bytes {start} to {stop}", read_text(path, start, stop))
+    for fraction in fractions.values():
+        ends.append(_cut_near(path, int(size * end), reach))
+        end += fraction
+    for split, start, stop in zip(("train", *fractions), (0, *ends), (*ends, size), strict=True):
+        yield split, Document(f"{path}, bytes {start} to {stop}", read_text(path, start, stop))
 
 
 def _cut_near(path: Path, position: int, reach: int) -> int:
-    """The last line end in the `reach` bytes before `position`, else the start of a character there.
+    """Return the last line end in the `reach` bytes before `position`, or else the start of a character
+    there.
 
-    `reach` is half of the smallest part, so no part is lost to a long line.
+    `reach` is half of the smallest split, so no split is lost to a long line.
     """
     start = max(0, position - min(reach, BLOCK_BYTES))
     with open_file(path) as file:
@@ -58,36 +59,36 @@ def _cut_near(path: Path, position: int, reach: int) -> int:
 
 
 def _split_folder(folder: TextFolder, fractions: Fractions) -> Iterator[tuple[SplitName, Document]]:
-    alike = [list(group) for _, group in groupby(sorted(folder.texts, key=_file_hash), key=_file_hash)]
-    if len(alike) <= len(fractions):  # too few files for every part to have one: each is cut by position
+    groups = [list(group) for _, group in groupby(sorted(folder.texts, key=_file_hash), key=_file_hash)]
+    if len(groups) <= len(fractions):  # too few files for every split: each file is cut by position
         for text in folder.texts:
             yield from _split_file(text.path, fractions)
         return
-    parts = assign_splits(alike, fractions)
+    splits = assign_splits(groups, fractions)
     for text in folder.texts:
-        yield parts.get(text.sha256, "train"), Document(str(text.path), read_text(text.path))
+        yield splits.get(text.sha256, "train"), Document(str(text.path), read_text(text.path))
 
 
 def assign_splits(groups: Sequence[list[FileContent]], fractions: Fractions) -> dict[str, SplitName]:
-    """The held-out files: sha256 -> part. `groups` are groups of equal files, in the order of their hashes.
+    """Map the sha256 of each held-out file to its split. `groups` are groups of equal files, ordered by hash.
 
-    A group is taken if that brings the part nearer to its share of all characters; every part, `train`
-    too, gets at least one group.
+    A group is added to a split if that brings the split nearer to its fraction of all characters. Every
+    split, including `train`, has at least one group.
     """
     sizes = {group[0].sha256: sum(text.characters for text in group) for group in groups}
-    total, parts = sum(sizes.values()), {}
-    for number, (part, share) in enumerate(fractions.items()):
-        wanted, spare = share * total, len(sizes) - (len(fractions) - number)
-        taken: list[str] = []
-        for content, size in sizes.items():
-            if len(taken) < spare and size < 2 * wanted:
-                taken.append(content)
-                wanted -= size
-        taken = taken or [min(sizes, key=lambda content: (sizes[content], content))]
-        for content in taken:
-            del sizes[content]
-            parts[content] = part
-    return parts
+    total, splits = sum(sizes.values()), {}
+    for index, (split, fraction) in enumerate(fractions.items()):
+        missing, max_groups = fraction * total, len(sizes) - (len(fractions) - index)
+        chosen: list[str] = []
+        for sha256, size in sizes.items():
+            if len(chosen) < max_groups and size < 2 * missing:
+                chosen.append(sha256)
+                missing -= size
+        chosen = chosen or [min(sizes, key=lambda sha256: (sizes[sha256], sha256))]
+        for sha256 in chosen:
+            del sizes[sha256]
+            splits[sha256] = split
+    return splits
 
 
 def _file_hash(text: FileContent) -> str:

@@ -1,4 +1,4 @@
-"""How long a target may become."""
+"""The largest number of tokens that a model writes for a source."""
 
 import json
 import math
@@ -11,13 +11,13 @@ from foveal.data.text.tokenizer_base import Tokenizer
 
 LENGTH_LIMIT_FILE = "limit.json"
 LENGTH_MARGIN = 1.5
-"""Of what training has."""
+"""The limit as a multiple of the longest target in training."""
 
 
 @dataclass(frozen=True)
 class LengthLimit:
-    """`limit` tokens, or `ratio` for each token (or frame) of the source where that is more, but no more than
-    `maximum`, which is what the model reads of a target."""
+    """A limit for generated targets: the larger of `limit` tokens and `ratio` tokens for each token (or
+    frame) of the source, but at most `maximum`, the longest target that the model can read."""
 
     limit: int
     ratio: float = 0.0
@@ -25,19 +25,19 @@ class LengthLimit:
 
     @classmethod
     def from_lengths(cls, max_length: int, ratio: float, maximum: int) -> "LengthLimit":
-        """Half as many again as the `max_length` target of training has, and as its targets have of tokens to
-        each token of their sources."""
+        """Return 1.5 times the `max_length` of training targets, and 1.5 times their `ratio` of target tokens
+        to source tokens."""
         return cls(min(maximum, int(LENGTH_MARGIN * max_length) + 1), LENGTH_MARGIN * ratio, maximum)
 
     @classmethod
     def from_texts(
         cls, target: Tokenizer, texts: Iterable[str], maximum: int, ratio: float = 0.0
     ) -> "LengthLimit":
-        """`from_lengths` on the `texts` of training, in tokens of `target`."""
+        """Return the limit for the training targets `texts`, in tokens of the tokenizer `target`."""
         return cls.from_lengths(max_token_count(target, texts), ratio, maximum)
 
     def for_source(self, source: int) -> int:
-        """The most tokens that are written for a source of that length."""
+        """Return the largest number of tokens that are written for a source of length `source`."""
         return min(self.maximum, max(self.limit, math.ceil(self.ratio * source)))
 
     def to_json(self) -> str:
@@ -45,16 +45,19 @@ class LengthLimit:
 
 
 def max_token_count(tokenizer: Tokenizer, texts: Iterable[str]) -> int:
-    """Those of the text that has the most, which need not be the one of the most characters. No token is less
-    than a byte, so the longest are counted first, and none that has fewer bytes than the most tokens yet."""
-    most = 0
+    """Return the number of tokens of the text with the most tokens.
+
+    That need not be the text with the most characters. A token is at least one byte, so texts are counted
+    from the longest on, until a text has fewer bytes than the maximum so far.
+    """
+    maximum = 0
     for text in sorted(set(texts), key=lambda text: len(text.encode()), reverse=True):
-        if len(text.encode()) <= most:
+        if len(text.encode()) <= maximum:
             break
-        most = max(most, len(tokenizer.encode_known(text)[0]))
-    return most
+        maximum = max(maximum, len(tokenizer.encode_known(text)[0]))
+    return maximum
 
 
 def load_length_limit(folder: Path) -> LengthLimit:
-    """What a run keeps of it in `folder`; in older ones there is the limit alone."""
+    """Read the limit of a run from `folder`. Older runs have only the field `limit`."""
     return LengthLimit(**upgrade_fields(LengthLimit, json.loads((folder / LENGTH_LIMIT_FILE).read_bytes())))

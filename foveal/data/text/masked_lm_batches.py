@@ -1,4 +1,4 @@
-"""Windows of running text with some tokens hidden, to be guessed from both sides (Devlin et al. 2019)."""
+"""Windows of text with masked tokens, to be predicted from both sides (Devlin et al. 2019)."""
 
 from dataclasses import dataclass
 
@@ -17,26 +17,27 @@ from foveal.data.text.token_store import TokenArray
 from foveal.data.text.tokenizers import TokenIds, Tokenizer
 
 MASK_FRACTION = 0.15
-"""Of each window's tokens, one at least."""
+"""Fraction of each window's tokens that are predicted; at least one token is."""
 MASK_PROBABILITY, RANDOM_PROBABILITY = 0.8, 0.1
-"""Of those: `mask` stands in their place, or a random token; the others stay as they are."""
+"""Probabilities that a predicted token is replaced by `mask`, or by a random token. Others stay unchanged."""
 MASK_PLACEHOLDER = "[MASK]"
-"""How a user writes a token that is to be guessed."""
+"""The text by which a user marks a token to be predicted."""
 
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A part of a corpus, and whose tokens these are."""
+    """The tokens of a split of a corpus, and their tokenizer."""
 
     tokens: TokenArray
     tokenizer: Tokenizer
 
 
 class MaskedBatches:
-    """Windows of `context` tokens, framed by marks as sources are: a pure function of (seed, epoch, index).
+    """Windows of `context` tokens with special tokens, as sources have. A pure function of (seed, epoch,
+    index).
 
-    Columns: `source` (B, T) as it is read, `target` (B, T) as it was, and `hidden` (B, T), 1 where it is to
-    be guessed, which is never a mark. `tokens` are those of `source`.
+    Columns: `source` (B, T) with masked tokens, `target` (B, T) with the original tokens, and `hidden` (B,
+    T), 1 where a token is predicted, which is never a special token. `tokens` counts the tokens of `source`.
     """
 
     def __init__(self, text: TokenizedText, batches: WindowBatches | TokenEvalBatches, seed: int):
@@ -46,44 +47,46 @@ class MaskedBatches:
 
     @classmethod
     def for_training(cls, text: TokenizedText, rows: int, context: int, seed: int) -> "MaskedBatches":
-        """For training: random windows, and other gaps in each epoch."""
+        """Return batches for training: random windows, and other masks in each epoch."""
         return cls(text, WindowBatches(text.tokens, rows, _text_tokens(text, context), seed), seed)
 
     @classmethod
     def for_evaluation(cls, text: TokenizedText, rows: int, context: int) -> "MaskedBatches":
-        """Every token but the last once, in one epoch, to be read again and again."""
+        """Return batches for evaluation: every token but the last once. All epochs are equal."""
         return cls(text, TokenEvalBatches(text.tokens, rows, _text_tokens(text, context)), 0)
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
-        found = self._batches.batch(epoch, index)
-        tokens = found.inputs
+        windows = self._batches.batch(epoch, index)
+        tokens = windows.inputs
         B, T = tokens.shape
-        lengths = torch.full((B,), T) if found.lengths is None else found.lengths
-        chance = torch.Generator().manual_seed(derived_seed(self._seed, "hidden", epoch, index))
-        hidden = choose_masked(lengths, T, chance)
+        lengths = torch.full((B,), T) if windows.lengths is None else windows.lengths
+        generator = torch.Generator().manual_seed(derived_seed(self._seed, "hidden", epoch, index))
+        hidden = choose_masked(lengths, T, generator)
         columns = {
-            "source": self._framed(mask_tokens(tokens, hidden, self._special_tokens, chance), lengths),
-            "target": self._framed(tokens, lengths),
+            "source": self._add_ends(mask_tokens(tokens, hidden, self._special_tokens, generator), lengths),
+            "target": self._add_ends(tokens, lengths),
             "hidden": F.pad(hidden.long(), (int(self._add_bos), 1)),
         }
-        framed = lengths + int(self._add_bos) + 1
-        return ExampleBatch(torch.arange(B), columns, {"source": framed}, int(framed.sum()))
+        source_lengths = lengths + int(self._add_bos) + 1
+        return ExampleBatch(torch.arange(B), columns, {"source": source_lengths}, int(source_lengths.sum()))
 
-    def _framed(self, tokens: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
-        """`eos` right behind each row, `bos` before it if the tokenizer is `add_bos`; then zeros."""
+    def _add_ends(self, tokens: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
+        """Add `eos` after each row, `bos` before it if the tokenizer has `add_bos`, and zeros at the end."""
         rows = F.pad(tokens, (0, 1))
         rows[torch.arange(len(rows)), lengths] = self._special_tokens.eos
         return F.pad(rows, (1, 0), value=self._special_tokens.bos) if self._add_bos else rows
 
 
 def choose_masked(lengths: Int[Tensor, " B"], size: int, generator: torch.Generator) -> Bool[Tensor, "B T"]:
-    """True at `MASK_FRACTION` of each row's first `lengths` places, rounded; at one at least where there is
-    one."""
+    """Choose `MASK_FRACTION` of the first `lengths` tokens of each row, rounded, and at least one token.
+
+    Rows without tokens have none chosen.
+    """
     draws = torch.rand(len(lengths), size, generator=generator)
     draws = draws.masked_fill(torch.arange(size) >= lengths[:, None], 2.0)
     ranks = draws.argsort(1).argsort(1)
-    wanted = (MASK_FRACTION * lengths).round().long().clamp(min=1).minimum(lengths)
-    return ranks < wanted[:, None]
+    count = (MASK_FRACTION * lengths).round().long().clamp(min=1).minimum(lengths)
+    return ranks < count[:, None]
 
 
 def mask_tokens(
@@ -92,35 +95,39 @@ def mask_tokens(
     special_tokens: SpecialTokens,
     generator: torch.Generator,
 ) -> Int[Tensor, "B T"]:
-    """What is read in place of `tokens`: most of the hidden ones become `mask`, some random, some stay.
+    """Replace most of the hidden `tokens` by `mask`, some by random tokens, and leave the others unchanged.
 
-    Those that stay make the model look at what it reads: there are no masks in the texts of later tasks.
+    Unchanged tokens make the model use the tokens it reads: texts of later tasks have no masks.
     """
     draws = torch.rand(tokens.shape, generator=generator)
-    others = torch.randint(special_tokens.size, tokens.shape, generator=generator)
-    seen = torch.where(hidden & (draws < MASK_PROBABILITY), special_tokens.mask, tokens)
-    return torch.where(
-        hidden & (draws >= MASK_PROBABILITY) & (draws < MASK_PROBABILITY + RANDOM_PROBABILITY), others, seen
-    )
+    random_tokens = torch.randint(special_tokens.size, tokens.shape, generator=generator)
+    masked = torch.where(hidden & (draws < MASK_PROBABILITY), special_tokens.mask, tokens)
+    replaced = hidden & (draws >= MASK_PROBABILITY) & (draws < MASK_PROBABILITY + RANDOM_PROBABILITY)
+    return torch.where(replaced, random_tokens, masked)
 
 
 def encode_with_masks(text: str, tokenizer: Tokenizer) -> TokenIds:
-    """The tokens of a source (S,), framed by marks, with `mask` for each GAP of its text.
+    """Return the tokens of a source (S,) with special tokens, and with `mask` for each MASK_PLACEHOLDER.
 
-    Where tokens begin with the space before a word, that before a gap is a part of what is to be guessed.
-    Errors: UserError for text that the tokens can't spell.
+    If the tokenizer's tokens begin with the space before a word, the space before a placeholder is part of
+    the predicted token.
+
+    Raises: UserError: the tokenizer can't encode the text.
     """
     *before, last = text.split(MASK_PLACEHOLDER)
     if any(len(piece) > 1 and piece.startswith(b" ") for piece in tokenizer.pieces):
-        before = [part.removesuffix(" ") for part in before]
-    gap = np.array([SpecialTokens(tokenizer.size).mask])
-    parts = [tokens for part in before for tokens in (tokenizer.encode(part), gap)]
+        before = [text_part.removesuffix(" ") for text_part in before]
+    mask = np.array([SpecialTokens(tokenizer.size).mask])
+    parts = [tokens for text_part in before for tokens in (tokenizer.encode(text_part), mask)]
     return add_special_tokens(np.concatenate([*parts, tokenizer.encode(last)]), tokenizer)
 
 
 def _text_tokens(text: TokenizedText, context: int) -> int:
-    """Tokens of the text in a window."""
-    room = context - 1 - int(text.tokenizer.add_bos)
-    if room < 2:
-        raise UserError(f"data.context_length={context} leaves no room for text between the marks: raise it")
-    return room
+    """Return the number of tokens of the text in a window, without special tokens.
+
+    Raises: UserError: a window has room for fewer than two.
+    """
+    count = context - 1 - int(text.tokenizer.add_bos)
+    if count < 2:
+        raise UserError(f"data.context_length={context} leaves no room for text: raise it")
+    return count

@@ -1,4 +1,4 @@
-"""The tokens that stand for no text: they begin, end and hide."""
+"""Special tokens: the beginning and the end of a sequence, and the mask."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from foveal.data.text.tokenizers import TokenIds, Tokenizer
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """Three tokens behind the `size` = V of a tokenizer.
+    """Three tokens, numbered after the `size` = V tokens of a tokenizer.
 
-    A source ends with `eos`. A target y is read as [start, y ...] and scored as [y ..., stop]. `mask`
-    stands for what is to be guessed.
+    A source ends with `eos`. A target y is read as [bos, y ...] and scored as [y ..., eos]. `mask` replaces a
+    token to be predicted.
     """
 
     size: int
@@ -31,16 +31,17 @@ class SpecialTokens:
 
     @property
     def vocab_size(self) -> int:
-        """V with the marks: the size of an embedding's table."""
+        """V with the special tokens: the number of rows of an embedding."""
         return self.size + 3
 
 
 def add_special_tokens(tokens: TokenIds, tokenizer: Tokenizer, max_length: int | None = None) -> TokenIds:
-    """A source as it is read: `eos` behind it, and `bos` before it if its tokenizer wants so.
+    """Return the tokens of a source with `eos` at the end, and `bos` at the start if the tokenizer has
+    `add_bos`.
 
-    Of a source that would be longer than `max_length` with them, the last tokens are left out.
+    The last tokens are cut if the result would be longer than `max_length`.
     """
-    marks = SpecialTokens(tokenizer.size)
-    front = [marks.bos] if tokenizer.add_bos else []
-    kept = tokens if max_length is None else tokens[: max(0, max_length - len(front) - 1)]
-    return np.concatenate([np.array(front, np.int64), kept, np.array([marks.eos])])
+    special_tokens = SpecialTokens(tokenizer.size)
+    front = [special_tokens.bos] if tokenizer.add_bos else []
+    cut = tokens if max_length is None else tokens[: max(0, max_length - len(front) - 1)]
+    return np.concatenate([np.array(front, np.int64), cut, np.array([special_tokens.eos])])

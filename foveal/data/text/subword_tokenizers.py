@@ -1,4 +1,4 @@
-"""Tokens of several letters, by the `tokenizers` library: byte pairs, and BERT's word pieces."""
+"""Subword tokenizers of the library `tokenizers`: byte-pair encoding, and BERT's word pieces."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ import numpy as np
 from foveal.data.text.tokenizer_base import TokenIds, Tokenizer, encode_utf8
 
 CHUNK_CHARACTERS = 4096
-"""Characters that byte-pair encoding is given at a time, to the end of a word."""
+"""Characters that byte-pair encoding reads at a time, extended to the end of a word."""
 WORD_END = re.compile(r"(?<=\S)(?=[ \n])")
 
 
@@ -22,18 +22,18 @@ class BPETokenizer(Tokenizer):
     def __init__(self, fast: Any):
         self._fast = fast
         byte_of = {letter: byte for byte, letter in enumerate(bytes_to_unicode())}
-        added = fast.get_added_tokens_decoder()  # written as they are
-        letters = [fast.id_to_token(i) for i in range(fast.get_vocab_size())]
+        added = fast.get_added_tokens_decoder()  # their text is stored unchanged
+        tokens = [fast.id_to_token(i) for i in range(fast.get_vocab_size())]
         super().__init__(
             [
                 token.encode() if i in added else bytes(byte_of[letter] for letter in token)
-                for i, token in enumerate(letters)
+                for i, token in enumerate(tokens)
             ]
         )
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocabulary: int) -> "BPETokenizer":
-        """At most `vocabulary` tokens: the 256 bytes, and pairs merged most frequent first."""
+    def train(cls, texts: Iterable[str], vocab_size: int) -> "BPETokenizer":
+        """Train at most `vocab_size` tokens: the 256 bytes, and pairs, merged in order of frequency."""
         from tokenizers import Tokenizer as Fast
         from tokenizers import decoders, models, pre_tokenizers, trainers
 
@@ -42,7 +42,7 @@ class BPETokenizer(Tokenizer):
         fast.decoder = decoders.ByteLevel()
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         trainer = trainers.BpeTrainer(
-            vocab_size=vocabulary, initial_alphabet=alphabet, show_progress=False, special_tokens=[]
+            vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False, special_tokens=[]
         )
         fast.train_from_iterator((list(_chunks(text)) for text in texts), trainer)
         return cls(fast)
@@ -55,11 +55,12 @@ class BPETokenizer(Tokenizer):
 
 
 class WordPieceTokenizer(Tokenizer):
-    """BERT's: words and signs of a list, others of its pieces, the longest first (Devlin et al. 2019).
+    """BERT's tokenizer (Devlin et al. 2019): words and signs of a list; other words are split into the
+    longest pieces of the list.
 
-    It may change case and accents, and knows no white space, so a text does not come back as it was: it is
-    written with a space before each word. What can't be spelt is one token. `fast` is a
-    `tokenizers.Tokenizer`.
+    It may change case and accents and ignores white space, so decoding does not give back the same text:
+    there is a space before each word. A word that can't be split into pieces is one unknown token. `fast` is
+    a `tokenizers.Tokenizer`.
     """
 
     kind = "wordpiece"
@@ -85,15 +86,15 @@ class WordPieceTokenizer(Tokenizer):
 
 def _encode(fast: Any, text: str) -> TokenIds:
     encode_utf8(text)
-    found = fast.encode_batch_fast(list(_chunks(text)), add_special_tokens=False)
-    return np.fromiter(chain.from_iterable(encoding.ids for encoding in found), np.int64)
+    encodings = fast.encode_batch_fast(list(_chunks(text)), add_special_tokens=False)
+    return np.fromiter(chain.from_iterable(encoding.ids for encoding in encodings), np.int64)
 
 
 def _chunks(text: str) -> Iterator[str]:
-    """The text in short parts that give the same tokens as the whole, faster and in less memory.
+    """Yield the text in short chunks, which have the same tokens as the whole text, in less time and memory.
 
-    A token of byte-level BPE may begin with white space but never goes on to it, so a part may end there.
-    Only a word of thousands of characters is cut: its pairs would be merged in quadratic time.
+    A token of byte-level BPE can begin with white space but never continues with it, so a chunk can end
+    there. Only words of thousands of characters are cut: merging their pairs would take quadratic time.
     """
     start = 0
     while start < len(text):
@@ -104,7 +105,7 @@ def _chunks(text: str) -> Iterator[str]:
 
 
 def bytes_to_unicode() -> str:
-    """The letters that byte-level BPE writes its bytes in: printable ones as they are, others from U+0100."""
+    """Return the letter of each byte in byte-level BPE: printable bytes unchanged, others from U+0100 on."""
     plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = count(0x100)
     return "".join(chr(byte if byte in plain else next(others)) for byte in range(256))

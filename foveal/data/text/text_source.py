@@ -1,4 +1,4 @@
-"""Sources that are texts: a column of a table beside its label, or one side of pairs of texts."""
+"""Sources that are texts: a column of a table with labels, or the first texts of pairs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -21,16 +21,19 @@ from foveal.data.text.unlabeled_texts import check_length, read_unlabeled
 
 TEXT_FOLDER, SOURCE_FOLDER = "text", "source"
 RATIO_SAMPLE = 1000
-"""Pairs that the ratio of lengths is measured on, spread over all."""
+"""Number of pairs, evenly spread over all, on which the ratio of lengths is measured."""
 
 
 def encode_text(text: str, tokenizer: Tokenizer, max_length: int | None = None) -> TokenIds:
-    """Return the tokens of a source, at most `max_length` with the marks. Unknown characters are left out."""
+    """Return the tokens of a source, at most `max_length` with special tokens.
+
+    Unknown characters are dropped.
+    """
     return add_special_tokens(tokenizer.encode_known(text)[0], tokenizer, max_length)
 
 
 class TextSource(Source[Tokenizer]):
-    """A text of a table's column. Of a longer text than the model reads, its beginning is read."""
+    """A text in a column of a table. Texts longer than the model reads are cut at the end."""
 
     settings: tuple[str, ...] = (
         "data.text",
@@ -44,19 +47,19 @@ class TextSource(Source[Tokenizer]):
     has_tokenizer = True
 
     def column(self, config: DataConfig) -> str:
-        """Return the name of the column."""
+        """Return the name of the source's column in a table."""
         return config.text
 
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
-        column, beside = self.column(config), target.column(config)
-        for row in read_rows(part.path, (column, beside)):
+        column, target_column = self.column(config), target.column(config)
+        for row in read_rows(part.path, (column, target_column)):
             if isinstance(row, SkippedRow):
                 skipped.append(row)
                 continue
-            text, fields = row.fields[column].strip(), target.parse(beside, row.fields[beside])
-            assert not isinstance(fields, str)  # both are texts already
+            text, fields = row.fields[column].strip(), target.parse(target_column, row.fields[target_column])
+            assert not isinstance(fields, str)  # `read_rows` has checked that both are texts
             yield Row(row.location, {"source": text, **fields}, text_key(text))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
@@ -68,7 +71,7 @@ class TextSource(Source[Tokenizer]):
         return reused.source or make_tokenizer(config.tokenizer, config.vocab_size, self.texts(rows)), rows
 
     def texts(self, rows: list[Row]) -> Iterable[str]:
-        """Return the texts that a tokenizer is made of."""
+        """Return the texts that a tokenizer is fitted to."""
         return [row.fields["source"] for row in rows]
 
     def files(self, processor: Tokenizer, target_processor: Any) -> dict[str, bytes]:
@@ -101,7 +104,7 @@ class TextSource(Source[Tokenizer]):
 
 
 class PairedTextSource(TextSource):
-    """The one side of pairs of texts, of two columns of a table or of two aligned files."""
+    """The first texts of pairs, from two columns of a table or two aligned files."""
 
     settings = (
         "data.source",
@@ -134,8 +137,8 @@ class PairedTextSource(TextSource):
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
     ) -> tuple[Tokenizer, list[Row]]:
         if reused.source is None and config.shared_vocabulary:
-            both = [*self.texts(rows), *(row.fields["target"] for row in rows)]
-            return make_tokenizer(config.tokenizer, config.vocab_size, both), rows
+            texts = [*self.texts(rows), *(row.fields["target"] for row in rows)]
+            return make_tokenizer(config.tokenizer, config.vocab_size, texts), rows
         return super().fit(data, rows, config, reused)
 
     def shared_tokenizer(self, processor: Tokenizer, config: DataConfig) -> Tokenizer | None:
@@ -144,9 +147,9 @@ class PairedTextSource(TextSource):
     def length_ratio(
         self, rows: list[Row], processor: Tokenizer, target_tokens: Callable[[Row], int]
     ) -> float:
-        some = rows[:: len(rows) // RATIO_SAMPLE + 1]
-        sources = sum(len(processor.encode_known(row.fields["source"])[0]) for row in some)
-        return (sum(map(target_tokens, some)) or 1) / (sources or 1)
+        sample = rows[:: len(rows) // RATIO_SAMPLE + 1]
+        source_tokens = sum(len(processor.encode_known(row.fields["source"])[0]) for row in sample)
+        return (sum(map(target_tokens, sample)) or 1) / (source_tokens or 1)
 
     def files(self, processor: Tokenizer, target_processor: TextOutput) -> dict[str, bytes]:
         folder = TEXT_FOLDER if target_processor.tokenizer is processor else SOURCE_FOLDER

@@ -1,4 +1,4 @@
-"""The target of a model that writes: a text, token by token."""
+"""Targets that are texts, generated token by token."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ TARGET_FOLDER = "target"
 
 @dataclass(frozen=True)
 class TextOutput(TargetProcessor):
-    """The tokenizer of the texts; `length_limit` says how long a text may become."""
+    """The tokenizer of the target texts, and the limit of their length."""
 
     tokenizer: Tokenizer
     length_limit: LengthLimit
@@ -35,7 +35,7 @@ class TextOutput(TargetProcessor):
         return SpecialTokens(self.tokenizer.size).eos
 
     def encode(self, text: str) -> TokenIds:
-        """Return the tokens of a text with their end. Characters without a token are left out."""
+        """Return the tokens of a text with `eos`. Characters without a token are dropped."""
         return np.append(self.tokenizer.encode_known(text)[0], self.eos)
 
     def caption(self, columns: Mapping[str, Tensor]) -> str:
@@ -44,7 +44,7 @@ class TextOutput(TargetProcessor):
 
 
 class TextTarget(Target[TextOutput]):
-    """A text for each source. `data.text`, or another setting, names the column."""
+    """A text for each source. The setting `data.text`, or another setting, names the column."""
 
     field = "target"
 
@@ -78,7 +78,7 @@ class TextTarget(Target[TextOutput]):
     def make_tokenizer(
         self, texts: list[str], source: Source[Any], source_processor: Any, config: DataConfig
     ) -> Tokenizer:
-        """Return the tokenizer of the texts, of another kind than the source's if the config says so."""
+        """Return the tokenizer of the target texts. The config can give it another kind than the source's."""
         shared: Tokenizer | None = source.shared_tokenizer(source_processor, config)
         if shared is not None:
             return shared
@@ -97,8 +97,8 @@ class TextTarget(Target[TextOutput]):
         return {f"{TARGET_FOLDER}/{TOKENIZER_FILE}": processor.tokenizer.to_json().encode(), **files}
 
     def load(self, folder: Path, source_processor: Any) -> TextOutput:
-        own = (folder / TARGET_FOLDER).is_dir() or not isinstance(source_processor, Tokenizer)
-        tokenizer = load_tokenizer(folder / TARGET_FOLDER) if own else source_processor
+        is_separate = (folder / TARGET_FOLDER).is_dir() or not isinstance(source_processor, Tokenizer)
+        tokenizer = load_tokenizer(folder / TARGET_FOLDER) if is_separate else source_processor
         return TextOutput(tokenizer, load_length_limit(folder))
 
     def encode(self, row: Row, processor: TextOutput, config: DataConfig) -> TokenIds | str:

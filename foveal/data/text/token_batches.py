@@ -1,6 +1,6 @@
-"""Which tokens are in batch `index` of `epoch`: a pure function of (seed, epoch, index).
+"""Batches of tokens, a pure function of (seed, epoch, index).
 
-So seeking costs nothing, and the order depends neither on workers nor on what came before.
+So seeking is free, and the order depends neither on workers nor on earlier batches.
 """
 
 import numpy as np
@@ -17,15 +17,15 @@ TokenIndices = NDArray[np.int64]
 
 
 class StreamBatches:
-    """Contiguous streams, for a state that is carried: row r of chunk i + 1 goes on where chunk i ended.
+    """Contiguous streams, for a state that is carried: row r of chunk i + 1 continues row r of chunk i.
 
-    The text is cut into `rows` equal streams, one behind the other, and each stream into chunks of
-    `context` tokens. In epoch 0 the first stream begins with the first token; later epochs begin up to
-    `rows * context + context` tokens later, so that chunks end elsewhere. A small text has fewer rows.
+    The text is cut into `rows` equal consecutive streams, and each stream into chunks of `context` tokens. In
+    epoch 0 the first stream begins with the first token. Later epochs begin up to `rows * context + context`
+    tokens later, so that chunks end elsewhere. A small text has fewer rows.
 
-    With `micro_batches` > 1 there are as many streams a slot, and batches of the slots take turns:
-    micro-batches that are added up in one step, each with a state of its own. `reset_probability` is the
-    chance that a row is fresh in the middle of its stream, so that a model does not forget how to begin.
+    With `micro_batches` > 1 there are `rows` streams for each micro-batch of a step, and each micro-batch has
+    its own state. Consecutive batches are the micro-batches of a step. `reset_probability` is the probability
+    that a row starts fresh in the middle of its stream, so that a model does not forget how to begin.
     """
 
     def __init__(
@@ -51,25 +51,27 @@ class StreamBatches:
         self._micro_batches, self._reset_probability = micro_batches, reset_probability
 
     def batch(self, epoch: int, index: int) -> TokenBatch:
-        """Chunk `index // micro_batches` of a slot's streams (rows, context); `stream_starts` at the first
-        of an epoch."""
+        """Return chunk `index // micro_batches` of the streams of a micro-batch, (rows, context).
+
+        `stream_starts` is True in the first chunk of an epoch.
+        """
         _check_index(index, self.per_epoch)
         offset = derived_seed(self._seed, "streams", epoch) % (self._slack + 1) if epoch else 0
-        chunk, slot = divmod(index, self._micro_batches)
-        streams = slot * self.rows + np.arange(self.rows)
+        chunk, micro_batch = divmod(index, self._micro_batches)
+        streams = micro_batch * self.rows + np.arange(self.rows)
         starts = offset + (streams * self._chunks + chunk) * self._context
         inputs, targets = _token_windows(self._tokens, starts, self._context)
         fresh = np.full(self.rows, chunk == 0)
         if self._reset_probability:
-            chance = np.random.default_rng(derived_seed(self._seed, "restart", epoch, index))
-            fresh |= chance.random(self.rows) < self._reset_probability
+            generator = np.random.default_rng(derived_seed(self._seed, "restart", epoch, index))
+            fresh |= generator.random(self.rows) < self._reset_probability
         return TokenBatch(inputs, targets, torch.from_numpy(fresh))
 
 
 class WindowBatches:
-    """Every window of `context` tokens once an epoch, in random order; where windows begin varies too.
+    """Every window of `context` tokens once an epoch, in random order. The windows' offset is random too.
 
-    The batches of an epoch are of equal size, or differ by one row where the windows don't divide evenly.
+    The batches of an epoch have equal sizes, or differ by one row if the windows don't divide evenly.
     """
 
     def __init__(self, tokens: TokenArray, rows: int, context: int, seed: int):
@@ -80,19 +82,19 @@ class WindowBatches:
 
     def batch(self, epoch: int, index: int) -> TokenBatch:
         _check_index(index, self.per_epoch)
-        numbers = np.arange(
+        indices = np.arange(
             index * self.num_windows // self.per_epoch, (index + 1) * self.num_windows // self.per_epoch
         )
-        chosen = permute_indices(numbers, self.num_windows, derived_seed(self._seed, "windows", epoch))
-        phase = derived_seed(self._seed, "phase", epoch) % (self._slack + 1)
-        return TokenBatch(*_token_windows(self._tokens, phase + chosen * self._context, self._context))
+        windows = permute_indices(indices, self.num_windows, derived_seed(self._seed, "windows", epoch))
+        offset = derived_seed(self._seed, "phase", epoch) % (self._slack + 1)
+        return TokenBatch(*_token_windows(self._tokens, offset + windows * self._context, self._context))
 
 
 class TokenEvalBatches:
-    """A whole held-out text: every token but the first is scored exactly once, in contiguous streams.
+    """A whole held-out text in contiguous streams: every token but the first is scored exactly once.
 
-    Streams differ in length by one token at most; in the last chunk `lengths` says which are shorter
-    (0 is possible). A small text has fewer rows, so that each stream is at least one context long.
+    Streams differ in length by at most one token. In the last chunk, `lengths` has the lengths of the
+    streams; a length can be 0. A small text has fewer rows, so that each stream is at least one context long.
     """
 
     def __init__(self, tokens: TokenArray, rows: int, context: int):
@@ -100,7 +102,7 @@ class TokenEvalBatches:
         if scored < 1:
             raise UserError(
                 f"the held-out text has {len(tokens)} token(s), and at least 2 are needed: "
-                "give more text, or hold out a larger share (data.valid_fraction, data.test_fraction)"
+                "give more text, or hold more of it out (data.valid_fraction, data.test_fraction)"
             )
         self.rows = max(1, min(rows, scored // context))
         ends = np.arange(self.rows + 1) * scored // self.rows
@@ -109,12 +111,12 @@ class TokenEvalBatches:
         self._tokens, self._context = tokens, context
 
     def batch(self, epoch: int, index: int) -> TokenBatch:
-        """Chunk `index` of every stream (rows, at most context); all epochs are alike."""
+        """Return chunk `index` of every stream, (rows, at most context). All epochs are equal."""
         _check_index(index, self.per_epoch)
-        done = index * self._context
-        lengths = (self._sizes - done).clip(0, self._context)
+        start = index * self._context
+        lengths = (self._sizes - start).clip(0, self._context)
         longest = int(lengths.max())
-        inputs, targets = _token_windows(self._tokens, self._starts + done, longest)
+        inputs, targets = _token_windows(self._tokens, self._starts + start, longest)
         fresh = torch.full((self.rows,), index == 0)
         if (lengths == longest).all():
             return TokenBatch(inputs, targets, fresh)
@@ -128,9 +130,10 @@ class TokenEvalBatches:
 
 
 def _count_units(tokens: int, unit: int, context: int) -> tuple[int, int]:
-    """How many units of targets an epoch has, and how many tokens are left for its first to move.
+    """Return the number of units of targets in an epoch, and the slack: the tokens by which its start can
+    move.
 
-    Where it can be, the slack is at least context - 1, so that chunks can begin anywhere.
+    If possible, the slack is at least context - 1, so that chunks can begin anywhere.
     """
     count = max(1, (tokens - context) // unit)
     return count, tokens - 1 - count * unit
@@ -139,8 +142,9 @@ def _count_units(tokens: int, unit: int, context: int) -> tuple[int, int]:
 def _token_windows(
     tokens: TokenArray, starts: TokenIndices, length: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    places = starts[:, None] + np.arange(length + 1)
-    rows = torch.from_numpy(tokens[places.clip(max=len(tokens) - 1)].astype(np.int64))
+    """Return the inputs and the targets (rows, length) of windows that begin at `starts`."""
+    indices = starts[:, None] + np.arange(length + 1)
+    rows = torch.from_numpy(tokens[indices.clip(max=len(tokens) - 1)].astype(np.int64))
     return rows[:, :-1], rows[:, 1:]
 
 

@@ -1,7 +1,7 @@
-"""Token arrays: a corpus as numbers in files that are mapped into memory, so its size does not matter.
+"""Token arrays: the tokens of a corpus in files that are mapped into memory, so a corpus can have any size.
 
-A store is a folder: `<part>.bin` (the tokens, unsigned, little-endian, of the smallest width that holds
-the vocabulary), `tokenizer.json`, and `facts.json`, written once and never changed.
+A store is a folder with `<split>.bin` (unsigned little-endian tokens of the smallest width for the
+vocabulary), `tokenizer.json` and `facts.json`. The files are written once and never change.
 """
 
 import hashlib
@@ -26,23 +26,23 @@ from foveal.data.text.unknown_tokens import unknown_token_facts
 from foveal.store.durable import atomic_folder, file_sha256, write_synced
 
 TokenArray = NDArray[Any]
-"""(N,) unsigned token numbers, read only."""
+"""Unsigned token ids (N,), read-only."""
 DOCUMENT_SEPARATOR = "\n\n"
-"""Stands between the documents of a part, for every tokenizer alike: a blank line."""
+"""The text between two documents of a split, for every tokenizer: a blank line."""
 PROGRESS_SECONDS = 5.0
 """Seconds between two lines of progress."""
 
 
 @dataclass
 class TextCounts:
-    """What one part of a corpus holds. Characters include the separators between documents."""
+    """Counts and hash of a split of a corpus. Characters include the separators between documents."""
 
     documents: int = 0
     characters: int = 0
     sha256: Any = field(default_factory=hashlib.sha256)
 
     def add(self, piece: str) -> int:
-        """Count a piece; its length in bytes."""
+        """Add a piece of text. Return its length in bytes."""
         data = piece.encode()
         self.sha256.update(data)
         self.characters += len(piece)
@@ -57,7 +57,7 @@ class TextCounts:
 
 
 class CorpusReader:
-    """One pass over a corpus: yields (part, piece of its text) and tallies what it has yielded."""
+    """One pass over a corpus. Yields (split, piece of text), and counts the pieces."""
 
     def __init__(
         self, documents: Iterable[tuple[SplitName, Document]], activity: str, log: Callable[[str], None]
@@ -66,27 +66,27 @@ class CorpusReader:
         self._documents, self._activity, self._log = documents, activity, log
 
     def __iter__(self) -> Iterator[tuple[SplitName, str]]:
-        size, last = 0, time.monotonic()
-        for part, document in self._documents:
-            tally = self.splits.setdefault(part, TextCounts())
-            if tally.documents:
-                tally.add(DOCUMENT_SEPARATOR)
-                yield part, DOCUMENT_SEPARATOR
-            tally.documents += 1
+        size, last_log = 0, time.monotonic()
+        for split, document in self._documents:
+            counts = self.splits.setdefault(split, TextCounts())
+            if counts.documents:
+                counts.add(DOCUMENT_SEPARATOR)
+                yield split, DOCUMENT_SEPARATOR
+            counts.documents += 1
             for piece in document.pieces:
-                size += tally.add(piece)
-                yield part, piece
-                if time.monotonic() > last + PROGRESS_SECONDS:
-                    last = time.monotonic()
+                size += counts.add(piece)
+                yield split, piece
+                if time.monotonic() > last_log + PROGRESS_SECONDS:
+                    last_log = time.monotonic()
                     self._log(f"{self._activity}: {size / 1e6:,.0f} MB of text so far")
 
     def facts(self) -> dict[SplitName, dict[str, Any]]:
-        return {part: self.splits[part].facts() for part in SPLITS if part in self.splits}
+        return {split: self.splits[split].facts() for split in SPLITS if split in self.splits}
 
 
 @dataclass(frozen=True)
 class TokenStore:
-    """An opened store. `facts[part]`: documents, characters, tokens, sha256 of the text, left_out."""
+    """An opened store. `facts[split]` has documents, characters, tokens, sha256 of the text, and left_out."""
 
     tokenizer: Tokenizer
     tokens: dict[SplitName, TokenArray]
@@ -94,30 +94,33 @@ class TokenStore:
 
 
 def build_token_store(
-    folder: Path, reading: CorpusReader, tokenizer: Tokenizer, expected: dict[SplitName, Any]
+    folder: Path, reader: CorpusReader, tokenizer: Tokenizer, expected: dict[SplitName, Any]
 ) -> None:
-    """Write the tokens of `reading`; `expected` are the facts of an earlier reading of the same text."""
+    """Write the tokens of `reader`. `expected` are the facts of an earlier pass over the same text.
+
+    Raises: UserError: the text has changed since the earlier pass.
+    """
     width = np.min_scalar_type(tokenizer.size - 1).newbyteorder("<")
-    left_out: dict[SplitName, Counter[str]] = {part: Counter() for part in expected}
+    unknown: dict[SplitName, Counter[str]] = {split: Counter() for split in expected}
     with atomic_folder(folder) as new:
         with ExitStack() as stack:
-            files = {part: stack.enter_context((new / f"{part}.bin").open("wb")) for part in expected}
-            for part, piece in reading:
-                if part not in files:
+            files = {split: stack.enter_context((new / f"{split}.bin").open("wb")) for split in expected}
+            for split, piece in reader:
+                if split not in files:
                     break
-                ids, unknown = tokenizer.encode_known(piece)
-                files[part].write(ids.astype(width).data)
-                left_out[part] += unknown
+                ids, unknown_in_piece = tokenizer.encode_known(piece)
+                files[split].write(ids.astype(width).data)
+                unknown[split] += unknown_in_piece
             for file in files.values():
                 file.flush()
                 os.fsync(file.fileno())
-        facts = reading.facts()
+        facts = reader.facts()
         if facts != expected:
             raise UserError("the text changed while it was read; start again when nothing writes to it")
-        for part, fact in facts.items():
-            path = new / f"{part}.bin"
-            fact["tokens"] = path.stat().st_size // width.itemsize
-            fact |= unknown_token_facts(left_out[part])
+        for split, split_facts in facts.items():
+            path = new / f"{split}.bin"
+            split_facts["tokens"] = path.stat().st_size // width.itemsize
+            split_facts |= unknown_token_facts(unknown[split])
         tokenizer.save(new)
         hashes = {path.name: file_sha256(path) for path in sorted(new.iterdir())}
         content = {"width": width.str, "parts": facts, "files": hashes}
@@ -125,7 +128,10 @@ def build_token_store(
 
 
 def open_token_store(folder: Path) -> TokenStore | None:
-    """The store in `folder`; None if there is none, or it is not whole: every file is held to its hash."""
+    """Open the store in `folder`, and verify the hash of every file.
+
+    Return None if it is missing or damaged.
+    """
     try:
         content = json.loads((folder / "facts.json").read_bytes())
         width, facts, hashes = np.dtype(content["width"]), content["parts"], content["files"]
@@ -133,7 +139,7 @@ def open_token_store(folder: Path) -> TokenStore | None:
             return None
         return TokenStore(
             tokenizer=load_tokenizer(folder),
-            tokens={part: _memory_map(folder / f"{part}.bin", width) for part in facts},
+            tokens={split: _memory_map(folder / f"{split}.bin", width) for split in facts},
             facts=facts,
         )
     except (OSError, ValueError, KeyError, TypeError, UserError):

@@ -1,4 +1,4 @@
-"""What a tokenizer is: text to token numbers and back. Each token stands for a string of bytes of UTF-8."""
+"""Base class of tokenizers: text to token ids and back. Each token is a string of UTF-8 bytes."""
 
 import codecs
 import hashlib
@@ -19,17 +19,20 @@ TokenIds = NDArray[np.int64]
 
 
 class Tokenizer(ABC):
-    """`pieces[i]` are the bytes that token i stands for."""
+    """A tokenizer. `pieces[i]` are the bytes of token i."""
 
     kind: str
     add_bos = False
-    """Whether a source in its tokens begins with the mark `bos`, as it ends with `eos`."""
+    """Whether sources begin with `bos`. All sources end with `eos`."""
 
     def __init__(self, pieces: Sequence[bytes]):
         self.pieces = tuple(pieces)
         continued = [sum(0x80 <= byte < 0xC0 for byte in piece) for piece in pieces]
         self.characters: TokenIds = np.array([len(piece) for piece in pieces], np.int64) - continued
-        """(V,): the characters each token stands for; the token with a character's first byte has it."""
+        """The number of characters of each token, (V,).
+
+        A character counts for the token with its first byte.
+        """
 
     @property
     def size(self) -> int:
@@ -38,27 +41,30 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def encode(self, text: str) -> TokenIds:
-        """(N,) token numbers. Errors: UserError for text that the tokens can't spell."""
+        """Return the token ids (N,) of a text.
+
+        Raises: UserError: the text has a character or word without a token.
+        """
 
     def encode_known(self, text: str) -> tuple[TokenIds, Counter[str]]:
-        """Like `encode`, with the characters that have no token left out and counted."""
+        """Return the token ids of a text without its unknown characters or words, and counts of these."""
         return self.encode(text), Counter()
 
     def decode(self, ids: Iterable[SupportsIndex]) -> str:
-        """The text; bytes that are no UTF-8 become U+FFFD."""
+        """Return the text of tokens. Bytes that are not UTF-8 become U+FFFD."""
         return b"".join(self.pieces[i] for i in ids).decode(errors="replace")
 
     def decoder(self) -> "StreamingDecoder":
-        """For text that appears token by token."""
+        """Return a decoder for text that is generated token by token."""
         return StreamingDecoder(self.pieces)
 
     @abstractmethod
     def to_json(self) -> str:
-        """All there is to know about it."""
+        """Return the complete tokenizer as JSON."""
 
     @property
     def digest(self) -> str:
-        """Equal for tokenizers that give equal tokens."""
+        """A hash that is equal for equal tokenizers."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
@@ -66,7 +72,7 @@ class Tokenizer(ABC):
 
 
 class StreamingDecoder:
-    """Holds back the bytes of an unfinished character until it is whole."""
+    """Decodes tokens one by one. The bytes of an unfinished character are held back until it is complete."""
 
     def __init__(self, pieces: Sequence[bytes]):
         self._pieces = pieces
@@ -76,12 +82,15 @@ class StreamingDecoder:
         return self._utf8.decode(self._pieces[token])
 
     def flush(self) -> str:
-        """What is left at the end: nothing, or U+FFFD for an unfinished character."""
+        """Return the rest at the end: nothing, or U+FFFD for an unfinished character."""
         return self._utf8.decode(b"", final=True)
 
 
 def encode_utf8(text: str) -> bytes:
-    """Its bytes. Errors: UserError for half a surrogate pair, which has none."""
+    """Return the UTF-8 bytes of a text.
+
+    Raises: UserError: the text has half of a surrogate pair, which has no bytes.
+    """
     try:
         return text.encode()
     except UnicodeEncodeError as error:

@@ -1,9 +1,9 @@
-"""The tokenizers that a run may have, made of its training text or read back.
+"""All tokenizers, which are fitted to a training text or loaded from a run.
 
-Character: one token for each character of the training text. Word: for each word between white space (for
-signs and commands, not for prose). Byte: the 256 bytes. BPE: byte-level byte-pair encoding (Sennrich et al.
-2016; Radford et al. 2019). Byte and BPE encode any text and give back exactly it. WordPiece comes with a
-BERT.
+Character: one token for each character of the training text. Word: one token for each word between white
+space (for signs and commands, not for prose). Byte: the 256 bytes. BPE: byte-level byte-pair encoding
+(Sennrich et al. 2016; Radford et al. 2019). Byte and BPE encode any text, and decode it exactly. WordPiece is
+imported with a BERT model.
 """
 
 import json
@@ -20,7 +20,7 @@ from foveal.data.text.tokenizer_base import TOKENIZER_FILE, StreamingDecoder, To
 
 
 class CharacterTokenizer(Tokenizer):
-    """One token for each of `vocabulary`'s characters, in the order of their code points."""
+    """One token for each character of `vocabulary`, in the order of their code points."""
 
     kind = "character"
 
@@ -55,7 +55,7 @@ class CharacterTokenizer(Tokenizer):
 
 
 class ByteTokenizer(Tokenizer):
-    """The 256 bytes."""
+    """One token for each of the 256 bytes."""
 
     kind = "byte"
 
@@ -70,7 +70,8 @@ class ByteTokenizer(Tokenizer):
 
 
 class WordTokenizer(Tokenizer):
-    """One token for each of `vocabulary`'s words, which white space parts; a space is written behind."""
+    """One token for each word of `vocabulary`. Words are separated by white space, and decoded with a space
+    after each."""
 
     kind = "word"
 
@@ -94,26 +95,32 @@ class WordTokenizer(Tokenizer):
         return json.dumps({"kind": self.kind, "vocabulary": self.vocabulary})
 
 
-def make_tokenizer(kind: TokenizerName, vocabulary: int, texts: Iterable[str]) -> Tokenizer:
-    """The tokenizer of a kind for a training text, given in pieces; `vocabulary` is BPE's size."""
+def make_tokenizer(kind: TokenizerName, vocab_size: int, texts: Iterable[str]) -> Tokenizer:
+    """Fit a tokenizer to the training `texts`. `vocab_size` is the size of BPE's vocabulary.
+
+    Raises: UserError: the kind is "wordpiece", which can't be fitted.
+    """
     if kind == "byte":
         return ByteTokenizer()
     if kind == "wordpiece":
         raise UserError(
-            "word pieces come with a model (foveal train DATA --from RUN): of a text take data.tokenizer=bpe"
+            "word pieces come with a model (foveal train DATA --from RUN); for a text set data.tokenizer=bpe"
         )
     if kind == "bpe":
-        return BPETokenizer.train(texts, vocabulary)
+        return BPETokenizer.train(texts, vocab_size)
     if kind == "word":
         return WordTokenizer(word for text in texts for word in text.split())
-    seen: set[str] = set()
+    characters: set[str] = set()
     for text in texts:
-        seen.update(text)
-    return CharacterTokenizer(seen)
+        characters.update(text)
+    return CharacterTokenizer(characters)
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """What `save` wrote. Errors: UserError names a file that is missing or holds something else."""
+    """Read the tokenizer that `save` wrote.
+
+    Raises: UserError: the file is missing, or not a tokenizer.
+    """
     path = folder / TOKENIZER_FILE
     try:
         text = path.read_bytes().decode()
@@ -122,16 +129,15 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         if kind == "fast":
             from tokenizers import Tokenizer as Fast
 
-            ours = WordPieceTokenizer if content["model"]["type"] == "WordPiece" else BPETokenizer
-            return ours(Fast.from_str(text))
+            is_wordpiece = content["model"]["type"] == "WordPiece"
+            return (WordPieceTokenizer if is_wordpiece else BPETokenizer)(Fast.from_str(text))
         if kind == "byte":
             return ByteTokenizer()
-        make = WordTokenizer if kind == "word" else CharacterTokenizer
-        return make(content["vocabulary"])
+        return (WordTokenizer if kind == "word" else CharacterTokenizer)(content["vocabulary"])
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
     except Exception as error:  # the library raises plain Exception
-        raise UserError(f"{path}: not a tokenizer's file ({error}); get the run's folder anew") from None
+        raise UserError(f"{path}: not a tokenizer's file ({error}); get the run's folder again") from None
 
 
 __all__ = [

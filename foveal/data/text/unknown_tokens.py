@@ -1,4 +1,5 @@
-"""What of a text has no token, since the text to train on does not have it: counted, and said."""
+"""Counts and log lines for characters and words that the training text, and so the tokenizer, does not
+have."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -9,36 +10,37 @@ from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.text_target import TextOutput
 
 MAX_LISTED = 20
-"""So many are named, those found most often."""
+"""How many of the most frequent unknown characters or words are listed."""
 TOKENIZER_UNITS = {"character": "characters", "word": "words"}
-"""What these tokenizers leave out; the others spell any text."""
+"""What tokenizers with unknown tokens drop. Other tokenizers encode any text."""
 
 
 def unknown_token_facts(counts: Counter[str], unit: str = "characters") -> dict[str, Any]:
-    """`left_out`: how often each was found; and `left_out_characters`, or `left_out_words`: how often any."""
+    """Return `left_out`, the most frequent ones with their counts, and `left_out_characters` or
+    `left_out_words`, the count of all."""
     return {"left_out": dict(counts.most_common(MAX_LISTED)), f"left_out_{unit}": counts.total()}
 
 
-def unknown_target_facts(processor: PairProcessor, part: SplitData[Any]) -> dict[str, Any]:
-    """Return these facts of a part's targets; none where no text is written, or any can be spelled."""
+def unknown_target_facts(processor: PairProcessor, split: SplitData[Any]) -> dict[str, Any]:
+    """Return these facts for the targets of a split; none if targets are not texts, or all can be encoded."""
     if not isinstance(processor.target, TextOutput):
         return {}
     tokenizer = processor.target.tokenizer
     if tokenizer.kind not in TOKENIZER_UNITS:
         return {}
-    found: Counter[str] = Counter()
-    for text in part.references:
-        found.update(tokenizer.encode_known(text)[1])
-    return unknown_token_facts(found, TOKENIZER_UNITS[tokenizer.kind])
+    unknown: Counter[str] = Counter()
+    for text in split.references:
+        unknown.update(tokenizer.encode_known(text)[1])
+    return unknown_token_facts(unknown, TOKENIZER_UNITS[tokenizer.kind])
 
 
-def log_unknown_tokens(parts: Mapping[Any, dict[str, Any]], log: Callable[[str], None]) -> None:
-    """A line for each part whose facts have any."""
-    for name, facts in parts.items():
+def log_unknown_tokens(splits: Mapping[Any, dict[str, Any]], log: Callable[[str], None]) -> None:
+    """Log a line for each split whose facts count unknown characters or words."""
+    for name, facts in splits.items():
         for unit in TOKENIZER_UNITS.values():
             if count := facts.get(f"left_out_{unit}"):
-                most = ", ".join(f"{one!r} ({n})" for one, n in [*facts["left_out"].items()][:5])
+                examples = ", ".join(f"{text!r} ({n})" for text, n in [*facts["left_out"].items()][:5])
                 log(
                     f"{name}: {count:,} {unit} that the training text does not have are left out and not "
-                    f"scored by the loss: {most}"
+                    f"scored by the loss: {examples}"
                 )

@@ -1,4 +1,4 @@
-"""Sources that wait for an answer: a text file with one a line, or a column of a table."""
+"""Sources to be predicted: the lines of a text file, or a column of a table."""
 
 from collections.abc import Iterator
 
@@ -11,14 +11,17 @@ from foveal.data.text.tokenizers import TokenIds
 
 
 def check_length(tokens: TokenIds, max_length: int) -> TokenIds | str:
-    """The tokens; or why a model that reads at most so many can't have them."""
+    """Return the tokens, or a reason if there are more than the model reads."""
     if len(tokens) <= max_length:
         return tokens
     return f"{len(tokens)} tokens, and the model reads at most {max_length}: cut it"
 
 
 def read_unlabeled(part: DataPart, column: str, skipped: list[SkippedRow]) -> Iterator[Row]:
-    """Each source as the field `source`; one that can't be used is put into the list."""
+    """Read sources as the field `source`. Sources that can't be used are added to `skipped`.
+
+    Raises: UserError: the file can't be read, or has no sources.
+    """
     path = part.path
     if part.suffix in TABLE_SUFFIXES:
         for row in read_rows(path, (column,)):
@@ -29,11 +32,11 @@ def read_unlabeled(part: DataPart, column: str, skipped: list[SkippedRow]) -> It
         return
     count = 0
     for line in read_lines(path):
-        place, text = f"{path}, line {line.number}", line.text.strip()
+        location, text = f"{path}, line {line.number}", line.text.strip()
         if line.reason or not text:
-            skipped.append(SkippedRow(place, line.reason or "empty: write a source on every line"))
+            skipped.append(SkippedRow(location, line.reason or "empty: write a source on every line"))
             continue
         count += 1
-        yield Row(place, {"source": text})
+        yield Row(location, {"source": text})
     if not count:
-        raise UserError(f"{path}: no sources in it: write one a line")
+        raise UserError(f"{path}: no sources in it: write a source on every line")

@@ -1,4 +1,4 @@
-"""Sources that are sentences of words, each of which is a place; and their tags."""
+"""Sources that are sentences, with each word a place; and their tags."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,14 +23,14 @@ TAGS_FILE = "tags.json"
 
 
 class EncodedWords(NamedTuple):
-    """The tokens of a sentence with the marks, and where each word's own first token is."""
+    """The tokens of a sentence with special tokens, and the index of each word's first token."""
 
     tokens: TokenIds
     places: TokenIds
 
 
 class WordsSource(TextSource):
-    """A sentence, of CoNLL or a table: each word stands behind a space."""
+    """A sentence of a CoNLL file or a table. Each word is encoded with a space before it."""
 
     same_label = "all words have the tag"
     label_hint = " (data.tags=NAME)"
@@ -47,8 +47,8 @@ class WordsSource(TextSource):
                 yield Row(row.location, {"source": words, target.field: row.fields["tags"]}, " ".join(words))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """Read sentences, words with white space between: a line each, or a column of a table; or those of a
-        file as for training, with tags or without."""
+        """Read sentences: lines of words separated by white space, a column of a table, or a file of a
+        training format, with or without tags."""
         if part.suffix in CONLL_SUFFIXES or (part.is_table and "tokens" in part.known_columns()):
             for row in read_tagged(part.path, None):
                 if isinstance(row, SkippedRow):
@@ -63,19 +63,19 @@ class WordsSource(TextSource):
         return (" " + " ".join(row.fields["source"]) for row in rows)
 
     def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
-        found = encode_words(row.fields["source"], processor)
-        if len(found.tokens) > config.max_length:
-            length = len(found.tokens)
+        encoded = encode_words(row.fields["source"], processor)
+        if len(encoded.tokens) > config.max_length:
+            length = len(encoded.tokens)
             return f"{length} tokens, and data.max_length={config.max_length}: raise it to use the row"
-        return found
+        return encoded
 
     def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
-        found = encode_words(row.fields["source"], processor)
-        tokens = check_length(found.tokens, config.max_length)
-        return tokens if isinstance(tokens, str) else found
+        encoded = encode_words(row.fields["source"], processor)
+        tokens = check_length(encoded.tokens, config.max_length)
+        return tokens if isinstance(tokens, str) else encoded
 
     def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
-        """Sentences may have many tags."""
+        """Accept any number of tags."""
 
     def examples(
         self, rows: list[Row], values: list[EncodedWords], processor: Tokenizer, columns: Mapping[str, Column]
@@ -96,22 +96,23 @@ class WordsSource(TextSource):
 
 
 def encode_words(words: Sequence[str], tokenizer: Tokenizer) -> EncodedWords:
-    """Return the tokens of all words, each behind a space, with the marks; and each word's place.
+    """Return the tokens of all words, each with a space before it, with special tokens; and the words'
+    places.
 
-    A word without a known character stands at the token behind it.
+    The place of a word without known characters is the next token.
     """
     space = tokenizer.encode_known(" ")[0]
     tokens, places = [], []
-    at = 0
+    count = 0
     for word in words:
-        found = tokenizer.encode_known(f" {word}")[0]
-        # Characters spell the space by itself; byte-pairs make it part of the word.
-        alone = len(found) > len(space) and np.array_equal(found[: len(space)], space)
-        places.append(at + (len(space) if alone else 0))
-        tokens.append(found)
-        at += len(found)
-    first = np.minimum(np.array(places, np.int64), at) + int(tokenizer.add_bos)
-    return EncodedWords(add_special_tokens(np.concatenate(tokens), tokenizer), first)
+        word_tokens = tokenizer.encode_known(f" {word}")[0]
+        # Character tokenizers encode the space as a token of its own; byte pairs make it part of the word.
+        has_space = len(word_tokens) > len(space) and np.array_equal(word_tokens[: len(space)], space)
+        places.append(count + (len(space) if has_space else 0))
+        tokens.append(word_tokens)
+        count += len(word_tokens)
+    first_tokens = np.minimum(np.array(places, np.int64), count) + int(tokenizer.add_bos)
+    return EncodedWords(add_special_tokens(np.concatenate(tokens), tokenizer), first_tokens)
 
 
 class TagTarget(LabelEachTarget):

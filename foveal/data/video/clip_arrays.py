@@ -1,4 +1,4 @@
-"""Clips as NumPy arrays in a file (.npz): `clips`, `lengths`, and what is said of them."""
+"""Clips as NumPy arrays in a file (.npz): `clips`, `lengths`, and arrays of targets."""
 
 import zipfile
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ CLIPS_ARRAY, LENGTHS_ARRAY = "clips", "lengths"
 
 
 class ClipArray(NamedTuple):
-    """The `frames` of a clip (T, H, W) or (T, H, W, C), and what `white` is in all of the file's."""
+    """The `frames` of a clip (T, H, W) or (T, H, W, C), and the level of `white` in the whole file."""
 
     frames: NDArray[Any]
     white: int
@@ -32,11 +32,12 @@ def has_clip_arrays(part: DataPart) -> bool:
 
 
 def read_clip_arrays(path: Path, column: str | None) -> Iterator[Record]:
-    """Each clip: `frames`, `ClipArray`, and as `label` what the array `column` says of it.
+    """Read each clip: `frames`, a `ClipArray`, and `label`, the value of the array `column`.
 
-    `clips` is (N, T, H, W) or with channels; where clips differ in length, `lengths` (N,) counts the frames
-    that are none of padding. A label of each frame is in (N, T), all others in (N,). Errors: UserError for
-    arrays that are missing, damaged, or don't fit.
+    `clips` is (N, T, H, W), or has channels too. If clips differ in length, `lengths` (N,) counts their
+    frames without padding. Labels of frames are (N, T), and other targets are (N,).
+
+    Raises: UserError: arrays are missing, damaged, or don't fit together.
     """
     clips, lengths, labels = _read(path, column)
     if clips.ndim not in (4, 5) or not clips.size:
@@ -46,33 +47,35 @@ def read_clip_arrays(path: Path, column: str | None) -> Iterator[Record]:
     fits = lengths.shape == clips.shape[:1] and lengths.dtype.kind in "iu"
     if not fits or (lengths < 0).any() or (lengths > clips.shape[1]).any():
         raise UserError(f"{path}: lengths {lengths.dtype} {lengths.shape} don't fit clips {clips.shape}")
-    each = column == "labels"
-    if labels is not None and labels.shape != clips.shape[: 2 if each else 1]:
+    each_frame = column == "labels"
+    if labels is not None and labels.shape != clips.shape[: 2 if each_frame else 1]:
         raise UserError(
-            f"{path}: {column} is {labels.shape}, and clips {clips.shape}; give one a clip"
-            f"{', and frame' if each else ''}"
+            f"{path}: {column} is {labels.shape}, and clips {clips.shape}; give one for each clip"
+            f"{' and frame' if each_frame else ''}"
         )
     white = white_level(clip[:length] for clip, length in zip(clips, lengths.tolist(), strict=True))
-    for number, length in enumerate(lengths.tolist()):
-        fields: dict[str, Any] = {"frames": ClipArray(clips[number, :length], white)}
+    for index, length in enumerate(lengths.tolist()):
+        fields: dict[str, Any] = {"frames": ClipArray(clips[index, :length], white)}
         if labels is not None:
-            fields["label"] = labels[number, :length].tolist() if each else labels[number].item()
-        yield f"clip {number + 1}", fields
+            fields["label"] = labels[index, :length].tolist() if each_frame else labels[index].item()
+        yield f"clip {index + 1}", fields
 
 
 def _read(path: Path, column: str | None) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
-    """The arrays; those of Python objects would need pickle, and are refused."""
+    """Return clips, lengths and labels. Arrays of Python objects would need pickle, and are refused."""
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as arrays:
         packed, size = path.stat().st_size, sum(array.file_size for array in arrays.infolist())
         if is_decompression_bomb(packed, size):
-            raise UserError(f"{path}: {packed:,} bytes that say they are {size:,} unpacked; get it anew")
+            raise UserError(
+                f"{path}: {packed:,} bytes that claim to be {size:,} unpacked; get the file again"
+            )
     with open_file(path) as file:
         try:
             with np.load(file, allow_pickle=False) as stored:
                 names = sorted(stored)
                 clips, lengths = stored[CLIPS_ARRAY], stored.get(LENGTHS_ARRAY)
                 labels = None if column is None else stored.get(column)
-        except Exception as error:  # of numpy, zipfile and zlib, of many kinds
+        except Exception as error:  # many kinds, of numpy, zipfile and zlib
             raise UserError(f"{path}: not readable as .npz: {error}; save it with numpy.savez") from None
     if column is not None and labels is None:
         raise UserError(f"{path}: no array '{column}' among {', '.join(names)}; name another one, or add it")

@@ -1,4 +1,4 @@
-"""Batches of clips, in the order of any other examples, with their frames as a model sees them."""
+"""Batches of clips, ordered like other examples, with their standardized frames."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from foveal.ops.padding import sequence_mask
 
 
 class ClipBatches:
-    """The batches of `batches`; column `source` is (B, T, C, H, W) with zeros on the right."""
+    """The batches of `batches` with frames. Column `source` is (B, T, C, H, W) with zeros on the right."""
 
     def __init__(self, batches: BucketedTrainBatches | BucketedEvalBatches, clips: ClipExamples):
         self._batches, self._clips, self.per_epoch = batches, clips, batches.per_epoch
@@ -23,18 +23,18 @@ class ClipBatches:
 
 
 def load_clip_frames(batch: ExampleBatch, clips: ClipExamples) -> ExampleBatch:
-    """With the frames in place of their numbers."""
+    """Replace the indices of frames in a batch by the frames."""
     source = _frames(batch.columns["source"], batch.lengths["source"], clips)
     return replace(batch, columns={**batch.columns, "source": source})
 
 
 def _frames(
-    numbers: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], clips: ClipExamples
+    indices: Int[Tensor, "B T"], lengths: Int[Tensor, " B"], clips: ClipExamples
 ) -> Float[Tensor, "B T C H W"]:
-    """Standardised by the statistics of the channels."""
-    mean, deviation = (torch.tensor(of) for of in (clips.statistics.mean, clips.statistics.std))
-    here = sequence_mask(lengths, numbers.shape[1])
-    levels = torch.from_numpy(clips.frames[numbers[here].numpy()]).float()
-    found = torch.zeros(*numbers.shape, *levels.shape[1:])
-    found[here] = (levels - mean) / deviation
-    return found.permute(0, 1, 4, 2, 3).contiguous()
+    """Return the frames, standardized by the channels' statistics."""
+    mean, std = (torch.tensor(values) for values in (clips.statistics.mean, clips.statistics.std))
+    mask = sequence_mask(lengths, indices.shape[1])
+    levels = torch.from_numpy(clips.frames[indices[mask].numpy()]).float()
+    frames = torch.zeros(*indices.shape, *levels.shape[1:])
+    frames[mask] = (levels - mean) / std
+    return frames.permute(0, 1, 4, 2, 3).contiguous()

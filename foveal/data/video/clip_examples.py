@@ -1,4 +1,4 @@
-"""Clips as examples: the pixels of their frames, standardized when they are seen."""
+"""Clips as examples: the 8-bit pixels of their frames, which are standardized in batches."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ FramePixels = UInt8[np.ndarray, "N H W C"]
 
 @dataclass(frozen=True)
 class ClipExamples(Examples):
-    """Column `source` has the numbers of each clip's frames, which are in `frames`; beside it what belongs to
-    the clip."""
+    """Examples with the column `source`, the indices of each clip's frames in `frames`. Other columns belong
+    to the target."""
 
     frames: FramePixels
     statistics: Statistics
@@ -27,19 +27,19 @@ class ClipExamples(Examples):
     def from_data(
         cls, clips: Sequence[NDArray[np.uint8]], processor: ImageInput, columns: Mapping[str, Column]
     ) -> "ClipExamples":
-        """Return the frames of `clips` as examples, with more columns."""
+        """Make examples of the frames of `clips`, with more columns."""
         empty = np.zeros((0, processor.size, processor.size, processor.channels), np.uint8)
         source = {"source": frame_indices(clips)}
         return cls({**source, **columns}, np.concatenate([*clips, empty]), processor.statistics)
 
 
 def frame_indices(clips: Sequence[NDArray[np.uint8]]) -> RaggedArray:
-    """Return the numbers of each clip's frames, where all frames are counted through."""
+    """Return the indices of each clip's frames among the frames of all clips."""
     lengths = np.array([0, *map(len, clips)])
     return RaggedArray(np.arange(lengths.sum()), lengths.cumsum())
 
 
 def clip_statistics(rows: list[Row]) -> Statistics:
-    """Return the statistics of the channels of all frames."""
+    """Return the channel statistics of all frames."""
     clips: list[NDArray[np.uint8]] = [row.fields["frames"] for row in rows]
     return Statistics.from_data(frames.reshape(-1, frames.shape[3]).astype(np.float32) for frames in clips)

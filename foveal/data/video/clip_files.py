@@ -1,4 +1,4 @@
-"""Where clips are: videos, animations, folders of frames, folders and zips of them, and arrays."""
+"""Clips in videos, animations, folders of frames, folders and zips of these, and arrays."""
 
 import io
 import os
@@ -29,19 +29,19 @@ from foveal.data.video.clip_arrays import ClipArray, has_clip_arrays, read_clip_
 from foveal.data.video.video_decoding import is_video
 
 ClipFrames = list[AnyPath] | AnyPath | ClipArray
-"""Of a clip: the files of its pictures in order, the file of a video or an animation, or an array."""
+"""The frames of a clip: image files in order, the file of a video or an animation, or an array."""
 
 
 def labeled_clips(part: DataPart, target: Target[Any], config: DataConfig) -> Iterator[Row | SkippedRow]:
     """Read each clip with its target: `frames`, and its `name`.
 
-    Raises: UserError: nothing of the part can be used.
+    Raises: UserError: no clip can be used.
     """
     column = target.column(config)
 
     def check(fields: Fields) -> Fields | str:
         value = fields.pop("label")
-        if target.each_place and value == []:  # of no frames: which is said of them
+        if target.each_place and value == []:  # a clip without frames: skipped later, with that reason
             return fields | {target.field: value}
         parsed = target.parse(column, value)
         return parsed if isinstance(parsed, str) else fields | parsed
@@ -59,7 +59,10 @@ def labeled_clips(part: DataPart, target: Target[Any], config: DataConfig) -> It
 
 
 def unlabeled_clips(part: DataPart) -> Iterator[Row | SkippedRow]:
-    """Read a clip, or all of a folder, a zip or a file of arrays: `frames` and `name`."""
+    """Read `frames` and `name` of a clip, or of all clips of a folder, a zip or a file of arrays.
+
+    Raises: UserError: there are no clips.
+    """
     if has_clip_arrays(part):
         records = read_clip_arrays(part.path, None)
         yield from _with_names(validate_rows(str(part), records, lambda fields: fields))
@@ -67,20 +70,20 @@ def unlabeled_clips(part: DataPart) -> Iterator[Row | SkippedRow]:
     if part.is_file and not part.is_folder:
         yield Row(str(part), {"frames": part.path, "name": str(part)})
         return
-    none = True
+    is_empty = True
     for name, frames in _clips(part.listing):
-        none, place = False, _location(part.listing, name)
-        yield Row(place, {"frames": frames, "name": place})
-    if none:
-        raise UserError(f"{part}: no clips in it (videos, folders of pictures, GIF, PNG and WEBP that move)")
+        is_empty, location = False, _location(part.listing, name)
+        yield Row(location, {"frames": frames, "name": location})
+    if is_empty:
+        raise UserError(f"{part}: no clips in it (videos, folders of images, animated GIF, PNG and WEBP)")
 
 
 def are_clips(part: DataPart) -> bool:
-    """Return whether a part holds clips, and not single images.
+    """Return whether a part has clips, and not single images.
 
-    Clips are arrays of them; a table with a label for each frame, or that names folders, videos or
-    animations; or in each folder of a label videos, animations, or folders of images whose names differ in a
-    number alone.
+    A part has clips if it has arrays of clips; a table with a label for each frame, or with names of folders,
+    videos or animations; or folders of labels with videos, animations, or folders of images whose names
+    differ only in a number.
     """
     if has_clip_arrays(part):
         return True
@@ -88,7 +91,7 @@ def are_clips(part: DataPart) -> bool:
         return False
     if part.table is not None:
         if FILE_NAME_COLUMN not in part.columns:
-            return False  # the reader says what is wrong
+            return False  # the reader of the data reports the error
         name = str(part.first_row.get(FILE_NAME_COLUMN, ""))
         frames = _frames(part.listing, name)
         is_sound = name.lower().endswith(AUDIO_SUFFIXES)
@@ -102,29 +105,29 @@ def are_clips(part: DataPart) -> bool:
 
 
 def natural_sort_key(name: str) -> list[Any]:
-    """Numbers in it by their size: frame2 stands before frame10."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+    """Return a key that sorts numbers in names by value: frame2 comes before frame10."""
+    return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", name)]
 
 
 def _by_table(listing: Listing, table: AnyPath, column: str) -> Iterator[Record]:
-    for place, found in read_records(table, [FILE_NAME_COLUMN, column]):
-        if isinstance(found, str):
-            yield place, found
+    for location, record in read_records(table, [FILE_NAME_COLUMN, column]):
+        if isinstance(record, str):
+            yield location, record
             continue
-        texts = as_texts({FILE_NAME_COLUMN: found[FILE_NAME_COLUMN]})
+        texts = as_texts({FILE_NAME_COLUMN: record[FILE_NAME_COLUMN]})
         frames = texts if isinstance(texts, str) else _frames(listing, texts[FILE_NAME_COLUMN])
         if isinstance(frames, str):
-            yield place, frames
+            yield location, frames
         else:
-            name = _location(listing, found[FILE_NAME_COLUMN])
-            yield place, {"frames": frames, "name": name, "label": found[column]}
+            name = _location(listing, record[FILE_NAME_COLUMN])
+            yield location, {"frames": frames, "name": name, "label": record[column]}
 
 
 def _by_class(listing: Listing) -> Iterator[Record]:
     for name, frames in _clips(listing):
-        label, *rest = Path(name).parts or ["pictures beside the folders"]
+        label, *rest = Path(name).parts or ["images beside the folders"]
         if not rest and frames:
-            yield label, "stands in no folder of a label, or its frames in no folder of their own; move them"
+            yield label, "not in a folder of a label, or its frames not in a folder of their own; move them"
         else:
             yield name, {"frames": frames, "name": _location(listing, name), "label": label}
 
@@ -139,39 +142,39 @@ def _with_names(rows: Iterator[Row | SkippedRow]) -> Iterator[Row | SkippedRow]:
 
 
 def _clips(listing: Listing) -> Iterator[tuple[str, list[AnyPath] | AnyPath]]:
-    """Yield every clip below a folder by its name: videos, animations, and folders of images.
+    """Yield the name and the frames of every clip below a folder: videos, animations, and folders of images.
 
-    Then come the folders without any, as clips of no frames.
+    Folders without clips follow, as clips without frames.
     """
-    inside: dict[str, list[str]] = {}
-    alone = []
+    image_names: dict[str, list[str]] = {}
+    videos = []
     for name in listing.walk():
         if is_image_name(name):
-            inside.setdefault(os.path.dirname(name), []).append(name)
+            image_names.setdefault(os.path.dirname(name), []).append(name)
         elif is_video(name):
-            alone.append(name)
+            videos.append(name)
             yield name, listing.file(name)
-    for parent, names in inside.items():
+    for parent, names in image_names.items():
         if _is_animated(listing.file(names[0])):
             yield from ((name, listing.file(name)) for name in names)
         else:
             yield parent, [listing.file(name) for name in sorted(names, key=natural_sort_key)]
-    above = {str(folder) for name in [*inside, *alone] for folder in Path(name).parents}
-    yield from ((name, []) for name in _empty(listing, above, inside.keys()))
+    parents = {str(folder) for name in [*image_names, *videos] for folder in Path(name).parents}
+    yield from ((name, []) for name in _empty_folders(listing, parents, image_names.keys()))
 
 
-def _empty(listing: Listing, above: Set[str], clips: Set[str], at: str = "") -> Iterator[str]:
-    """Yield the folders that neither are `clips` nor lie `above` some."""
+def _empty_folders(listing: Listing, parents: Set[str], clips: Set[str], prefix: str = "") -> Iterator[str]:
+    """Yield the folders that are neither `clips` nor `parents` of clips."""
     for entry in listing.entries:
-        name = f"{at}{entry.name}"
-        if name in above:
-            yield from _empty(listing.below(entry.name), above, clips, f"{name}/")
+        name = f"{prefix}{entry.name}"
+        if name in parents:
+            yield from _empty_folders(listing.below(entry.name), parents, clips, f"{name}/")
         elif entry.is_folder and name not in clips:
             yield name
 
 
 def _frames(listing: Listing, name: str) -> list[AnyPath] | AnyPath | str:
-    """Return what a table calls by that name: a folder's images, or a file; or why there is nothing."""
+    """Return the images of the folder, or the file, that a table names; or the reason why there is none."""
     name_inside = os.path.normpath(name)
     path = listing.root / name_inside
     if isinstance(path, Path) and not path.resolve().is_relative_to(Path(str(listing.root)).resolve()):
@@ -180,13 +183,13 @@ def _frames(listing: Listing, name: str) -> list[AnyPath] | AnyPath | str:
         return path
     if not path.is_dir():
         return f"no such file or folder: {name}; mend the name or leave the row out"
-    inside = listing if name_inside == "." else listing.below(name_inside)
-    in_order = sorted(filter(is_image_name, inside.files), key=natural_sort_key)
-    return [inside.file(file) for file in in_order] or f"no frames in {name} ({', '.join(IMAGE_SUFFIXES)})"
+    folder = listing if name_inside == "." else listing.below(name_inside)
+    images = sorted(filter(is_image_name, folder.files), key=natural_sort_key)
+    return [folder.file(image) for image in images] or f"no frames in {name} ({', '.join(IMAGE_SUFFIXES)})"
 
 
 def _is_animated(file: AnyPath) -> bool:
-    """Whether a file is a video, or an animation of several frames."""
+    """Return whether a file is a video, or an animation of several frames."""
     from PIL import Image
 
     if is_video(file.name):
@@ -197,5 +200,5 @@ def _is_animated(file: AnyPath) -> bool:
     try:
         with Image.open(io.BytesIO(content), formats=ANIMATED_FORMATS) as image:
             return getattr(image, "n_frames", 1) > 1
-    except Exception:  # of Pillow's readers, of many kinds: whoever reads the file says why
+    except Exception:  # many kinds, of Pillow's readers; the reader of the file reports the error
         return False

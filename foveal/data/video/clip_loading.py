@@ -1,4 +1,4 @@
-"""The frames of a clip as pixels: each a square of the same size, whatever they are kept in."""
+"""Decode the frames of a clip to squares of equal size, from files, videos, animations and arrays."""
 
 import hashlib
 from typing import NamedTuple
@@ -22,51 +22,54 @@ from foveal.data.video.clip_files import ClipFrames
 from foveal.data.video.video_decoding import decode_video, is_video
 
 MIN_FRAMES = 2
-"""Frames of a clip: nothing moves in a single one."""
+"""Smallest number of frames of a clip: nothing moves in a single frame."""
 
 
 class DecodedClip(NamedTuple):
-    """`pixels` of the frames that can be used, `used` their numbers among all `frames` that there are, and
-    `skipped_frames` the names of the others with the reasons."""
+    """A decoded clip.
+
+    `pixels` are the frames that can be used, `used` their indices, `frames` the number of all frames, and
+    `skipped_frames` the names of the other frames with the reasons.
+    """
 
     pixels: UInt8[np.ndarray, "T H W C"]
     used: list[int]
     frames: int
     skipped_frames: list[tuple[str, str]]
     content: str
-    """The sha256 of those of the frames, `DecodedImage.content`."""
+    """The sha256 of the frames' hashes, `DecodedImage.content`."""
 
 
 def load_clip(frames: ClipFrames, size: int, channels: int, max_length: int) -> DecodedClip | str:
-    """The centres of its frames, `size` by `size`; or why there are too few, or too many."""
-    found: list[DecodedImage | str] | str
+    """Decode the centers of the frames, `size` by `size`; or return the reason why the clip can't be used."""
+    decoded: list[DecodedImage | str] | str
     if isinstance(frames, ClipArray):
-        if why := _frame_count_error(len(frames.frames), max_length):
-            return why
-        found = _decode_array(frames, size, channels)
-        names = [f"frame {number + 1}" for number in range(len(found))]
+        if error := _frame_count_error(len(frames.frames), max_length):
+            return error
+        decoded = _decode_array(frames, size, channels)
+        names = [f"frame {index + 1}" for index in range(len(decoded))]
     elif isinstance(frames, list):
-        if why := _frame_count_error(len(frames), max_length):
-            return why
-        found = [load_image(file, size, channels) for file in frames]
+        if error := _frame_count_error(len(frames), max_length):
+            return error
+        decoded = [load_image(file, size, channels) for file in frames]
         names = [file.name for file in frames]
     else:
-        found = _decode_file(frames, size, channels, max_length)
-        names = [] if isinstance(found, str) else [f"frame {number + 1}" for number in range(len(found))]
-    if isinstance(found, str):
-        return found
-    used = {number: one for number, one in enumerate(found) if not isinstance(one, str)}
-    lost = [(name, one) for name, one in zip(names, found, strict=True) if isinstance(one, str)]
+        decoded = _decode_file(frames, size, channels, max_length)
+        names = [] if isinstance(decoded, str) else [f"frame {index + 1}" for index in range(len(decoded))]
+    if isinstance(decoded, str):
+        return decoded
+    used = {index: frame for index, frame in enumerate(decoded) if not isinstance(frame, str)}
+    skipped = [(name, frame) for name, frame in zip(names, decoded, strict=True) if isinstance(frame, str)]
     if len(used) < MIN_FRAMES:
-        why = f"; {lost[0][0]}: {lost[0][1]}" if lost else ""
-        return f"{_frame_count(len(used))} that can be used, and a clip needs {MIN_FRAMES}{why}"
-    pixels = np.stack([_center_crop(one.pixels, size) for one in used.values()])
-    content = hashlib.sha256("".join(one.content for one in used.values()).encode())
-    return DecodedClip(pixels, [*used], len(found), lost, content.hexdigest())
+        reason = f"; {skipped[0][0]}: {skipped[0][1]}" if skipped else ""
+        return f"{_frame_count(len(used))} that can be used, and a clip needs {MIN_FRAMES}{reason}"
+    pixels = np.stack([_center_crop(frame.pixels, size) for frame in used.values()])
+    digest = hashlib.sha256("".join(frame.content for frame in used.values()).encode())
+    return DecodedClip(pixels, [*used], len(decoded), skipped, digest.hexdigest())
 
 
 def _frame_count_error(count: int, max_length: int) -> str:
-    """Why a clip of so many frames is left out; empty if it is not."""
+    """Say why a clip has too few or too many frames; empty if it has not."""
     if count < MIN_FRAMES:
         return f"{_frame_count(count)}, and a clip needs {MIN_FRAMES}; give all of its frames"
     if count > max_length:
@@ -79,7 +82,7 @@ def _frame_count(count: int) -> str:
 
 
 def _decode_file(file: AnyPath, size: int, channels: int, max_length: int) -> list[DecodedImage | str] | str:
-    """Those of a video or an animation."""
+    """Decode the frames of a video or an animation."""
     if is_video(file.name):
         return decode_video(file, size, channels, max_length)
     content = read_file_bytes(file)
@@ -87,8 +90,8 @@ def _decode_file(file: AnyPath, size: int, channels: int, max_length: int) -> li
 
 
 def _decode_array(stored: ClipArray, size: int, channels: int) -> list[DecodedImage | str]:
-    found = (to_uint8(frame, stored.white) for frame in stored.frames)
-    return [one if isinstance(one, str) else image_from_array(one, size, channels) for one in found]
+    frames = (to_uint8(frame, stored.white) for frame in stored.frames)
+    return [frame if isinstance(frame, str) else image_from_array(frame, size, channels) for frame in frames]
 
 
 def _center_crop(image: Pixels, size: int) -> Pixels:

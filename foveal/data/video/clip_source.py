@@ -1,4 +1,4 @@
-"""The source of clips: videos, animations, folders of frames and arrays, to the pixels of their frames."""
+"""The source of clips, from videos, animations, folders of frames and arrays."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ from foveal.data.video.clip_loading import DecodedClip, load_clip
 class ClipSource(PixelSource):
     """A clip, as the standardized pixels of its frames. A row has its `frames` (T, H, W, C).
 
-    A frame that can't be read is put into the list of skipped rows, and the others are used.
+    A frame that can't be read is listed as a skipped row. The other frames are used.
     """
 
     settings = ("data.image.size", "data.image.channels", "data.max_length", "data.batch_tokens")
@@ -36,10 +36,10 @@ class ClipSource(PixelSource):
             value = row.fields[target.field]
             if target.each_place:
                 if len(value) != clip.frames:
-                    reason = f"{len(value)} labels, and {clip.frames} frames; give each frame one"
+                    reason = f"{len(value)} labels for {clip.frames} frames; give each frame one label"
                     skipped.append(SkippedRow(row.location, reason))
                     continue
-                value = [value[number] for number in clip.used]
+                value = [value[index] for index in clip.used]
             fields = {"name": row.fields["name"], target.field: value}
             yield Row(row.location, {"source": clip.content, "frames": clip.pixels, **fields}, clip.content)
 
@@ -74,7 +74,7 @@ class ClipSource(PixelSource):
 def _read_clips(
     rows: Iterator[Row | SkippedRow], config: DataConfig, skipped: list[SkippedRow]
 ) -> Iterator[tuple[Row, DecodedClip]]:
-    """Yield those whose frames can be read. The others, and single frames, are put into the list."""
+    """Yield rows with their decoded clips. Rows and frames that can't be read are added to `skipped`."""
     for row in rows:
         if isinstance(row, SkippedRow):
             skipped.append(row)
@@ -85,7 +85,7 @@ def _read_clips(
             skipped.append(SkippedRow(row.location, clip))
             continue
         skipped += [
-            SkippedRow(f"{row.location}, {name}", f"{why}; the other frames are used")
-            for name, why in clip.skipped_frames
+            SkippedRow(f"{row.location}, {name}", f"{reason}; the other frames are used")
+            for name, reason in clip.skipped_frames
         ]
         yield row, clip

@@ -117,5 +117,5 @@ def _starts_word(text: str, previous: str) -> bool:
 
 def _visible_text(word: str) -> str:
     """Return the word without white space around it; invisible characters become signs."""
-    bare = word.strip("".join(WORD_PREFIXES)) or "␣"
-    return bare.translate({ord("\n"): "↵", ord("\r"): "↵", ord("\t"): "⇥"})
+    stripped = word.strip("".join(WORD_PREFIXES)) or "␣"
+    return stripped.translate({ord("\n"): "↵", ord("\r"): "↵", ord("\t"): "⇥"})

@@ -78,10 +78,10 @@ def _load_clips(
         clips, names, references = run.few_held_out()
         assert isinstance(clips, ClipExamples)
         return clips, names, [*map(_as_list, references)]
-    form, data = run.task.form, run.config.data
-    rows, clips, _ = prepare_examples.read_unlabeled(form, query, run.processor, data, log)
-    labeled = read_labeled_rows(form, query, data)
-    known = {row.fields["name"]: _as_list(row.fields[form.target.field]) for row in labeled}
+    data_format, data = run.task.data_format, run.config.data
+    rows, clips, _ = prepare_examples.read_unlabeled(data_format, query, run.processor, data, log)
+    labeled = read_labeled_rows(data_format, query, data)
+    known = {row.fields["name"]: _as_list(row.fields[data_format.target.field]) for row in labeled}
     names = [row.fields["source"] for row in rows]
     return clips, names, [known.get(name) for name in names]
 

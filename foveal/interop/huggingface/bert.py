@@ -59,36 +59,37 @@ def read_bert(folder: Path, wordpieces: WordPieceVocabulary) -> ImportedTextMode
     settings = HFConfig(read_json(path), path)
     encoder, max_length = from_hf_config(settings)
     config = validate_model_config({"encoder": encoder, "tie_embeddings": True}, path)
-    theirs = _normalize_names(read_weights(folder))
+    hf_tensors = _normalize_names(read_weights(folder))
     size, vocabulary = wordpieces.tokenizer.size, settings.size("vocab_size", 0)
     if size > vocabulary:
         raise UserError(f"{path}: vocab_size={vocabulary}, but its tokenizer has {size} tokens")
-    if config.encoder.layers > len(theirs):
+    if config.encoder.layers > len(hf_tensors):
         raise UserError(
-            f"{path}: {config.encoder.layers} layers, but {folder} has no more than {len(theirs)} tensors"
+            f"{path}: {config.encoder.layers} layers, but {folder} has no more than {len(hf_tensors)} tensors"
         )
-    with_head = HEAD_BIAS in theirs
+    with_head = HEAD_BIAS in hf_tensors
     try:
         shapes = _meta_weights(config.encoder, size, max_length)
     except (ValueError, RuntimeError) as error:
         raise UserError(f"{path}: {error}") from None
     names = dict(_name_pairs(config.encoder.layers, with_head))
     width = config.encoder.width
-    expected = {their: shapes[our] for their, our in names.items()} | {
+    expected = {hf_name: shapes[name] for hf_name, name in names.items()} | {
         WORD_EMBEDDINGS: torch.empty(vocabulary, width, device="meta"),
         POSITION_EMBEDDINGS: torch.empty(max_length, width, device="meta"),
         TYPE_EMBEDDINGS: torch.empty(settings.size("type_vocab_size", 2), width, device="meta"),
     }
     expected |= {HEAD_BIAS: torch.empty(vocabulary, device="meta")} if with_head else {}
-    check_tensors(expected, theirs, folder)
-    theirs = {name: tensor.float() for name, tensor in theirs.items()}
+    check_tensors(expected, hf_tensors, folder)
+    hf_tensors = {name: tensor.float() for name, tensor in hf_tensors.items()}
     rows = torch.tensor([*range(size), *wordpieces.special_tokens])
-    ours = {our: theirs[their].contiguous() for their, our in names.items()}
-    ours["encoder.embedding.table"] = theirs[WORD_EMBEDDINGS][rows]
-    ours["encoder.stack.positioned.position.table"] = theirs[POSITION_EMBEDDINGS] + theirs[TYPE_EMBEDDINGS][0]
+    tensors = {name: hf_tensors[hf_name].contiguous() for hf_name, name in names.items()}
+    tensors["encoder.embedding.table"] = hf_tensors[WORD_EMBEDDINGS][rows]
+    positions = hf_tensors[POSITION_EMBEDDINGS] + hf_tensors[TYPE_EMBEDDINGS][0]
+    tensors["encoder.stack.positioned.position.table"] = positions
     if with_head:
-        ours["head.projection.bias"] = theirs[HEAD_BIAS][rows]
-    return ImportedTextModel(BERT_MODEL_TYPE, config, size, max_length, ours, with_head)
+        tensors["head.projection.bias"] = hf_tensors[HEAD_BIAS][rows]
+    return ImportedTextModel(BERT_MODEL_TYPE, config, size, max_length, tensors, with_head)
 
 
 def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
@@ -119,14 +120,15 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
 
 def _name_pairs(layers: int, with_head: bool) -> Iterator[tuple[str, str]]:
     """Yield the Hugging Face name and Foveal's name of each tensor that is the same in both."""
-    parts = {their: (f"encoder.{ours}", names) for their, (ours, names) in TOP_LEVEL_NAMES.items()}
+    modules = {hf_name: (f"encoder.{name}", weights) for hf_name, (name, weights) in TOP_LEVEL_NAMES.items()}
     for i in range(layers):
-        for their, (ours, names) in LAYER_NAMES.items():
-            parts[f"encoder.layer.{i}.{their}"] = (f"encoder.stack.blocks.{i}.{ours}", names)
+        for hf_name, (name, weights) in LAYER_NAMES.items():
+            modules[f"encoder.layer.{i}.{hf_name}"] = (f"encoder.stack.blocks.{i}.{name}", weights)
     if with_head:
-        parts |= {their: (f"head.{ours}", names) for their, (ours, names) in HEAD_NAMES.items()}
-    for their, (ours, names) in parts.items():
-        yield from ((f"{their}.{name}", f"{ours}.{our}") for name, our in names.items())
+        modules |= {hf_name: (f"head.{name}", weights) for hf_name, (name, weights) in HEAD_NAMES.items()}
+    for hf_name, (name, weights) in modules.items():
+        for hf_weight, weight in weights.items():
+            yield f"{hf_name}.{hf_weight}", f"{name}.{weight}"
 
 
 def _normalize_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -48,9 +48,9 @@ def hf_name(name: str, depths: Sequence[int]) -> str:
         for stage, depth in enumerate(depths)
         for block in ["downsampling_layer"] * (stage > 0) + [f"layers.{layer}" for layer in range(depth)]
     ]
-    for ours, theirs in BLOCK_NAMES.items():
-        if rest == ours or rest.startswith(f"{ours}."):
-            rest = rest.replace(ours, theirs)
+    for module, hf_module in BLOCK_NAMES.items():
+        if rest == module or rest.startswith(f"{module}."):
+            rest = rest.replace(module, hf_module)
     return f"convnext.encoder.stages.{blocks[int(number) - 1]}.{rest}"
 
 

@@ -92,16 +92,16 @@ class ModelFamily:
     def to_hf_weights(self, our_tensors: Mapping[str, Tensor], layers: int, tied: bool) -> dict[str, Tensor]:
         """Return Foveal's tensors as Hugging Face's."""
         return {
-            name: mapping.to_hf(torch.cat([our_tensors[ours] for ours in mapping.names])).contiguous()
-            for name, mapping in self.tensor_mappings(layers, tied)
+            hf_name: mapping.to_hf(torch.cat([our_tensors[name] for name in mapping.names])).contiguous()
+            for hf_name, mapping in self.tensor_mappings(layers, tied)
         }
 
     def from_hf_weights(self, hf_tensors: Mapping[str, Tensor], layers: int, tied: bool) -> dict[str, Tensor]:
         """Return Hugging Face's tensors as Foveal's."""
         return {
-            ours: tensor.contiguous()
-            for name, mapping in self.tensor_mappings(layers, tied)
-            for ours, tensor in zip(
-                mapping.names, mapping.from_hf(hf_tensors[name]).chunk(len(mapping.names)), strict=True
+            name: tensor.contiguous()
+            for hf_name, mapping in self.tensor_mappings(layers, tied)
+            for name, tensor in zip(
+                mapping.names, mapping.from_hf(hf_tensors[hf_name]).chunk(len(mapping.names)), strict=True
             )
         }

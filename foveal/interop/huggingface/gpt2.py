@@ -40,7 +40,7 @@ def to_hf_config(config: ModelConfig, context: int) -> dict[str, Any]:
 
     Raises: UserError: GPT-2 has no such activation function.
     """
-    names = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
+    names = {name: hf_name for hf_name, name in reversed(ACTIVATIONS.items())}
     if config.activation not in names:
         raise UserError(f"model.activation={config.activation}: GPT-2 can have only {', '.join(names)}")
     return {

@@ -43,6 +43,8 @@ class ImportedTextModel(NamedTuple):
     tensors: dict[str, Tensor]
     """The weights under Foveal's names, in float32."""
     has_head: bool = True
+    bounded: bool = False
+    """Whether the model's state stays of one size, so that training can carry the state through a text."""
 
 
 def read_language_model(folder: Path) -> ImportedTextModel:
@@ -66,16 +68,17 @@ def read_language_model(folder: Path) -> ImportedTextModel:
         )
     try:
         with torch.device("meta"):
-            shapes = unique_state_dict(language_model(config, vocabulary, context))
+            meta_model = language_model(config, vocabulary, context)
     except (ValueError, RuntimeError) as error:
         raise UserError(f"{path}: {error}") from None
+    shapes = unique_state_dict(meta_model)
     expected = family.to_hf_weights(shapes, config.layers, config.tie_embeddings)
     if config.tie_embeddings:
         _drop_tied_head(family, tensors, folder)
     check_tensors(expected, tensors, folder)
     tensors = {name: tensor.float() for name, tensor in tensors.items()}
-    ours = family.from_hf_weights(tensors, config.layers, config.tie_embeddings)
-    return ImportedTextModel(model_type, config, vocabulary, context, ours)
+    weights = family.from_hf_weights(tensors, config.layers, config.tie_embeddings)
+    return ImportedTextModel(model_type, config, vocabulary, context, weights, bounded=meta_model.bounded)
 
 
 def write_language_model(
@@ -104,14 +107,14 @@ def write_language_model(
         "pad_token_id": None,
     }
     _check_representable(family, config, HFConfig(settings, folder / HF_CONFIG_FILE))
-    ours = unique_state_dict(model)
-    if PROJECTION_BIAS in ours and ours.pop(PROJECTION_BIAS).any():
+    weights = unique_state_dict(model)
+    if PROJECTION_BIAS in weights and weights.pop(PROJECTION_BIAS).any():
         raise UserError(
             f"model.projection_bias=true: {family.model_type} has no bias in its projection, and this bias "
             "is not zero; train with model.projection_bias=false"
         )
     tensors = family.to_hf_weights(
-        {name: tensor.cpu() for name, tensor in ours.items()}, config.layers, config.tie_embeddings
+        {name: tensor.cpu() for name, tensor in weights.items()}, config.layers, config.tie_embeddings
     )
     with durable.atomic_folder(folder) as part:
         durable.write_synced(part / HF_CONFIG_FILE, json.dumps(settings, indent=2).encode() + b"\n")

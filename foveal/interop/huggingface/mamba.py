@@ -26,7 +26,7 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
         "mixers": "mamba",
         "layers": settings.size("num_hidden_layers", 32),
         "width": width,
-        "mamba": {ours: settings.size(*theirs) for ours, theirs in mamba.items()},
+        "mamba": {name: settings.size(*key_and_default) for name, key_and_default in mamba.items()},
         "norm": "rms",
         "residual": True,
         "tie_embeddings": settings.boolean("tie_word_embeddings", True),

@@ -53,7 +53,7 @@ def read_vit(folder: Path) -> ImportedImageNetwork:
     if config.encoder.layers > len(hf_tensors):
         raise UserError(f"{path}: {config.encoder.layers} layers, but {folder} has {len(hf_tensors)} tensors")
     try:
-        ours = _meta_weights(config, channels, size, len(labels))
+        meta_weights = _meta_weights(config, channels, size, len(labels))
     except (ConfigError, ValueError, RuntimeError) as error:
         raise UserError(f"{path}: {error}") from None
     width, patch = config.encoder.width, config.encoder.patch_size
@@ -61,11 +61,11 @@ def read_vit(folder: Path) -> ImportedImageNetwork:
     hf_shapes = {
         PROJECTION: (width, channels, patch, patch),
         CLASS_TOKEN: (1, 1, width),
-        POSITIONS: (1, *ours[POSITIONS].shape),
+        POSITIONS: (1, *meta_weights[POSITIONS].shape),
     }
-    shapes = ours | {name: ours[name].view(shape) for name, shape in hf_shapes.items()}
+    shapes = meta_weights | {name: meta_weights[name].view(shape) for name, shape in hf_shapes.items()}
     tensors = rename_tensors(shapes, hf_name, hf_tensors, folder)
-    shaped = {name: tensor.view(ours[name].shape) for name, tensor in tensors.items()}
+    shaped = {name: tensor.view(meta_weights[name].shape) for name, tensor in tensors.items()}
     return ImportedImageNetwork("vit", config, channels, labels, shaped, size)
 
 

@@ -71,7 +71,7 @@ class MixerSpec(ABC, Generic[S]):
 
     @property
     def section(self) -> str:
-        """The name of the mixer's section in the config."""
+        """Name of the mixer's section in the config."""
         return self.name.replace("-", "_")
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Drawings out of nothing, on a sheet or in a folder; and how the first of them came to be."""
+"""Generated drawings, on a sheet or in a folder, and the steps of the first drawings."""
 
 import time
 from collections.abc import Iterator
@@ -18,28 +18,29 @@ from foveal.tasks.draw.model import DrawModel
 from foveal.ui.console import check_png_path
 
 STEP_ROWS, BATCH_SIZE = 8, 250
-"""Drawings whose steps are shown, and drawings made at once."""
+"""Drawings whose steps are shown, and drawings in a batch."""
 
 
 def check_drawing_paths(request: GenerateRequest) -> None:
-    """Check where drawings go.
+    """Check the paths for drawings.
 
-    Raises: UserError: no place is given, or one that is taken or can't be a picture.
+    Raises: UserError: no path is given, or a path exists or can't be an image.
     """
     out, steps = request.out, request.attention.attention
     if out is None and steps is None:
-        raise UserError(f"{request.run} draws: say where to, --out sheet.png or --out FOLDER")
+        raise UserError(f"{request.run} draws: give --out sheet.png or --out FOLDER")
     if out is not None and out.suffix.lower() != ".png" and out.exists():
-        raise UserError(f"{out}: there already; name a folder to be made, or a .png")
+        raise UserError(f"{out}: exists; name a new folder, or a .png")
     check_png_path(steps)
 
 
 def generate_drawings(
     model: DrawModel, request: GenerateRequest, progress: ProgressCallback
 ) -> Iterator[GenerationEvent]:
-    """Yield `--out`, a .png of all drawings or of each, and `--attention`, the canvas after each step.
+    """Yield `--out`, a .png of all drawings or of each drawing, and `--attention`, the canvas after each
+    step.
 
-    A drawing is a function of (seed, its number), whatever others are drawn.
+    A drawing is a function of the seed and its number, and does not depend on other drawings.
     """
     samples, seed, out = request.sampling.samples, request.sampling.seed, request.out
     began, json = time.perf_counter(), {}
@@ -51,8 +52,8 @@ def generate_drawings(
             yield Artifact("out", "", plot.image_grid(drawings))
         else:
             digits = len(str(samples - 1))
-            for number, drawing in enumerate(drawings):
-                yield Artifact("out", f"{number:0{digits}}.png", plot.encode_png(drawing))
+            for index, drawing in enumerate(drawings):
+                yield Artifact("out", f"{index:0{digits}}.png", plot.encode_png(drawing))
     if request.attention.attention is not None:
         json["steps"] = str(request.attention.attention)
         canvases, windows = sample_canvases(model, range(min(STEP_ROWS, samples)), seed)
@@ -64,29 +65,29 @@ def _draw(
     model: DrawModel, samples: int, seed: int, progress: ProgressCallback
 ) -> UInt8[np.ndarray, "N H W"]:
     """Return finished drawings."""
-    parts = []
+    batches = []
     for start in range(0, samples, BATCH_SIZE):
         progress(start, samples)
         canvases, _ = sample_canvases(model, range(start, min(start + BATCH_SIZE, samples)), seed)
-        parts.append(to_pixels(canvases[:, -1]))
-    return np.concatenate(parts)
+        batches.append(to_pixels(canvases[:, -1]))
+    return np.concatenate(batches)
 
 
 def sample_canvases(
     model: DrawModel, numbers: range, seed: int
 ) -> tuple[Float[Tensor, "B T H W"], Float[Tensor, "B T 4"]]:
-    """The canvases and windows of the drawings of these `numbers`."""
+    """Return the canvases and windows of the drawings with these `numbers`."""
     shape = (model.steps, model.latent)
     noise = [
         np.random.default_rng(derived_seed(seed, "drawing", number)).standard_normal(shape, np.float32)
         for number in numbers
     ]
     with torch.inference_mode():
-        drawn = model.sample(torch.from_numpy(np.stack(noise)).to(model.canvas.device))
-    return drawn.canvases, drawn.write_windows
+        output = model.sample(torch.from_numpy(np.stack(noise)).to(model.canvas.device))
+    return output.canvases, output.write_windows
 
 
 def to_pixels(canvases: Float[Tensor, "*B H W"]) -> UInt8[np.ndarray, "*B H W"]:
-    """Log-odds to 0 .. 255."""
-    found: UInt8[np.ndarray, "*B H W"] = (255 * canvases.sigmoid()).round().byte().cpu().numpy()
-    return found
+    """Convert log-odds to levels of 0 to 255."""
+    pixels: UInt8[np.ndarray, "*B H W"] = (255 * canvases.sigmoid()).round().byte().cpu().numpy()
+    return pixels

@@ -1,4 +1,4 @@
-"""DRAW (Gregor et al. 2015): an image is drawn in steps, each of which adds a patch to a canvas."""
+"""DRAW (Gregor et al. 2015): a model draws an image in steps. Each step adds a patch to a canvas."""
 
 from typing import NamedTuple
 
@@ -14,30 +14,30 @@ from foveal.models.stack import MixerFactory, make_stack
 from foveal.tasks.draw.gaussian_filters import filter_grid, read_patch, write_patch
 
 MIN_BRIGHTNESS = 0.01
-"""How dark and how bright a pixel of the first canvas may be at most."""
+"""Smallest brightness of a pixel of the first canvas. The largest is 1 minus this."""
 
 
 class DrawOutput(NamedTuple):
-    """Canvases are log-odds: a pixel is as bright as `sigmoid(canvas)`."""
+    """The output of the model. Canvases are log-odds: the brightness of a pixel is `sigmoid(canvas)`."""
 
     canvases: Float[Tensor, "B T H W"]
-    """After each step."""
+    """The canvas after each step."""
     step_kl: Float[Tensor, "B T"]
-    """How much each step's latent vector tells of the image: KL(Q || N(0, 1)); 0 where none was read."""
+    """KL(Q || N(0, 1)) of each step's latent vector, its information on the image; 0 without an image."""
     write_windows: Float[Tensor, "B T 4"]
-    """Where each step wrote: the first and last filter's place down and across, in pixels."""
+    """The window of each step: positions of the first and last filter, down and across, in pixels."""
 
 
 class DrawModel(nn.Module):
-    """Of an image x and the canvas c_(t-1), in T steps (section 2.1, equations 3 to 8):
+    """DRAW, for an image x and the canvas c_(t-1), in T steps (section 2.1, equations 3 to 8):
 
         x^ = x - sigmoid(c_(t-1))                 r_t = [read(x), read(x^)]
         h_t = RNN_enc(h_(t-1), [r_t, s_(t-1)])    z_t from Q(Z | h_t) = N(mu(h_t), sigma(h_t)^2)
         s_t = RNN_dec(s_(t-1), z_t)               c_t = c_(t-1) + write(s_t)
 
-    Where it reads and writes is a grid of Gaussian filters that s says (`gaussian_filters`). Without an image
-    z_t is from N(0, 1). RNN_enc and RNN_dec are any stacks of mixers; c_0 is learned, from
-    what `fit` makes it.
+    s_(t-1) and s_t give the grid of Gaussian filters that reads and writes (`gaussian_filters`). Without an
+    image, z_t is from N(0, 1). RNN_enc and RNN_dec are any stacks of mixers. c_0 is learned, and `fit` sets
+    its first value.
     """
 
     not_hidden = ("projection",)
@@ -59,12 +59,14 @@ class DrawModel(nn.Module):
 
     @torch.no_grad()
     def fit(self, images: Float[Tensor, "N 1 H W"]) -> None:
-        """See `layers.data_dependent_init`: c_0 is the log-odds of the images' mean. From a canvas of zeros
-        the first thousands of steps would go to painting the background."""
+        """Set c_0 to the log-odds of the images' mean (see `layers.data_dependent_init`).
+
+        With a canvas of zeros, the model would spend the first thousands of steps on painting the background.
+        """
         self.canvas.copy_(images[:, 0].mean(0).clamp(MIN_BRIGHTNESS, 1 - MIN_BRIGHTNESS).logit())
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth, in the encoder and in the decoder."""
+        """Return the parameters by depth, in the encoder and in the decoder."""
         return merge_layer_groups(self.encoder.layer_groups(), self.decoder.layer_groups())
 
     def lendable_encoder(self) -> nn.Module:
@@ -72,52 +74,53 @@ class DrawModel(nn.Module):
         return self.encoder
 
     def forward(self, images: Float[Tensor, "B H W"], noise: Float[Tensor, "B T Z"]) -> DrawOutput:
-        """The posterior's drawing of images from 0 to 1; `noise` is from N(0, 1)."""
+        """Draw images (levels from 0 to 1) from the posterior. `noise` is from N(0, 1)."""
         return self._draw(images, noise)
 
     def sample(self, noise: Float[Tensor, "B T Z"]) -> DrawOutput:
-        """Drawings of nothing but noise from N(0, 1)."""
+        """Generate drawings from `noise`, which is from N(0, 1)."""
         return self._draw(None, noise)
 
     def _draw(self, images: Tensor | None, noise: Tensor) -> DrawOutput:
         batch = len(noise)
         canvas = self.canvas.expand(batch, -1, -1)
-        known = noise.new_zeros(batch, self.width)
+        decoder_state = noise.new_zeros(batch, self.width)
         encoded: State = None
         decoded: State = None
-        canvases, nats, windows = [], [], []
+        canvases, step_kl, windows = [], [], []
         for step in range(self.steps):
-            latent, told = noise[:, step], noise.new_zeros(batch)
+            latent, kl = noise[:, step], noise.new_zeros(batch)
             if images is not None:
-                features, encoded, _ = self.encoder(self._read(images, canvas, known)[:, None], encoded)
-                mean, variance = at_least_float32(self.posterior(features[:, 0])).chunk(2, 1)  # its logarithm
-                latent = mean + (variance / 2).exp() * latent
-                told = (mean.square() + variance.exp() - variance - 1).sum(1) / 2
+                inputs = self._read(images, canvas, decoder_state)
+                features, encoded, _ = self.encoder(inputs[:, None], encoded)
+                mean, log_variance = at_least_float32(self.posterior(features[:, 0])).chunk(2, 1)
+                latent = mean + (log_variance / 2).exp() * latent
+                kl = (mean.square() + log_variance.exp() - log_variance - 1).sum(1) / 2
             features, decoded, _ = self.decoder(latent[:, None], decoded)
-            known = features[:, 0]
-            patch, window = self._write(known)
+            decoder_state = features[:, 0]
+            patch, window = self._write(decoder_state)
             canvas = canvas + patch
             canvases.append(canvas)
-            nats.append(told)
+            step_kl.append(kl)
             windows.append(window)
-        return DrawOutput(torch.stack(canvases, 1), torch.stack(nats, 1), torch.stack(windows, 1))
+        return DrawOutput(torch.stack(canvases, 1), torch.stack(step_kl, 1), torch.stack(windows, 1))
 
-    def _read(self, images: Tensor, canvas: Tensor, known: Tensor) -> Tensor:
-        """`r_t` and `s_(t-1)`, equation 27."""
+    def _read(self, images: Tensor, canvas: Tensor, decoder_state: Tensor) -> Tensor:
+        """Return `r_t` and `s_(t-1)` side by side (equation 27)."""
         rows, columns, strength = filter_grid(
-            at_least_float32(self.read_window(known)), self.read_size, *images.shape[1:]
+            at_least_float32(self.read_window(decoder_state)), self.read_size, *images.shape[1:]
         )
-        left = images - canvas.sigmoid()
-        seen = torch.stack([read_patch(images, rows, columns), read_patch(left, rows, columns)], 1)
-        return torch.cat([(strength[:, None, None, None] * seen).flatten(1), known], 1)
+        error = images - canvas.sigmoid()
+        patches = torch.stack([read_patch(images, rows, columns), read_patch(error, rows, columns)], 1)
+        return torch.cat([(strength[:, None, None, None] * patches).flatten(1), decoder_state], 1)
 
-    def _write(self, known: Tensor) -> tuple[Tensor, Tensor]:
-        """`write_patch(s_t)`, equations 28 and 29, and where."""
+    def _write(self, decoder_state: Tensor) -> tuple[Tensor, Tensor]:
+        """Return `write(s_t)` (equations 28 and 29), and its window."""
         rows, columns, strength = filter_grid(
-            at_least_float32(self.write_window(known)), self.write_size, *self.canvas.shape
+            at_least_float32(self.write_window(decoder_state)), self.write_size, *self.canvas.shape
         )
         patch = (
-            at_least_float32(self.projection(known)).view(-1, self.write_size, self.write_size)
+            at_least_float32(self.projection(decoder_state)).view(-1, self.write_size, self.write_size)
             / strength[:, None, None]
         )
         ends = [

@@ -1,4 +1,4 @@
-"""Images to be drawn: the variational bound of DRAW."""
+"""The objective of DRAW: a variational bound."""
 
 import torch
 from jaxtyping import Float
@@ -13,11 +13,12 @@ from foveal.tasks.draw.model import DrawModel, DrawOutput
 
 
 class DrawObjective(StatelessObjective):
-    """`L = -log p(x | c_T) + sum_t KL(Q(z_t | h_t) || N(0, 1))` in nats an image (Gregor et al. 2015,
-    equations 9 to 12): at least `-log p(x)`. The column `source` of a batch is (B, 1, H, W), from 0 to 1.
+    """`L = -log p(x | c_T) + sum_t KL(Q(z_t | h_t) || N(0, 1))` in nats per image (Gregor et al. 2015,
+    equations 9 to 12), an upper bound of `-log p(x)`. The column `source` of a batch is (B, 1, H, W), from 0
+    to 1.
 
-    Pixels are Bernoulli. One that is neither 0 nor 1 is taken as the chance of a white one, so that L is the
-    mean over all black and white images that could be drawn by such chances.
+    Pixels are Bernoulli. A level between 0 and 1 is the probability of a white pixel, so that L is the mean
+    over all black and white images with these probabilities.
     """
 
     def __init__(self, model: DrawModel):
@@ -28,15 +29,15 @@ class DrawObjective(StatelessObjective):
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         images = batch.columns["source"].to(self.model.canvas.device)[:, 0]
-        drawn = self.reconstruct(images)
-        pixels = F.binary_cross_entropy_with_logits(drawn.canvases[:, -1], images, reduction="sum")
-        latent, rows = drawn.step_kl.sum(), float(len(images))
+        output = self.reconstruct(images)
+        pixels = F.binary_cross_entropy_with_logits(output.canvases[:, -1], images, reduction="sum")
+        latent, rows = output.step_kl.sum(), float(len(images))
         loss = pixels + latent
         metrics = {"loss": (float(loss.detach()), rows), "latent_nats": (float(latent.detach()), rows)}
         return ObjectiveOutput({"loss": Term(loss, rows)}, metrics), None
 
     def reconstruct(self, images: Float[Tensor, "B H W"]) -> DrawOutput:
-        """One drawing of each image, from its posterior."""
+        """Draw each image once, from its posterior."""
         noise = torch.randn(len(images), self.model.steps, self.model.latent, device=images.device)
-        drawn: DrawOutput = self.model(images, noise)
-        return drawn
+        output: DrawOutput = self.model(images, noise)
+        return output

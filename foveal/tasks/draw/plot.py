@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw
 from foveal.inspection.style import HIGHLIGHT_COLOR, image_png, new_sheet
 
 GAP, TILE_SIZE = 4, 56
-"""Pixels between drawings on a sheet, and of the side of one, enlarged if it is smaller."""
+"""Pixels between drawings on a sheet, and smallest side of a drawing. Smaller drawings are enlarged."""
 
 
 def encode_png(pixels: UInt8[np.ndarray, "H W"]) -> bytes:
@@ -23,8 +23,8 @@ def image_grid(images: UInt8[np.ndarray, "N H W"]) -> bytes:
 
 
 def step_grid(images: UInt8[np.ndarray, "N T H W"], windows: Float[np.ndarray, "N T 4"]) -> bytes:
-    """Return the PNG with a row for each drawing: its canvas after each step, and a frame around the window
-    of the step, from the first filter of the grid to the last, down and across."""
+    """Return the PNG with a row for each drawing: its canvas after each step, with a frame around the step's
+    window, from the first to the last filter of the grid."""
     rows = (zip(canvases, frames, strict=True) for canvases, frames in zip(images, windows, strict=True))
     return image_png(_tile([[_draw_window(canvas, frame) for canvas, frame in row] for row in rows]))
 

@@ -1,4 +1,4 @@
-"""Images that a model learns to draw (DRAW, Gregor et al. 2015)."""
+"""Image generation by DRAW (Gregor et al. 2015)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -61,7 +61,7 @@ class ImageGenerationTask(ImageTask):
         data = self.config.data
         if data.augment.mixup or sees_several_views(self.config) or data.image.channels != 1:
             raise ValueError(
-                "a drawing is grey and of one view: set data.image.channels=1, and leave out "
+                "a drawing is gray and of one view: set data.image.channels=1, and leave out "
                 "data.augment.mixup, data.image.tta and data.image.tta_scales"
             )
 
@@ -88,11 +88,11 @@ class ImageGenerationTask(ImageTask):
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ImageExamples]]) -> TaskSummary:
         size = self.config.data.image.size
-        task = f"{self.name}: {size} x {size} grey pixels in {self.settings.steps} steps"
+        task = f"{self.name}: {size} x {size} gray pixels in {self.settings.steps} steps"
         return TaskSummary("images", task, None, "images")
 
     def predicted_texts(self, examples: Examples, progress: ProgressCallback) -> list[str]:
-        raise UserError("a model that draws has no answers: use foveal generate, or evaluate")
+        raise UserError("a model that draws predicts nothing: use foveal generate, or evaluate")
 
     def check_generate(self, request: GenerateRequest) -> None:
         if request.unknown_options(self.generate_options):

@@ -1,4 +1,4 @@
-"""The recurrent attention model (Mnih et al. 2014): it sees small parts of an image, and chooses which."""
+"""The recurrent attention model (Mnih et al. 2014), which sees small parts of an image and chooses which."""
 
 from typing import NamedTuple
 
@@ -13,21 +13,22 @@ from foveal.tasks.glimpses.glimpse_sensor import glimpse_sensor
 
 
 class GlimpseOutput(NamedTuple):
-    """What a model of glimpses did; T glimpses, of which the first is of the centre."""
+    """The output of the model: T glimpses, of which the first is at the center."""
 
     locations: Float[Tensor, "B T 2"]
     """Down and across, -1 to 1."""
     location_log_probs: Float[Tensor, "B U"]
-    """`-|l_t - mean_t|^2 / (2 sigma^2)` of the U = T - 1 places that were drawn: their log-probability
-    but for a constant."""
+    """`-|l_t - mean_t|^2 / (2 sigma^2)` of the U = T - 1 sampled locations: their log-probability, up to a
+    constant."""
     baselines: Float[Tensor, "B U"]
-    """The baseline: which reward was to be expected when each of them was drawn."""
+    """The baseline: the expected reward when each location was sampled."""
     logits: Float[Tensor, "B T C"]
-    """The logits after each glimpse; the last are the answer."""
+    """The logits after each glimpse. The last ones are the prediction."""
 
 
 class GlimpseNetwork(nn.Module):
-    """What and where, `g = relu(W_1 relu(W_r rho(x, l)) + W_2 relu(W_l l))` (Mnih et al. 2014, section 4)."""
+    """The glimpse network of what and where, `g = relu(W_1 relu(W_r rho(x, l)) + W_2 relu(W_l l))` (Mnih et
+    al. 2014, section 4)."""
 
     def __init__(self, pixels: int, width: int):
         super().__init__()
@@ -41,11 +42,10 @@ class GlimpseNetwork(nn.Module):
 
 
 class RecurrentAttentionModel(nn.Module):
-    """`h_t = f(h_(t-1), g_t)`; the next place is drawn about `tanh(W_l h_t)`, and the answer is `W_a h_T`.
+    """`h_t = f(h_(t-1), g_t)`. The next location is sampled around `tanh(W_l h_t)`. The logits are `W_a h_T`.
 
-    f is any stack of mixers. The policy and the baseline read a state that they do not change: neither's
-    gradient goes into f (Mnih et al. 2014, section 3.2). In evaluation nothing is drawn: the places are the
-    policy's means.
+    f is any stack of mixers. The gradients of the policy and the baseline do not go into f (Mnih et al. 2014,
+    section 3.2). In evaluation nothing is sampled: the locations are the policy's means.
     """
 
     not_hidden = ("projection",)
@@ -70,30 +70,30 @@ class RecurrentAttentionModel(nn.Module):
         self.projection = nn.Linear(config.width, classes)
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth: the blocks of the core."""
+        """Return the parameters by depth: the blocks of the core."""
         return self.core.layer_groups()
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> GlimpseOutput:
-        place = images.new_zeros(len(images), 2)
-        state, places, chosen, expected, answers = None, [place], [], [], []
-        for number in range(self.count):
-            seen = glimpse_sensor(images, place, self.side, self.scales).flatten(1)
-            features, state, _ = self.core(self.glimpse(seen, place)[:, None], state)
-            answers.append(self.projection(features[:, 0]))
-            if number + 1 < self.count:
-                known = features[:, 0].detach()
-                mean = self.policy(known).float().tanh()
-                drawn = mean.detach()
+        location = images.new_zeros(len(images), 2)
+        state, locations, log_probs, baselines, logits = None, [location], [], [], []
+        for index in range(self.count):
+            pixels = glimpse_sensor(images, location, self.side, self.scales).flatten(1)
+            features, state, _ = self.core(self.glimpse(pixels, location)[:, None], state)
+            logits.append(self.projection(features[:, 0]))
+            if index + 1 < self.count:
+                detached = features[:, 0].detach()
+                mean = self.policy(detached).float().tanh()
+                sample = mean.detach()
                 if self.training:
-                    drawn = drawn + self.std * torch.randn_like(drawn)
-                chosen.append(-(drawn - mean).square().sum(1) / (2 * self.std**2))
-                expected.append(self.baseline(known)[:, 0])
-                place = drawn.clamp(-1, 1)
-                places.append(place)
-        none = images.new_zeros(len(images), 0)
+                    sample = sample + self.std * torch.randn_like(sample)
+                log_probs.append(-(sample - mean).square().sum(1) / (2 * self.std**2))
+                baselines.append(self.baseline(detached)[:, 0])
+                location = sample.clamp(-1, 1)
+                locations.append(location)
+        empty = images.new_zeros(len(images), 0)
         return GlimpseOutput(
-            torch.stack(places, 1),
-            torch.stack(chosen, 1) if chosen else none,
-            torch.stack(expected, 1) if expected else none,
-            torch.stack(answers, 1),
+            torch.stack(locations, 1),
+            torch.stack(log_probs, 1) if log_probs else empty,
+            torch.stack(baselines, 1) if baselines else empty,
+            torch.stack(logits, 1),
         )

@@ -1,4 +1,4 @@
-"""Labels by glimpses: the answer is learnt from the label, and where to look from its being right."""
+"""The objective of glimpses: cross-entropy for the label, and REINFORCE for the locations."""
 
 import torch
 from torch import Tensor
@@ -14,10 +14,10 @@ from foveal.tasks.glimpses.model import GlimpseOutput, RecurrentAttentionModel
 
 
 class GlimpsesObjective(StatelessObjective):
-    """The hybrid loss of Mnih et al. 2014, section 3.2, by columns `source` and `label` of a batch.
+    """The hybrid loss of Mnih et al. 2014, section 3.2, for the columns `source` and `label` of a batch.
 
-    `loss` is `-log p(label | path)` after the last glimpse, in nats an image. `path` is REINFORCE's
-    `-sum_t (R - b_t) log p(l_t)` (Williams 1992), its reward R 1 for a right answer and 0 for another;
+    `loss` is `-log p(label | path)` after the last glimpse, in nats per image. `path` is REINFORCE's
+    `-sum_t (R - b_t) log p(l_t)` (Williams 1992). The reward R is 1 for a correct label and 0 for others.
     `baseline` is the mean over t of `(R - b_t)^2`.
     """
 
@@ -30,29 +30,29 @@ class GlimpsesObjective(StatelessObjective):
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         path, labels = self.rollout(batch), batch.columns["label"]
         labels = labels.to(path.locations.device)
-        logits, expected = at_least_float32(path.logits[:, -1]), at_least_float32(path.baselines)
+        logits, baselines = at_least_float32(path.logits[:, -1]), at_least_float32(path.baselines)
         likeliest = logits.detach().argmax(1)
         reward = (likeliest == labels).to(logits.dtype)
-        advantage = reward[:, None] - expected
-        terms = {
+        advantage = reward[:, None] - baselines
+        sums = {
             "loss": F.cross_entropy(logits, labels, reduction="sum"),
             "path": -(advantage.detach() * path.location_log_probs).sum(),
             "baseline": advantage.square().sum() / max(1, advantage.shape[1]),
         }
         rows = float(len(labels))
-        metrics = {"loss": (float(terms["loss"].detach()), rows), "accuracy": (float(reward.sum()), rows)}
+        metrics = {"loss": (float(sums["loss"].detach()), rows), "accuracy": (float(reward.sum()), rows)}
         coefficients = {"loss": 1.0, "path": self.reinforce, "baseline": 1.0}
-        found = {name: Term(sums, rows, coefficients[name]) for name, sums in terms.items()}
+        terms = {name: Term(total, rows, coefficients[name]) for name, total in sums.items()}
         return ObjectiveOutput(
-            found, metrics, {} if self.model.training else predicted_ids_by_row(batch, likeliest)
+            terms, metrics, {} if self.model.training else predicted_ids_by_row(batch, likeliest)
         ), None
 
     def rollout(self, batch: ExampleBatch) -> GlimpseOutput:
-        """Where the model looks in each image, and what it answers."""
+        """Run the model: where it looks in each image, and its logits."""
         path: GlimpseOutput = self.model(batch.columns["source"].to(next(self.model.parameters()).device))
         return path
 
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
-        """The probability of each class (B, C); the model is to be in evaluation mode."""
+        """Return the probability of each class (B, C). The model must be in evaluation mode."""
         with torch.inference_mode():
             return at_least_float32(self.rollout(batch).logits[:, -1]).softmax(1)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CELL, LINE_HEIGHT = 1.25, 0.3
-"""Inches of an image's side, and of the line below it."""
+"""Inches of an image's side, and of the line below the image."""
 MAX_LABEL_LENGTH = 16
-"""Letters of a label; longer ones are cut."""
+"""Letters of a label. Longer labels are cut."""
 
 
 class GlimpsedImage(NamedTuple):
@@ -38,15 +38,15 @@ class GlimpsedImage(NamedTuple):
     """Down and across, -1 to 1."""
     glimpses: UInt8[np.ndarray, "T S side side C"]
     predictions: Sequence[tuple[str, float]]
-    """After each glimpse the likeliest label, and its probability."""
+    """The likeliest label after each glimpse, and its probability."""
     label: str | None
-    """The right one, if it is known."""
+    """The correct label, if known."""
 
 
 def plot_glimpses(images: Sequence[GlimpsedImage]) -> bytes:
     """Return the PNG; a correct prediction is green.
 
-    Raises: UserError: there are more images than fit a picture.
+    Raises: UserError: there are more images than fit a figure.
     """
     columns = 1 + max(len(image.places) for image in images)
     height = len(images) * (CELL + LINE_HEIGHT)
@@ -66,7 +66,8 @@ def plot_glimpses(images: Sequence[GlimpsedImage]) -> bytes:
 
 
 def composite_glimpse(squares: UInt8[np.ndarray, "S side side C"]) -> UInt8[np.ndarray, "wide wide C"]:
-    """Return one image of the squares around a place: the widest, and over its center the narrower ones."""
+    """Return one image of the squares around a location: the widest square, with narrower ones over its
+    center."""
     scales, side = squares.shape[:2]
     wide = side << (scales - 1)
     image = np.zeros((wide, wide, squares.shape[-1]), np.uint8)

@@ -1,4 +1,4 @@
-"""One label for each image, from a few glimpses of it (Mnih et al. 2014)."""
+"""One label for each image, from a few glimpses of the image (Mnih et al. 2014)."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar

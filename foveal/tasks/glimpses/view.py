@@ -1,4 +1,4 @@
-"""The view `glimpses` of a run: the places where it looked in an image, and its prediction after each."""
+"""The view `glimpses`: the places where a run looks in an image, and its prediction after each glimpse."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The data set of the catalogue that is made for navigation."""
+"""The generated data set for navigation."""
 
 from foveal.data.datasets.dataset_registry import DatasetEntry, register_dataset
 from foveal.tasks.navigation.generated_episodes import make_episodes

@@ -1,4 +1,4 @@
-"""Walks from JSON lines: rows with a map, an instruction, a start and a path, checked against one another."""
+"""Episodes from JSON lines: rows with a map, an instruction, a start and a path, which are checked."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -24,15 +24,17 @@ from foveal.tasks.navigation.grid_world import (
 
 INPUT_COLUMNS, EPISODE_COLUMNS = ("map", "instruction", "start"), ("map", "instruction", "start", "path")
 MAX_MAP_SIDE = 64
-"""Squares of a map to a side."""
+"""Largest side of a map in squares."""
 ROW_HINT = "a row needs a map, an instruction, a start and a path"
 
 
 def read_episodes(part: DataPart, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
-    """The walks of a file, with a path or as they are `INPUT_COLUMNS`.
+    """Read the episodes of a file, with a path or, for `INPUT_COLUMNS`, without.
 
-    The fields are `map`, first, so that rows of one map fall on the same side of a split; `source`, the
-    instruction; `cells` and `start`, with the margin; and `path` (moves with their stop) and `goal`.
+    The fields are `map`; `source`, the instruction; `cells` and `start`, with the margin; and `path` (moves
+    with the stop) and `goal`.
+
+    Raises: UserError: the file can't be read, or has no row that can be used.
     """
     if part.suffix != ".jsonl":
         raise UserError(f"{part}: maps are read from JSON lines; give a .jsonl: {ROW_HINT}")
@@ -40,13 +42,13 @@ def read_episodes(part: DataPart, columns: Sequence[str]) -> Iterator[Row | Skip
 
 
 def episode_fields(record: Fields) -> Fields | str:
-    """The fields of a row, or what is wrong with it."""
+    """Return the fields of a row, or the reason why the row can't be used."""
     rows, start = record["map"], record["start"]
     texts = as_texts({"instruction": record["instruction"]})
     if isinstance(texts, str):
         return texts
-    if why := _map_error(rows) or _start_error(rows, start):
-        return why
+    if error := _map_error(rows) or _start_error(rows, start):
+        return error
     cells, pose = parse_map(rows), (start[0] + MAP_MARGIN, start[1] + MAP_MARGIN, HEADINGS.index(start[2]))
     fields: Fields = {"map": rows, "source": texts["instruction"].strip(), "cells": cells, "start": pose}
     if "path" not in record:
@@ -56,7 +58,7 @@ def episode_fields(record: Fields) -> Fields | str:
 
 
 def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
-    """The moves and where they lead, or what is wrong with them."""
+    """Return the moves and the square where they lead, or the reason why the path can't be used."""
     if not isinstance(text, str) or not text.split():
         return "its path is no text of moves; write some, as in 'left forward forward stop'"
     if unknown := next((word for word in text.split() if word not in MOVES), None):
@@ -64,7 +66,7 @@ def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
     moves = parse_moves(text)
     moves += [STOP] if moves[-1] != STOP else []
     if STOP in moves[:-1]:
-        return "its path goes on behind a stop; end it there"
+        return "its path goes on after a stop; end it there"
     poses = path_poses(cells, start, moves)
     for number, (before, after) in enumerate(pairwise(poses[:-1]), 1):
         if before == after:
@@ -73,7 +75,7 @@ def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
 
 
 def _map_error(rows: object) -> str:
-    """What is wrong with a map; empty if nothing is."""
+    """Say what is wrong with a map; empty if nothing is."""
     if not isinstance(rows, list) or not rows or not all(isinstance(row, str) and row for row in rows):
         return "its map is no list of texts, one for each row of squares; write it so"
     for number, row in enumerate(rows, 1):
@@ -90,7 +92,7 @@ def _map_error(rows: object) -> str:
 
 
 def _start_error(rows: list[str], start: object) -> str:
-    """What is wrong with the start on a map; empty if nothing is."""
+    """Say what is wrong with the start on a map; empty if nothing is."""
     if not isinstance(start, list) or len(start) != 3 or start[2] not in HEADINGS:
         return f'its start is no row, column and one of {", ".join(HEADINGS)}, as in [3, 1, "east"]; mend it'
     row, column = start[:2]

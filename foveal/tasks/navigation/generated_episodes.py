@@ -1,6 +1,6 @@
-"""Errands in a world of squares, computed: a map, a pose to begin with, a sentence for the way, and the way.
+"""Computed navigation episodes: a map of squares, a start, an instruction, and the path it describes.
 
-They are the same on every machine: of Python's generator only `random()` is used.
+They are the same on every machine, since only `random()` of Python's generator is used.
 """
 
 import json
@@ -31,50 +31,53 @@ from foveal.tasks.navigation.grid_world import (
 )
 
 INNER_SIDE, WALL_FRACTION, NUM_THINGS = 7, 0.2, 8
-"""Squares within the outer walls to a side, the share of walls among them, and things, no two alike."""
+"""Side of a map within the outer walls, fraction of walls inside, and number of different things."""
 MIN_MOVES, MAX_MOVES = 4, 16
-"""Moves of a way, its stop aside."""
+"""Smallest and largest number of moves of a path, without the stop."""
 OMITTED_SIDE_PROBABILITY = 0.25
-"""The chance that a turn leaves out its side, where that can be found out by looking: if every such turn did,
-one end alone would fit what is said of 99.8 % of the errands, as a shortest way does not turn back."""
+"""Probability that an instruction leaves out the side of a turn that can be found by looking.
+
+If all such turns left out their sides, 99.8 % of the instructions would still fit only one goal, since
+shortest paths do not turn back.
+"""
 EPISODE_COUNTS = {"train": 150_000, "valid": 500, "test": 1_000}
-"""Maps, with an errand each."""
+"""Number of maps, each with one instruction."""
 STEP_PHRASES = ("one step", "two steps", "three steps", "four steps", "five steps", "six steps")
 
 
 class StraightSegment(NamedTuple):
-    """A straight part of a way."""
+    """A straight segment of a path."""
 
     turns: list[int]
     """The moves before it."""
     steps: int
     passed: list[str]
-    """What stands beside the squares between its ends."""
+    """The things beside the squares between its ends."""
     end: str | None
-    """What stands in front of its last square, or beside it, if anything does."""
+    """The thing or wall in front of its last square, or beside it; None if there is none."""
 
 
 def make_episodes(log: Log) -> Iterator[tuple[str, bytes]]:
-    """The files of the parts; no map is in two of them."""
+    """Yield the files of the splits. No map is in two splits."""
     rows = _distinct_episodes(Random(0))
-    for part, count in EPISODE_COUNTS.items():
-        drawn = log_progress(islice(rows, count), count, f"maps ({part})", log)
-        yield f"{part}.jsonl", "".join(f"{json.dumps(row)}\n" for row in drawn).encode()
+    for split, count in EPISODE_COUNTS.items():
+        split_rows = log_progress(islice(rows, count), count, f"maps ({split})", log)
+        yield f"{split}.jsonl", "".join(f"{json.dumps(row)}\n" for row in split_rows).encode()
 
 
 def _distinct_episodes(rng: Random) -> Iterator[dict[str, Any]]:
-    """Errands without end, each on a map of its own."""
-    seen = set[str]()
+    """Yield episodes without end, each on another map."""
+    earlier_maps = set[str]()
     while True:
         row = random_episode(rng)
-        drawn = "".join(row["map"])
-        if drawn not in seen:
-            seen.add(drawn)
+        text = "".join(row["map"])
+        if text not in earlier_maps:
+            earlier_maps.add(text)
             yield row
 
 
 def random_episode(rng: Random) -> dict[str, Any]:
-    """A row of the data: the way is a shortest one."""
+    """Return a random row of the data. Its path is a shortest path."""
     while True:
         rows = random_map(rng)
         cells = parse_map(rows)
@@ -92,65 +95,67 @@ def random_episode(rng: Random) -> dict[str, Any]:
 
 
 def random_map(rng: Random) -> list[str]:
-    """Walls around, walls and things within."""
+    """Return a map with outer walls, and random walls and things inside."""
     squares = [WALL if rng.random() < WALL_FRACTION else FLOOR for _ in range(INNER_SIDE**2)]
-    places = sorted(range(INNER_SIDE**2), key=lambda _: rng.random())
+    indices = sorted(range(INNER_SIDE**2), key=lambda _: rng.random())
     things = sorted(THINGS, key=lambda _: rng.random())
-    for place, thing in zip(places[:NUM_THINGS], things, strict=False):
-        squares[place] = thing
+    for index, thing in zip(indices[:NUM_THINGS], things, strict=False):
+        squares[index] = thing
     inner = ("".join(squares[INNER_SIDE * row : INNER_SIDE * (row + 1)]) for row in range(INNER_SIDE))
     wall = WALL * (INNER_SIDE + 2)
     return [wall, *(f"{WALL}{row}{WALL}" for row in inner), wall]
 
 
 def straight_segments(cells: MapArray, start: Pose, moves: Sequence[int]) -> list[StraightSegment]:
-    """The straight parts of a way that ends with a step forward."""
+    """Return the straight segments of a path that ends with a step forward."""
     row, column, heading = start
-    parts: list[StraightSegment] = []
+    segments: list[StraightSegment] = []
     turns: list[int] = []
-    for move, same in groupby(moves):
-        count = len([*same])
+    for move, repeated in groupby(moves):
+        count = len([*repeated])
         if move != FORWARD:
             turns = count * [move]
             heading = (heading + (count if move == RIGHT else -count)) % len(HEADINGS)
             continue
-        near = []
+        adjacent = []
         for _ in range(count):
             row, column = row + HEADING_OFFSETS[heading][0], column + HEADING_OFFSETS[heading][1]
-            near.append(_adjacent_things(cells, (row, column, heading)))
+            adjacent.append(_adjacent_things(cells, (row, column, heading)))
         front = SYMBOLS[cells[row + HEADING_OFFSETS[heading][0], column + HEADING_OFFSETS[heading][1]]]
-        end = near[-1][0] if near[-1] else "wall" if front == WALL else None
-        parts.append(StraightSegment(turns, count, [thing for things in near[:-1] for thing in things], end))
+        end = adjacent[-1][0] if adjacent[-1] else "wall" if front == WALL else None
+        passed = [thing for things in adjacent[:-1] for thing in things]
+        segments.append(StraightSegment(turns, count, passed, end))
         turns = []
-    return parts
+    return segments
 
 
-def describe_path(parts: Sequence[StraightSegment], rng: Random) -> str:
-    """The way in words, such as `turn left, pass the red lamp, turn right at the wall, go two steps, stop`:
-    where each straight part ends, or how long it is, and by chance what is passed.
+def describe_path(segments: Sequence[StraightSegment], rng: Random) -> str:
+    """Describe a path, for example `turn left, pass the red lamp, turn right at the wall, go two steps,
+    stop`.
 
-    Some turns do not say to which side, if a thing stands at the end of the part behind them.
+    The instruction says where each segment ends or how long it is, and at random which thing it passes. Some
+    turns leave out their side, if the segment after the turn ends at a thing.
     """
-    said = [_turn_phrase(parts[0], rng)] if parts[0].turns else []
-    for part, after in zip(parts, [*parts[1:], None], strict=True):
-        then = "stop" if after is None else _turn_phrase(after, rng)
-        if part.end is None:
-            said += [f"go {STEP_PHRASES[part.steps - 1]}", then]
+    phrases = [_turn_phrase(segments[0], rng)] if segments[0].turns else []
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        action = "stop" if following is None else _turn_phrase(following, rng)
+        if segment.end is None:
+            phrases += [f"go {STEP_PHRASES[segment.steps - 1]}", action]
             continue
-        if part.passed and rng.random() < 0.5:
-            said.append(f"pass the {part.passed[-1]}")
-        said.append(f"{then} at the {part.end}")
-    return ", ".join(said)
+        if segment.passed and rng.random() < 0.5:
+            phrases.append(f"pass the {segment.passed[-1]}")
+        phrases.append(f"{action} at the {segment.end}")
+    return ", ".join(phrases)
 
 
-def _turn_phrase(part: StraightSegment, rng: Random) -> str:
-    if part.end not in (None, "wall") and rng.random() < OMITTED_SIDE_PROBABILITY:
+def _turn_phrase(segment: StraightSegment, rng: Random) -> str:
+    if segment.end not in (None, "wall") and rng.random() < OMITTED_SIDE_PROBABILITY:
         return "turn"
-    return "turn around" if len(part.turns) > 1 else f"turn {MOVES[part.turns[0]]}"
+    return "turn around" if len(segment.turns) > 1 else f"turn {MOVES[segment.turns[0]]}"
 
 
 def _adjacent_things(cells: MapArray, pose: Pose) -> list[str]:
-    """The things in front, to the left and to the right."""
+    """Return the things in front, to the left and to the right."""
     row, column, heading = pose
     sides = (HEADING_OFFSETS[(heading + turn) % len(HEADINGS)] for turn in (0, -1, 1))
     symbols = (SYMBOLS[cells[row + down, column + right]] for down, right in sides)

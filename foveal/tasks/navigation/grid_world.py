@@ -1,7 +1,7 @@
-"""A world of squares that is seen from within: its maps, moves, views as pictures, and shortest ways.
+"""A grid world that is seen from inside: maps, moves, views as images, and shortest paths.
 
-A map is rows of text, a letter a square. Who stands on a square of the floor and looks to one of four sides
-turns, or goes a square forward; walls and things are in the way.
+A map is rows of text with a letter for each square. An agent stands on a square of the floor and faces one of
+four sides. A move turns it, or takes it one square forward. Walls and things block the way.
 """
 
 from collections import deque
@@ -19,27 +19,30 @@ MOVES = ("left", "right", "forward", "stop")
 LEFT, RIGHT, FORWARD, STOP = range(4)
 HEADINGS = ("north", "east", "south", "west")
 HEADING_OFFSETS = ((-1, 0), (0, 1), (1, 0), (0, -1))
-"""Rows and columns to the square in front, by heading."""
+"""Offsets in rows and columns to the square in front, by heading."""
 FLOOR, WALL = ".", "#"
 THING_COLORS = {"red": (220, 40, 40), "green": (30, 160, 60), "blue": (40, 80, 225), "yellow": (235, 180, 0)}
 THING_KINDS = ("table", "door", "lamp")
 THINGS = dict(
-    zip("abcdefghijkl", (f"{colour} {kind}" for kind in THING_KINDS for colour in THING_COLORS), strict=True)
+    zip("abcdefghijkl", (f"{color} {kind}" for kind in THING_KINDS for color in THING_COLORS), strict=True)
 )
-"""By their letters on a map."""
+"""The things by their letters on a map."""
 SYMBOLS = FLOOR + WALL + "".join(THINGS)
 VIEW_SIDE, TILE_PIXELS = 5, 8
-"""Squares of a view to a side, and pixels of a square."""
+"""Side of a view in squares, and side of a square in pixels."""
 MAP_MARGIN = VIEW_SIDE - 1
-"""Squares of wall around a map, so that no view looks out of it."""
+"""Squares of wall around a map, so that no view extends beyond it."""
 MapArray = NDArray[np.int8]
-"""A map (H, W) with its margin, as numbers of symbols; 0 is the floor."""
+"""A map (H, W) with its margin, as indices of symbols. 0 is the floor."""
 Pose = tuple[int, int, int]
-"""Row, column and heading, the margin counted."""
+"""Row, column and heading. Rows and columns include the margin."""
 
 
 def parse_map(rows: Sequence[str]) -> MapArray:
-    """A map with its margin. ValueError for an unknown symbol, or rows of several lengths."""
+    """Return a map with its margin.
+
+    Raises: ValueError: a symbol is unknown, or rows differ in length.
+    """
     shape = len(rows) + 2 * MAP_MARGIN, len(rows[0]) + 2 * MAP_MARGIN
     cells = np.full(shape, SYMBOLS.index(WALL), np.int8)
     cells[MAP_MARGIN:-MAP_MARGIN, MAP_MARGIN:-MAP_MARGIN] = [
@@ -53,26 +56,29 @@ def moves_to_text(moves: Sequence[int]) -> str:
 
 
 def parse_moves(text: str) -> list[int]:
-    """ValueError for words that are no moves."""
+    """Return the moves of a text.
+
+    Raises: ValueError: a word is not a move.
+    """
     return [MOVES.index(word) for word in text.split()]
 
 
 def step_poses(
     cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B 3"], moves: Int[Tensor, " B"]
 ) -> Int[Tensor, "B 3"]:
-    """The poses after a move each; who goes against something stays where he is."""
+    """Return the poses after one move each. A blocked agent stays where it is."""
     heading = poses[:, 2]
-    ahead = torch.tensor(HEADING_OFFSETS, device=poses.device)[heading]
-    there = poses[:, :2] + ahead * (moves == FORWARD)[:, None]
-    free = cells[torch.arange(len(cells), device=poses.device), there[:, 0], there[:, 1]] == 0
-    turned = (heading + (moves == RIGHT).long() - (moves == LEFT).long()) % 4
-    return torch.cat([torch.where(free[:, None], there, poses[:, :2]), turned[:, None]], 1)
+    offsets = torch.tensor(HEADING_OFFSETS, device=poses.device)[heading]
+    target = poses[:, :2] + offsets * (moves == FORWARD)[:, None]
+    is_free = cells[torch.arange(len(cells), device=poses.device), target[:, 0], target[:, 1]] == 0
+    new_heading = (heading + (moves == RIGHT).long() - (moves == LEFT).long()) % 4
+    return torch.cat([torch.where(is_free[:, None], target, poses[:, :2]), new_heading[:, None]], 1)
 
 
 def rollout(
     cells: Int[Tensor, "B H W"], start: Int[Tensor, "B 3"], moves: Int[Tensor, "B T"]
 ) -> Int[Tensor, "B U 3"]:
-    """The pose at the start, and after each move: U = T + 1."""
+    """Return the pose at the start, and after each move: U = T + 1."""
     poses = [start]
     for move in moves.unbind(1):
         poses.append(step_poses(cells, poses[-1], move))
@@ -80,51 +86,54 @@ def rollout(
 
 
 def render_views(cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B T 3"]) -> UInt8[Tensor, "B T 3 P P"]:
-    """What is seen from each of T poses of a map: `VIEW_SIDE` rows of as many squares, the nearest at the
-    bottom with one's own square in its middle; P pixels to a side. Walls hide nothing."""
+    """Render the view from each of T poses on a map, `VIEW_SIDE` x `VIEW_SIDE` squares with sides of P
+    pixels.
+
+    The nearest row is at the bottom, with the agent's square in the middle. Walls hide nothing.
+    """
     row, column, heading = poses[..., None, None].unbind(2)
     down, right = torch.tensor(HEADING_OFFSETS, device=poses.device)[heading].unbind(-1)
-    far = torch.arange(VIEW_SIDE - 1, -1, -1, device=poses.device)[:, None]
-    aside = torch.arange(VIEW_SIDE, device=poses.device) - VIEW_SIDE // 2
-    rows, columns = row + far * down + aside * right, column + far * right - aside * down
-    which = torch.arange(len(cells), device=poses.device).view(-1, 1, 1, 1)
-    tiles = torch.from_numpy(TILES).to(poses.device)[cells[which, rows, columns].long()]
+    forward = torch.arange(VIEW_SIDE - 1, -1, -1, device=poses.device)[:, None]
+    sideways = torch.arange(VIEW_SIDE, device=poses.device) - VIEW_SIDE // 2
+    rows, columns = row + forward * down + sideways * right, column + forward * right - sideways * down
+    map_indices = torch.arange(len(cells), device=poses.device).view(-1, 1, 1, 1)
+    tiles = torch.from_numpy(TILES).to(poses.device)[cells[map_indices, rows, columns].long()]
     return tiles.permute(0, 1, 6, 2, 4, 3, 5).flatten(3, 4).flatten(4, 5)
 
 
 def render_map(cells: MapArray) -> UInt8[np.ndarray, "h w 3"]:
-    """A map from above, without its margin."""
+    """Render a map from above, without its margin."""
     tiles = TILES[cells[MAP_MARGIN:-MAP_MARGIN, MAP_MARGIN:-MAP_MARGIN]]
     return np.concatenate([np.concatenate([*row], 1) for row in tiles], 0)
 
 
 def _make_tiles() -> UInt8[np.ndarray, "S T T 3"]:
-    """A picture of each symbol: the floor with lines at its edges, dark walls, things in their colours."""
+    """Return an image of each symbol: the floor with lines at its edges, dark walls, and colored things."""
     tiles = np.full((len(SYMBOLS), TILE_PIXELS, TILE_PIXELS, 3), 235, np.uint8)
     tiles[:, -1] = tiles[:, :, -1] = 215
     tiles[SYMBOLS.index(WALL)] = 90
     for symbol, name in THINGS.items():
-        colour, kind = name.split()
-        tiles[SYMBOLS.index(symbol)][_thing_pixels(kind)] = THING_COLORS[colour]
+        color, kind = name.split()
+        tiles[SYMBOLS.index(symbol)][_thing_pixels(kind)] = THING_COLORS[color]
     return tiles
 
 
 def _thing_pixels(kind: str) -> NDArray[np.bool_]:
-    """Which pixels of a square a thing covers: a plate on two legs, a frame, a disc."""
+    """Return the pixels of a square that a thing covers: a plate on two legs, a frame, a disc."""
     down, across = np.mgrid[:TILE_PIXELS, :TILE_PIXELS] / (TILE_PIXELS - 1)
-    aside = abs(across - 0.5)
+    distance = abs(across - 0.5)
     if kind == "table":
-        return ((down > 0.2) & (down < 0.5)) | ((down >= 0.5) & (aside > 0.25) & (aside < 0.45))
+        return ((down > 0.2) & (down < 0.5)) | ((down >= 0.5) & (distance > 0.25) & (distance < 0.45))
     if kind == "door":
-        return (aside < 0.38) & ~((aside < 0.2) & (down > 0.3) & (down < 0.6))
-    return (down - 0.5) ** 2 + aside**2 < 0.15
+        return (distance < 0.38) & ~((distance < 0.2) & (down > 0.3) & (down < 0.6))
+    return (down - 0.5) ** 2 + distance**2 < 0.15
 
 
 TILES = _make_tiles()
 
 
 def step_pose(squares: Sequence[Sequence[int]], pose: Pose, move: int) -> Pose:
-    """One pose after a move on a map that is given as lists: `step_poses` in plain numbers."""
+    """Return a pose after a move on a map given as lists. `step_poses` does the same for tensors."""
     row, column, heading = pose
     if move == LEFT:
         return row, column, (heading + 3) % 4
@@ -135,34 +144,34 @@ def step_pose(squares: Sequence[Sequence[int]], pose: Pose, move: int) -> Pose:
 
 
 def shortest_path(cells: MapArray, start: Pose, goal: tuple[int, int]) -> list[int] | None:
-    """The fewest moves from a pose to a square, by breadth first search; without the stop behind them.
+    """Return the fewest moves from a pose to a square, without the stop, by breadth-first search.
 
-    None if there is no way. Of ways that are as short, one that goes forward first.
+    Return None if there is no path. Of equally short paths, one that goes forward first is returned.
     """
     squares = cells.tolist()
-    came: dict[Pose, tuple[Pose, int]] = {start: (start, STOP)}
-    waiting = deque([start])
-    while waiting:
-        pose = waiting.popleft()
+    previous: dict[Pose, tuple[Pose, int]] = {start: (start, STOP)}
+    queue = deque([start])
+    while queue:
+        pose = queue.popleft()
         if pose[:2] == goal:
-            return _moves_to(pose, came)
+            return _moves_to(pose, previous)
         for move in (FORWARD, LEFT, RIGHT):
-            there = step_pose(squares, pose, move)
-            if there not in came:
-                came[there] = pose, move
-                waiting.append(there)
+            next_pose = step_pose(squares, pose, move)
+            if next_pose not in previous:
+                previous[next_pose] = pose, move
+                queue.append(next_pose)
     return None
 
 
 def path_poses(cells: MapArray, start: Pose, moves: Sequence[int]) -> list[Pose]:
-    """The poses of a path: at its start, and after each move."""
+    """Return the poses of a path: at its start, and after each move."""
     return [*accumulate(moves, partial(step_pose, cells.tolist()), initial=start)]
 
 
-def _moves_to(pose: Pose, came: dict[Pose, tuple[Pose, int]]) -> list[int]:
-    """Back to the start, of which `came` says that it came by a stop."""
+def _moves_to(pose: Pose, previous: dict[Pose, tuple[Pose, int]]) -> list[int]:
+    """Return the moves from the start to a pose. `previous` has a stop as the move to the start."""
     moves: list[int] = []
-    while came[pose][1] != STOP:
-        pose, move = came[pose]
+    while previous[pose][1] != STOP:
+        pose, move = previous[pose]
         moves.append(move)
     return moves[::-1]

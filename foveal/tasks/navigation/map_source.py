@@ -1,4 +1,4 @@
-"""The source and the target of walks on maps of squares: instructions and maps, and the moves of paths."""
+"""The source and the target of navigation: instructions with maps, and the moves of paths."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from foveal.tasks.navigation.grid_world import SYMBOLS, WALL, moves_to_text, sho
 
 
 class MapSource(Source[Tokenizer]):
-    """An instruction as tokens, the map as symbols, and the start. Rows of one map are in one split."""
+    """An instruction as tokens, a map as symbols, and a start. Rows with the same map are in one split."""
 
     settings = ("data.tokenizer", "data.vocab_size", "data.max_length", "data.batch_tokens")
     has_tokenizer = True
@@ -63,17 +63,17 @@ class MapSource(Source[Tokenizer]):
     def examples(
         self, rows: list[Row], values: list[Any], processor: Tokenizer, columns: Mapping[str, Column]
     ) -> Examples:
-        """Return columns `source` (tokens), `map` (H, W) and `start` (3,), and those of the target.
+        """Return columns `source` (tokens), `map` (H, W) and `start` (3,), and the columns of the target.
 
-        Smaller maps have walls on the right and below.
+        Smaller maps are padded with walls on the right and below.
         """
         maps = [row.fields["cells"] for row in rows]
         height, width = (max((cells.shape[axis] for cells in maps), default=0) for axis in (0, 1))
-        whole = np.full((len(rows), height, width), SYMBOLS.index(WALL), np.int8)
-        for place, cells in zip(whole, maps, strict=True):
-            place[: cells.shape[0], : cells.shape[1]] = cells
+        padded = np.full((len(rows), height, width), SYMBOLS.index(WALL), np.int8)
+        for padded_map, cells in zip(padded, maps, strict=True):
+            padded_map[: cells.shape[0], : cells.shape[1]] = cells
         start = np.array([row.fields["start"] for row in rows], np.int64).reshape(-1, 3)
-        return Examples({"source": RaggedArray.from_rows(values), "map": whole, "start": start, **columns})
+        return Examples({"source": RaggedArray.from_rows(values), "map": padded, "start": start, **columns})
 
     def names(self, rows: list[Row]) -> list[str]:
         return [row.fields["source"] for row in rows]
@@ -86,7 +86,7 @@ class MapSource(Source[Tokenizer]):
         return []
 
     def lengths(self, rows: list[Row], examples: Any) -> list[int]:
-        """Return the fewest moves to each goal."""
+        """Return the number of moves of the shortest path to each goal."""
         fewest: list[int] = examples.columns["shortest"].tolist()
         return fewest
 
@@ -96,7 +96,7 @@ class MapSource(Source[Tokenizer]):
 
 @dataclass(frozen=True)
 class MoveOutput(TargetProcessor):
-    """How many moves are made at most, whatever was said."""
+    """The processor of paths: the largest number of moves."""
 
     length_limit: LengthLimit
 
@@ -105,7 +105,8 @@ class MoveOutput(TargetProcessor):
 
 
 class EncodedPath(NamedTuple):
-    """The moves of a path with their stop, where it leads, and the fewest moves to there."""
+    """The moves of a path with the stop, its goal, and the number of moves of the shortest path to the
+    goal."""
 
     moves: list[int]
     goal: tuple[int, int]
@@ -113,7 +114,7 @@ class EncodedPath(NamedTuple):
 
 
 class MovesTarget(Target[MoveOutput]):
-    """A path: columns `target` (moves with their stop), `goal` (2,) and `shortest`, the fewest moves."""
+    """A path: columns `target` (moves with the stop), `goal` (2,) and `shortest`, the fewest moves to it."""
 
     settings = ("data.max_length",)
     field = "path"

@@ -1,4 +1,4 @@
-"""Scores of walks: who arrived, by how long a way, in how many moves."""
+"""Metrics of navigation: success, success weighted by path length, and number of moves."""
 
 from collections.abc import Sequence
 
@@ -10,20 +10,20 @@ from foveal.tasks.navigation.path_length import success_weighted_by_path_length
 
 
 def success(arrived: Sequence[bool]) -> MetricResult:
-    """The share of walks that stopped at their goal."""
-    return success_rate("success", [not one for one in arrived], [1] * len(arrived))
+    """Return the fraction of episodes that stopped at their goal."""
+    return success_rate("success", [not reached for reached in arrived], [1] * len(arrived))
 
 
 def spl(arrived: Sequence[bool], shortest: Sequence[int], steps_taken: Sequence[int]) -> MetricResult:
-    """Success weighted by path length, in moves, the stop aside (Anderson et al. 2018)."""
-    each = success_weighted_by_path_length(
+    """Return the success weighted by path length, in moves without the stop (Anderson et al. 2018)."""
+    values = success_weighted_by_path_length(
         torch.tensor(arrived), torch.tensor(shortest), torch.tensor(steps_taken)
     )
-    return _mean("spl", each.tolist())
+    return _mean("spl", values.tolist())
 
 
 def path_moves(steps_taken: Sequence[int]) -> MetricResult:
-    """Moves of a walk, its stop aside."""
+    """Return the number of moves of an episode, without the stop."""
     return _mean("moves", steps_taken, higher_is_better=False)
 
 

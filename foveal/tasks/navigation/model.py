@@ -1,4 +1,4 @@
-"""A model that walks: it reads an instruction, sees a picture at each step, and names the next move."""
+"""A navigation agent, which reads an instruction, sees a view at each step, and chooses the next move."""
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -18,13 +18,13 @@ from foveal.models.encoder import text_encoder
 from foveal.models.stack import make_stack
 
 CHANNELS, FEATURES, HEADS = 32, 64, 4
-"""Filters of the eye, numbers of a square's vector, and heads with which it looks in the instruction."""
+"""Filters of the tile encoder, width of a square's vector, and heads that attend to the instruction."""
 
 
 class TileEncoder(nn.Module):
-    """Pictures of squares, each of `tile` by `tile` pixels, to a vector of FEATURES for each square.
+    """Encodes views of squares, each `tile` by `tile` pixels, as a vector of FEATURES for each square.
 
-    Of its own pixels alone: what it is stays apart from what stands beside it.
+    A vector depends only on its square's own pixels, so that neighbors do not change it.
     """
 
     def __init__(self, tile: int):
@@ -43,11 +43,11 @@ class TileEncoder(nn.Module):
 class NavigationAgent(nn.Module):
     """`h_t = f(h_(t-1), v_t + e(a_(t-1)), memory)`, the next move a_t from `softmax(W h_t + b)`.
 
-    The memory is the encoder's of the instruction, v_t what is seen, and e an embedding of the move before,
-    the first of which is none. f is a stack of mixers that read a memory. What the eye sees on each square i
-    of a view, s_ti, looks in the memory for what was said of it, and v_t is a linear map of
-    `relu(s_ti + attend(s_ti, memory))` of all squares: whether a thing is the one that was named is a match
-    of two, which f, where both arrive in a sum, hardly learns.
+    The memory is the encoder's output for the instruction, v_t the vector of the view, and e an embedding of
+    the previous move ("none" at first). f is a stack of mixers that read a memory. The vector s_ti of each
+    square i of a view attends to the instruction. v_t is a linear map of `relu(s_ti + attend(s_ti, memory))`
+    of all squares. The attention compares things with words: f hardly learns this comparison from a sum of
+    both.
     """
 
     not_hidden = ("projection",)
@@ -62,7 +62,7 @@ class NavigationAgent(nn.Module):
         self.projection = nn.Linear(width, moves)
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth; the stack reads what the encoder made."""
+        """Return the parameters by depth. The stack comes after the encoder."""
         encoder = self.encoder.layer_groups()
         return merge_layer_groups(self.stack.layer_groups(), [[] for _ in self.stack.blocks] + encoder)
 
@@ -71,7 +71,7 @@ class NavigationAgent(nn.Module):
         return self.encoder
 
     def init_state(self, memory: Memory) -> State:
-        """The state before the first step, of each row of the memory."""
+        """Return the state before the first step, for each row of the memory."""
         rows = len(memory.mask)
         return {
             "said": self.said.init_state(rows, memory=memory),
@@ -85,10 +85,10 @@ class NavigationAgent(nn.Module):
         state: State,
         lengths: Int[Tensor, " B"] | None = None,
     ) -> tuple[Float[Tensor, "B T M"], State]:
-        """Logits of the moves at each step, and the state behind them."""
-        seen = self.eye(views.flatten(0, 1)).unflatten(0, before.shape).flatten(1, 2)
-        said, _ = self.said(seen, state["said"])
-        x = self.whole((seen + said).relu().reshape(*before.shape, -1)) + self.before(before)
+        """Return the logits of the moves at each step, and the state after them."""
+        squares = self.eye(views.flatten(0, 1)).unflatten(0, before.shape).flatten(1, 2)
+        context, _ = self.said(squares, state["said"])
+        x = self.whole((squares + context).relu().reshape(*before.shape, -1)) + self.before(before)
         x, after, _ = self.stack(x, state["stack"], lengths=lengths)
         return self.projection(x), state | {"stack": after}
 
@@ -96,7 +96,10 @@ class NavigationAgent(nn.Module):
 def navigation_agent(
     config: ModelConfig, vocabulary: int, max_length: int, side: int, tile: int, moves: int
 ) -> NavigationAgent:
-    """From a config; instructions are of `vocabulary` tokens, they and walks `max_length` steps at most."""
+    """Return the agent for a config.
+
+    Instructions have `vocabulary` different tokens. Instructions and paths have at most `max_length` steps.
+    """
     encoder = text_encoder(config.encoder, vocabulary, max_length)
     stack = make_stack(DecoderMixerFactory(config, encoder.width), config.width, max_length)
     return NavigationAgent(encoder, stack, config.width, side, tile, moves)

@@ -1,4 +1,4 @@
-"""Walks by an instruction: learnt from shortest paths, and then from where one's own walks end."""
+"""The objectives of navigation: imitation of shortest paths, and REINFORCE on the agent's own rollouts."""
 
 from typing import NamedTuple
 
@@ -22,25 +22,25 @@ from foveal.tasks.navigation.model import NavigationAgent
 from foveal.tasks.navigation.path_length import success_weighted_by_path_length
 
 ROLLOUTS_PER_ROW = 4
-"""Walks of each row that REINFORCE compares."""
+"""Rollouts of each row that REINFORCE compares."""
 
 
 class Trajectory(NamedTuple):
-    """B walks of at most T moves."""
+    """B rollouts of at most T moves."""
 
     moves: Int[Tensor, "B T"]
-    """Behind the end of a walk they mean nothing."""
+    """The moves. After the end of a rollout they have no meaning."""
     steps_taken: Int[Tensor, " B"]
-    """Moves of each, its stop aside."""
+    """The number of moves of each rollout, without the stop."""
     end_position: Int[Tensor, "B 2"]
-    """Where each ended."""
+    """The square where each rollout ended."""
     stopped: Bool[Tensor, " B"]
-    """Whether it ended itself."""
+    """Whether the agent chose to stop."""
     log_prob: Float[Tensor, " B"]
-    """`sum_t log p(a_t)` of its moves."""
+    """`sum_t log p(a_t)` of the moves of each rollout."""
 
     def rows(self) -> list[list[int]]:
-        """The moves of each, with its stop."""
+        """Return the moves of each rollout, with the stop."""
         lengths = (self.steps_taken + self.stopped).tolist()
         return [moves[:length] for moves, length in zip(self.moves.tolist(), lengths, strict=True)]
 
@@ -48,8 +48,8 @@ class Trajectory(NamedTuple):
 class NavigationObjective(StatelessObjective):
     """`-sum_t log p(a_t | a_1 .. a_(t-1), views, instruction)` in nats over the moves of the shortest path.
 
-    Columns of a batch: `source`, `map`, `start`; to train on and to be scored also `target`, `goal` and
-    `shortest`. Evaluated, the likeliest moves are also walked, at most `length_limit` of them:
+    Columns of a batch: `source`, `map`, `start`; for training and evaluation also `target`, `goal` and
+    `shortest`. Evaluation also rolls out the likeliest moves, at most `length_limit` of them, for the metrics
     `success` and `spl`.
     """
 
@@ -79,53 +79,54 @@ class NavigationObjective(StatelessObjective):
         return ObjectiveOutput({"loss": Term(nats, float(batch.tokens))}, metrics), None
 
     def encode(self, batch: ExampleBatch) -> Memory:
-        """What the encoder makes of the instructions."""
+        """Encode the instructions."""
         memory, _ = self.model.encoder(batch.columns["source"], batch.lengths["source"])
         return memory
 
     def rollout(self, batch: ExampleBatch, memory: Memory, draw: bool) -> Trajectory:
-        """Go by one's own moves, drawn or the likeliest, until all stopped or may go no further."""
+        """Roll out the agent's own moves, sampled or the likeliest, until all stop or the limit is
+        reached."""
         cells, pose = batch.columns["map"], batch.columns["start"]
         state, before = self.model.init_state(memory), pose.new_full((len(pose),), self.model.no_move)
-        going, taken = torch.ones_like(before, dtype=torch.bool), torch.zeros_like(before)
-        log_chance, moves = at_least_float32(memory.summary).new_zeros(len(pose)), []
+        active, steps_taken = torch.ones_like(before, dtype=torch.bool), torch.zeros_like(before)
+        log_prob, moves = at_least_float32(memory.summary).new_zeros(len(pose)), []
         allowed = torch.ones(len(pose), len(MOVES), dtype=torch.bool, device=pose.device)
         rows = torch.arange(len(pose), device=pose.device)
         for _ in range(self.length_limit.for_source(0)):
-            if 2 * int(going.sum()) <= len(rows):  # those that stopped are left behind, now and then
-                kept = going[rows].nonzero()[:, 0]
-                rows, state = rows[kept], select_rows(state, kept)
+            if 2 * int(active.sum()) <= len(rows):  # drop stopped rollouts when they are half of the rows
+                remaining = active[rows].nonzero()[:, 0]
+                rows, state = rows[remaining], select_rows(state, remaining)
             logits, state = self.model(render_views(cells[rows], pose[rows, None]), before[rows, None], state)
-            move, chance, _ = sample_position(logits[:, 0], allowed[rows], draw)
+            move, move_log_prob, _ = sample_position(logits[:, 0], allowed[rows], draw)
             before = torch.full_like(before, STOP).index_copy(0, rows, move)
             moves.append(before)
-            log_chance = log_chance.index_add(0, rows, torch.where(going[rows], chance, 0.0))
-            going = going & (before != STOP)
-            pose = torch.where(going[:, None], step_poses(cells, pose, before), pose)
-            taken = taken + going
-            if not going.any():
+            log_prob = log_prob.index_add(0, rows, torch.where(active[rows], move_log_prob, 0.0))
+            active = active & (before != STOP)
+            pose = torch.where(active[:, None], step_poses(cells, pose, before), pose)
+            steps_taken = steps_taken + active
+            if not active.any():
                 break
-        return Trajectory(torch.stack(moves, 1), taken, pose[:, :2], ~going, log_chance)
+        return Trajectory(torch.stack(moves, 1), steps_taken, pose[:, :2], ~active, log_prob)
 
     def predict_batch(self, batch: ExampleBatch) -> Trajectory:
-        """The likeliest moves; the model is to be in evaluation mode."""
+        """Roll out the likeliest moves. The model must be in evaluation mode."""
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
             return self.rollout(batch, self.encode(batch), draw=False)
 
     def preview(self, step: int) -> str | None:
-        """A few held-out instructions, and where they lead now."""
+        """Return a few held-out instructions with the agent's moves, as text."""
         if self.preview_examples is None:
             return None
         return self.preview_examples.text(self.predict_batch(self.preview_examples.batch).rows())
 
 
 class ReinforceNavigationObjective(NavigationObjective):
-    """REINFORCE (Williams 1992) on one's own walks: the gradient of the expected reward R, a walk's SPL.
+    """REINFORCE (Williams 1992) on the agent's own rollouts: the gradient of the expected reward R, the SPL.
 
-    Every row is walked K = `ROLLOUTS_PER_ROW` times; with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does
-    not depend on walk k (Kool et al. 2019), it follows `1/K sum_k (R_k - b_k) grad log p(walk k)`. The metric
-    `loss` is the share of the reward that is missed, in evaluation by the likeliest moves.
+    Each row has K = `ROLLOUTS_PER_ROW` rollouts. The gradient is `1/K sum_k (R_k - b_k) grad log p(rollout
+    k)`, with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does not depend on rollout k (Kool et al. 2019). The
+    metric `loss` is the fraction of the reward that is missed. Evaluation uses the likeliest moves.
     """
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
@@ -134,35 +135,35 @@ class ReinforceNavigationObjective(NavigationObjective):
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(next(self.model.parameters()).device)
         rows, memory = len(batch.rows), self.encode(batch)
-        times = ROLLOUTS_PER_ROW if self.model.training else 1
-        which = torch.arange(rows, device=memory.mask.device).repeat(times)
-        columns = {name: column[which] for name, column in batch.columns.items()}
-        lengths = {name: length[which] for name, length in batch.lengths.items()}
-        again = ExampleBatch(batch.rows.repeat(times), columns, lengths, times * batch.tokens)
-        walk = self.rollout(again, memory.select_rows(which), draw=self.model.training)
-        reward = rewards(again, walk).view(times, rows)
-        advantage = (reward - reward.mean(0)) * times / max(1, times - 1)
-        term = Term(-(advantage.flatten() * walk.log_prob).sum() / times, float(rows))
-        found = navigation_metrics(again, walk)
-        gained, walked = found["spl"]
-        told = {"loss": (walked - gained, walked), "reward": (gained, walked)}
-        return ObjectiveOutput({"walks": term}, told | found), None
+        count = ROLLOUTS_PER_ROW if self.model.training else 1
+        indices = torch.arange(rows, device=memory.mask.device).repeat(count)
+        columns = {name: column[indices] for name, column in batch.columns.items()}
+        lengths = {name: length[indices] for name, length in batch.lengths.items()}
+        repeated = ExampleBatch(batch.rows.repeat(count), columns, lengths, count * batch.tokens)
+        trajectory = self.rollout(repeated, memory.select_rows(indices), draw=self.model.training)
+        reward = rewards(repeated, trajectory).view(count, rows)
+        advantage = (reward - reward.mean(0)) * count / max(1, count - 1)
+        term = Term(-(advantage.flatten() * trajectory.log_prob).sum() / count, float(rows))
+        metrics = navigation_metrics(repeated, trajectory)
+        total_reward, rollouts = metrics["spl"]
+        loss_metrics = {"loss": (rollouts - total_reward, rollouts), "reward": (total_reward, rollouts)}
+        return ObjectiveOutput({"walks": term}, loss_metrics | metrics), None
 
 
 def reached_goal(batch: ExampleBatch, rollout: Trajectory) -> Bool[Tensor, " B"]:
-    """Who stopped at the goal."""
+    """Return which rollouts stopped at the goal."""
     return rollout.stopped & (rollout.end_position == batch.columns["goal"]).all(1)
 
 
 def rewards(batch: ExampleBatch, rollout: Trajectory) -> Float[Tensor, " B"]:
-    """Success weighted by path length."""
+    """Return the success weighted by path length of each rollout."""
     return success_weighted_by_path_length(
         reached_goal(batch, rollout), batch.columns["shortest"], rollout.steps_taken
     )
 
 
 def navigation_metrics(batch: ExampleBatch, rollout: Trajectory) -> dict[str, tuple[float, float]]:
-    """Sums over the rows, and how many they are."""
+    """Return the sums of the metrics over the rows, and the number of rows."""
     rows = float(len(rollout.steps_taken))
-    found = {"success": reached_goal(batch, rollout).sum(), "spl": rewards(batch, rollout).sum()}
-    return {name: (float(total), rows) for name, total in found.items()}
+    sums = {"success": reached_goal(batch, rollout).sum(), "spl": rewards(batch, rollout).sum()}
+    return {name: (float(total), rows) for name, total in sums.items()}

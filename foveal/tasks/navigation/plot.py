@@ -37,10 +37,12 @@ MAP_SIZE, LINE_HEIGHT, MAX_LINE_LENGTH, MAX_COLUMNS = 3.2, 0.16, 48, 3
 
 
 class EpisodePath(NamedTuple):
+    """An episode with the path of the agent."""
+
     cells: MapArray
     start: Pose
     moves: Sequence[int]
-    """Those that were made, with their stop if there was one."""
+    """The moves of the agent, with the stop if it stopped."""
     reference: Sequence[int] | None
     instruction: str
 
@@ -67,20 +69,22 @@ def plot_episodes(episodes: Sequence[EpisodePath]) -> bytes:
 
 def _plot_episode(axes: "Axes", episode: EpisodePath) -> None:
     axes.imshow(render_map(episode.cells), interpolation="nearest")
-    own, color = path_positions(episode.cells, episode.start, episode.moves), MUTED_COLOR
+    path, color = path_positions(episode.cells, episode.start, episode.moves), MUTED_COLOR
     if episode.reference is not None:
-        right = path_positions(episode.cells, episode.start, episode.reference)
-        is_correct = (own[-1] == right[-1]).all() and STOP in episode.moves
+        reference = path_positions(episode.cells, episode.start, episode.reference)
+        is_correct = (path[-1] == reference[-1]).all() and STOP in episode.moves
         color = CORRECT_COLOR if is_correct else HIGHLIGHT_COLOR  # amber would be lost on the map
-        axes.plot(right[:, 1], right[:, 0], color="black", linewidth=1, linestyle=":")
-        axes.plot(right[-1, 1], right[-1, 0], marker="*", color="black", markersize=11)
-    axes.plot(own[:, 1], own[:, 0], color=color, linewidth=2.2, alpha=0.8)
-    axes.plot(own[-1, 1], own[-1, 0], marker="o" if STOP in episode.moves else "x", color=color, markersize=6)
+        axes.plot(reference[:, 1], reference[:, 0], color="black", linewidth=1, linestyle=":")
+        axes.plot(reference[-1, 1], reference[-1, 0], marker="*", color="black", markersize=11)
+    axes.plot(path[:, 1], path[:, 0], color=color, linewidth=2.2, alpha=0.8)
+    axes.plot(
+        path[-1, 1], path[-1, 0], marker="o" if STOP in episode.moves else "x", color=color, markersize=6
+    )
     down, across = HEADING_OFFSETS[episode.start[2]]
     axes.annotate(
         "",
-        (own[0, 1] + 0.8 * TILE_PIXELS * across, own[0, 0] + 0.8 * TILE_PIXELS * down),
-        (own[0, 1], own[0, 0]),
+        (path[0, 1] + 0.8 * TILE_PIXELS * across, path[0, 0] + 0.8 * TILE_PIXELS * down),
+        (path[0, 1], path[0, 0]),
         arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2},
     )
 
@@ -88,5 +92,5 @@ def _plot_episode(axes: "Axes", episode: EpisodePath) -> None:
 def path_positions(cells: MapArray, start: Pose, moves: Sequence[int]) -> Float[np.ndarray, "T 2"]:
     """Return places down and across, in pixels of the map's image: at the start, and after each move."""
     poses = np.array(path_poses(cells, start, moves))
-    found: Float[np.ndarray, "T 2"] = (poses[:, :2] - MAP_MARGIN + 0.5) * TILE_PIXELS - 0.5
-    return found
+    positions: Float[np.ndarray, "T 2"] = (poses[:, :2] - MAP_MARGIN + 0.5) * TILE_PIXELS - 0.5
+    return positions

@@ -122,8 +122,8 @@ class NavigationTask(ExampleTask):
     def score(
         self, data: SplitData[Examples], predicted_ids: PredictedIds, progress: ProgressCallback
     ) -> EvaluationResult:
-        """Return success, SPL and moves of the likeliest walks; lengths are the fewest moves of each row."""
-        outputs, arrived, taken = [""] * len(data), [False] * len(data), [0] * len(data)
+        """Return success, SPL and moves of the likeliest rollouts, by the fewest moves of each row."""
+        outputs, arrived, steps_taken = [""] * len(data), [False] * len(data), [0] * len(data)
         for batch, trajectory in self._trajectories(data.examples, progress):
             facts = (
                 map(moves_to_text, trajectory.rows()),
@@ -131,8 +131,8 @@ class NavigationTask(ExampleTask):
                 trajectory.steps_taken.tolist(),
             )
             for row, text, reached, steps in zip(batch.rows.tolist(), *facts, strict=True):
-                outputs[row], arrived[row], taken[row] = text, reached, steps
-        scores = [success(arrived), spl(arrived, data.lengths, taken), path_moves(taken)]
+                outputs[row], arrived[row], steps_taken[row] = text, reached, steps
+        scores = [success(arrived), spl(arrived, data.lengths, steps_taken), path_moves(steps_taken)]
         return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
 
     def _trajectories(

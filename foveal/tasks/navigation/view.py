@@ -79,9 +79,9 @@ def _load_episodes(
     """Return maps with starts, their instructions, and their paths as text, None where unknown."""
     if query is None:
         return run.few_held_out()
-    form, data = run.task.form, run.config.data
-    rows, examples, _ = prepare_examples.read_unlabeled(form, query, run.processor, data, log)
-    labeled = read_labeled_rows(form, query, data)
+    data_format, data = run.task.data_format, run.config.data
+    rows, examples, _ = prepare_examples.read_unlabeled(data_format, query, run.processor, data, log)
+    labeled = read_labeled_rows(data_format, query, data)
     known = {row.location: moves_to_text(row.fields["path"]) for row in labeled}
     instructions = [row.fields["source"] for row in rows]
     return examples, instructions, [known.get(row.location) for row in rows]

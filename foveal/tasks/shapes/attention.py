@@ -1,4 +1,4 @@
-"""What `foveal generate --attention` shows: what was read of a source while each word was written."""
+"""The files of `foveal generate --attention`: the attention to the source for each generated word."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def word_attention_file(
     options: AttentionMapOptions,
     row_attention: RowAttention,
 ) -> bytes:
-    """Return the file of attention between words, as the suffix of its name says."""
+    """Return the file of attention between words, in the format of its suffix."""
     maps = [row_attention(task, objective, examples, row, best) for row, best in enumerate(hypotheses)]
     assert options.attention is not None
     return render_word_attention(options.attention, maps, options.head)
@@ -82,7 +82,7 @@ def image_attention_file(
     hypotheses: Sequence[Hypothesis],
     head: str | None,
 ) -> bytes:
-    """Return the PNG of where in each image each word of its text was found."""
+    """Return the PNG of the attention of each word to its image."""
     rows = enumerate(hypotheses)
     return plot_image_attention(
         [_image_attention(task, objective, images, row, best, head) for row, best in rows]
@@ -105,7 +105,7 @@ def _image_attention(
         return ImageAttention(pixels, (0, 0), np.zeros((0, 0)), ())
     batch = task.eval_batch(images, np.array([row]))
     segment, grid = next(
-        (part, part.grid) for part in objective.memory(batch).segments if part.grid is not None
+        (segment, segment.grid) for segment in objective.memory(batch).segments if segment.grid is not None
     )
     heads, (weights,) = objective.attention_maps(batch, [tokens])
     mean = weights.mean(0) if head is None else weights[head_index(head, heads)]

@@ -11,7 +11,7 @@ from foveal.tasks.shapes.examples import ExampleTask
 
 
 class AudioTask(ExampleTask, ABC):
-    """Each example is a recording."""
+    """Base class of tasks whose examples are recordings."""
 
     source: ClassVar[Source[Any]] = AudioSource()
     reads = "audio"
@@ -25,7 +25,7 @@ class AudioTask(ExampleTask, ABC):
         return audio_encoder(self.config.model.encoder, bins)
 
     def source_in_words(self) -> str:
-        """Return what is read of a recording, in words."""
+        """Return the features of a recording, in words."""
         settings = self.processor.source.settings
         return f"{settings.mel_bins} mel bands of {settings.sample_rate:,} samples a second"
 

@@ -1,4 +1,4 @@
-"""Tasks that describe what an image, a clip or a series shows."""
+"""Tasks that describe an image, a clip or a series."""
 
 from abc import ABC
 from dataclasses import replace
@@ -14,9 +14,9 @@ from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 
 class CaptioningTask(SequenceToSequenceTask, ABC):
-    """Several rows may have the same content, each with a text of its own."""
+    """Base class of tasks with captions. Several rows can have the same content, each with its own text."""
 
-    metrics = (chrf, bleu, exact_match)  # BLEU says little of a caption of few words
+    metrics = (chrf, bleu, exact_match)  # BLEU is not meaningful for captions of few words
     columns = ("text",)
     next_command = ("generate", "--input", "DATA")
 
@@ -28,13 +28,13 @@ class CaptioningTask(SequenceToSequenceTask, ABC):
 
 
 def cider_by_content(content_hashes: list[str], texts: list[str], outputs: list[str]) -> MetricResult:
-    """Return CIDEr-D of the output for each content, all of whose texts are its references.
+    """Return CIDEr-D of the output for each content, with all texts of the content as references.
 
-    A row has a content (a sha256), one text of the content, and the output, which is the same in
-    all rows of the content.
+    A row has the sha256 of its content, a text, and an output. The output is the same in all rows of a
+    content.
     """
     references: dict[str, list[list[str]]] = {}
     for content, text in zip(content_hashes, texts, strict=True):
         references.setdefault(content, []).append(caption_words(text))
-    written = dict(zip(content_hashes, map(caption_words, outputs), strict=True))
-    return cider(list(references.values()), list(written.values()))
+    output_words = dict(zip(content_hashes, map(caption_words, outputs), strict=True))
+    return cider(list(references.values()), list(output_words.values()))

@@ -1,4 +1,4 @@
-"""Tasks that read clips, whatever they make of them."""
+"""Tasks that read clips, with any target."""
 
 from abc import ABC
 from typing import Any
@@ -24,7 +24,7 @@ def clip_encoder_for(config: Config) -> FrameEncoder | Conv3dEncoder:
 
 
 class ClipTask(ExampleTask, ABC):
-    """Each example is a clip."""
+    """Base class of tasks whose examples are clips."""
 
     source = ClipSource()
     reads = "clip"
@@ -40,9 +40,9 @@ class ClipTask(ExampleTask, ABC):
 
 
 class ClipLabelingTask(ClipTask, LabelingTask, ABC):
-    """Labels of clips or of their frames."""
+    """Base class of tasks that label clips or their frames."""
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ClipExamples]]) -> TaskSummary:
         labels, size = prepared.processor.target.labels, self.config.data.image.size
         task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()} from {size} x {size} pixels"
-        return TaskSummary("labelled clips", task, len(labels), "frames")
+        return TaskSummary("labeled clips", task, len(labels), "frames")

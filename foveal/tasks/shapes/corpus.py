@@ -1,4 +1,4 @@
-"""Tasks that read running text, cut into tokens."""
+"""Tasks that read a corpus of text as tokens."""
 
 from abc import ABC
 from collections.abc import Mapping
@@ -23,7 +23,10 @@ LOSS_IS_SCORE = "the score of a language model is its loss"
 
 
 class CorpusTask(Task, ABC):
-    """Running text, predicted by itself: the loss is the score, and no source is answered."""
+    """Base class of tasks that predict the tokens of a text.
+
+    The loss is the score, and there are no targets.
+    """
 
     reads = "text"
     gives = "nothing"
@@ -62,7 +65,7 @@ class CorpusTask(Task, ABC):
         return f"{tokens:,} in {documents:,} documents" if documents > 1 else f"{tokens:,}"
 
     def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
-        raise UserError("a language model predicts no answers: use foveal generate or evaluate")
+        raise UserError("a language model has no predictions for rows: use foveal generate or evaluate")
 
     def lend_processor(self, borrower: Task) -> Tokenizer:
         tokenizer: Tokenizer = self.processor
@@ -70,5 +73,5 @@ class CorpusTask(Task, ABC):
 
 
 def token_unit(kind: str) -> str:
-    """Return what a token is, in words."""
+    """Return the unit of a tokenizer's tokens, in words."""
     return {"character": "characters", "byte": "bytes"}.get(kind, "tokens")

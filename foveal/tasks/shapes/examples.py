@@ -1,4 +1,4 @@
-"""Tasks that learn from examples: rows with a source and mostly a target, batched by length."""
+"""Tasks that learn from examples: rows with a source and usually a target."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -32,12 +32,12 @@ SPLIT_SETTINGS = (
 
 
 def default_vocab_size(config: Config) -> int:
-    """Return how many tokens the configured tokenizer has on usual texts."""
+    """Return the default vocabulary size of the configured tokenizer."""
     return {"character": 100, "byte": 256}.get(config.data.tokenizer, config.data.vocab_size)
 
 
 def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
-    """Return the encoder of a tokenizer's texts; of usual texts without a tokenizer."""
+    """Return the encoder for a tokenizer's texts, or for default texts without a tokenizer."""
     size = default_vocab_size(config) if source is None else source.size
     return text_encoder(config.model.encoder, SpecialTokens(size).vocab_size, config.data.max_length)
 
@@ -46,33 +46,42 @@ class ExampleTask(Task, ABC):
     """A task whose data are examples of a source and a target."""
 
     source: ClassVar[Source[Any]]
-    """What the task reads."""
+    """The source of the task."""
     target: ClassVar[Target[Any]]
-    """What the task gives."""
+    """The target of the task."""
 
     @property
-    def form(self) -> PairFormat:
+    def data_format(self) -> PairFormat:
         """The format of the examples."""
         return PairFormat(self.source, self.target)
 
     def settings_read(self) -> set[str]:
-        return super().settings_read() | {*self.form.settings, *SPLIT_SETTINGS}
+        return super().settings_read() | {*self.data_format.settings, *SPLIT_SETTINGS}
 
     def prepare(
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
     ) -> PreparedData[Any, Any]:
         return prepare_examples.prepare_examples(
-            self.form, paths.data, paths.valid, paths.test, self.config.data, log, self.processor, reused
+            self.data_format,
+            paths.data,
+            paths.valid,
+            paths.test,
+            self.config.data,
+            log,
+            self.processor,
+            reused,
         )
 
     def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
-        return prepare_examples.prepare_eval_examples(self.form, data, self.config.data, self.processor, log)
+        return prepare_examples.prepare_eval_examples(
+            self.data_format, data, self.config.data, self.processor, log
+        )
 
     def load_processor(self, folder: Path) -> Any:
-        return self.form.load_processor(folder)
+        return self.data_format.load_processor(folder)
 
     def processor_files(self) -> dict[str, bytes]:
-        return self.form.files(self.processor)
+        return self.data_format.files(self.processor)
 
     def train_batches(self, data: Any) -> Batches:
         batches: Batches = self.source.train_batches(
@@ -84,16 +93,18 @@ class ExampleTask(Task, ABC):
         return self.example_batches(data.examples)
 
     def example_batches(self, examples: Any) -> Batches:
-        """Return batches that hold every example once."""
+        """Return batches that contain every example once."""
         batches: Batches = self.source.eval_batches(examples, self.config.data)
         return batches
 
     def eval_batch(self, examples: Any, rows: RowIndices) -> ExampleBatch:
-        """Return a batch of the examples `rows` (B,) without augmentation."""
+        """Return a batch of the examples at the indices `rows` (B,), without augmentation."""
         return self.source.collate(examples, rows)
 
     def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
-        unlabeled = prepare_examples.read_unlabeled(self.form, data, self.processor, self.config.data, log)
+        unlabeled = prepare_examples.read_unlabeled(
+            self.data_format, data, self.processor, self.config.data, log
+        )
         outputs, probabilities = self.predict_with_probabilities(unlabeled.examples, progress)
         texts = (row.fields["source"] for row in unlabeled.rows)
         sources = [text if isinstance(text, str) else " ".join(text) for text in texts]

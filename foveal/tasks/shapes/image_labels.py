@@ -14,7 +14,7 @@ from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
 
 
 class ImageLabelTask(ImageTask, ClassificationTask, ABC):
-    """Images, labels and scores; what sees the image is a subclass's."""
+    """Images, labels and scores. A subclass has the model."""
 
     columns = ("label",)
     default_classes = 10
@@ -27,16 +27,16 @@ class ImageLabelTask(ImageTask, ClassificationTask, ABC):
         names, probabilities = list[str](), list[float]()
         for batch in iterate_batches(self.example_batches(examples), progress):
             highest = objective.predict_batch(batch).max(1)
-            names += [self.processor.target.labels[number] for number in highest.indices.tolist()]
+            names += [self.processor.target.labels[index] for index in highest.indices.tolist()]
             probabilities += highest.values.tolist()
         return names, probabilities
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ImageExamples]]) -> TaskSummary:
         labels = prepared.processor.target.labels
         task = f"{self.name}: {summarize_labels(labels)} from {self.source_in_words()}"
-        return TaskSummary("labelled images", task, len(labels), "images")
+        return TaskSummary("labeled images", task, len(labels), "images")
 
     def source_in_words(self) -> str:
-        """Return what is seen of an image, in words."""
+        """Return the size of the image that the model reads, in words."""
         size = self.config.data.image.size
         return f"{size} x {size} pixels"

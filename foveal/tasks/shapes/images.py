@@ -1,4 +1,4 @@
-"""Tasks that read single images, whatever they make of them."""
+"""Tasks that read single images, with any target."""
 
 from abc import ABC
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ IMAGE_ENCODERS = ("image", "patches")
 
 
 def image_encoder_for(config: Config) -> ImageEncoder | PatchEncoder:
-    """Return the encoder for images of the configured size: a network by its name, or patches."""
+    """Return the encoder for images of the configured size: a published network, or patches."""
     encoder, image = config.model.encoder, config.data.image
     if encoder.kind == "patches":
         return patch_encoder(encoder, image.channels, image.size)
@@ -28,12 +28,12 @@ def image_encoder_for(config: Config) -> ImageEncoder | PatchEncoder:
 
 
 def sees_several_views(config: Config) -> bool:
-    """Return whether held-out images are seen in several views."""
+    """Return whether held-out images are read in several views."""
     return config.data.image.tta != "none" or config.data.image.tta_scales != "1"
 
 
 def check_single_view(config: Config, source: str) -> None:
-    """Check that nothing mixes images or shows several views of one; `source` is named in the error.
+    """Check that no setting mixes images, or reads several views of an image. The error names `source`.
 
     Raises: ValueError: a setting does.
     """
@@ -45,7 +45,7 @@ def check_single_view(config: Config, source: str) -> None:
 
 
 class ImageTask(ExampleTask, ABC):
-    """Each example is an image: augmented in training, and as it is in evaluation."""
+    """Base class of tasks whose examples are images, which are augmented in training."""
 
     source: ClassVar[Source[Any]] = ImageSource()
     reads = "image"

@@ -1,4 +1,4 @@
-"""Tasks that choose among classes: one label for the whole source, or a label for each place."""
+"""Tasks that predict classes: one label for the whole source, or a label for each place."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ class SmoothedSettings(TaskSettings):
 
 
 class LabelingTask(ExampleTask, ABC):
-    """An encoder, and a head that chooses among the processor's labels."""
+    """Base class of tasks with an encoder, and a head that predicts one of the processor's labels."""
 
     Settings: ClassVar[type[SmoothedSettings]] = SmoothedSettings
     settings: SmoothedSettings
@@ -39,7 +39,7 @@ class LabelingTask(ExampleTask, ABC):
     default_classes: ClassVar[int]
     """The number of classes in `example_model`."""
     place: ClassVar[str] = ""
-    """The place that has a label of its own, if not the whole source."""
+    """The name of a place that has a label; empty if the whole source has one."""
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | {"model.dropout"}
@@ -51,19 +51,19 @@ class LabelingTask(ExampleTask, ABC):
         return self.model_for_classes(self.encoder(), self.default_classes)
 
     def model_for_classes(self, encoder: Any, classes: int) -> EncoderWithHead:
-        """Return the model with a head for so many classes."""
+        """Return the model with a head for `classes` classes."""
         return EncoderWithHead(encoder, self.head(encoder, classes))
 
     def predicted_labels(self, examples: Examples, progress: ProgressCallback) -> list[list[str]]:
         """Return the labels of each source, in the examples' order."""
         objective, outputs = self.objective(), [list[str]()] * len(examples)
         for batch in iterate_batches(self.example_batches(examples), progress):
-            for row, numbers in zip(batch.rows.tolist(), self.choose_ids(objective, batch), strict=True):
-                outputs[row] = [self.label_text(examples, row, number) for number in numbers]
+            for row, ids in zip(batch.rows.tolist(), self.choose_ids(objective, batch), strict=True):
+                outputs[row] = [self.label_text(examples, row, label_id) for label_id in ids]
         return outputs
 
     def for_each_place(self) -> str:
-        """Return the words behind the labels in a summary."""
+        """Return the words after the labels in a summary."""
         return f" for each {self.place}," if self.place else ""
 
     def label_text(self, examples: Any, row: int, number: int) -> str:
@@ -76,15 +76,15 @@ class LabelingTask(ExampleTask, ABC):
 
     @abstractmethod
     def encoder(self) -> nn.Module:
-        """Return the encoder for the processor's sources; for usual sources without a processor."""
+        """Return the encoder for the processor's sources, or for default sources without a processor."""
 
     @abstractmethod
     def head(self, encoder: Any, classes: int) -> nn.Module:
-        """Return the head behind an encoder."""
+        """Return the head for an encoder."""
 
     @abstractmethod
     def choose_ids(self, objective: Any, batch: ExampleBatch) -> list[list[int]]:
-        """Return the numbers of the likeliest labels of each row."""
+        """Return the ids of the likeliest labels of each row."""
 
 
 class ClassificationTask(LabelingTask, ABC):
@@ -107,19 +107,19 @@ class ClassificationTask(LabelingTask, ABC):
         )
 
     def choose_ids(self, objective: Any, batch: ExampleBatch) -> list[list[int]]:
-        numbers: list[list[int]] = objective.predict_batch(batch).argmax(1, keepdim=True).tolist()
-        return numbers
+        ids: list[list[int]] = objective.predict_batch(batch).argmax(1, keepdim=True).tolist()
+        return ids
 
     def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
         """Return accuracy and macro F1 of the likeliest labels."""
         labels = self.processor.target.labels
-        outputs = [labels[number] for row in range(len(data)) for number in predicted_ids[row]]
+        outputs = [labels[label_id] for row in range(len(data)) for label_id in predicted_ids[row]]
         scores = [accuracy(data.references, outputs), macro_f1(data.references, outputs)]
         return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
 
 
 class TaggingTask(LabelingTask, ABC):
-    """A label for each place of a source that the data label: a word, a step."""
+    """A label for each labeled place of a source, such as a word or a step."""
 
     gives = "labels"
     target: ClassVar[Target[Any]] = LabelEachTarget()
@@ -133,12 +133,12 @@ class TaggingTask(LabelingTask, ABC):
 
     def choose_ids(self, objective: TaggingObjective, batch: ExampleBatch) -> list[list[int]]:
         rows = zip(objective.predict_batch(batch).tolist(), batch.lengths["places"].tolist(), strict=True)
-        return [numbers[:places] for numbers, places in rows]
+        return [ids[:count] for ids, count in rows]
 
     def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
-        """Return accuracy and macro F1 over places, and F1 over entities where the labels mark entities."""
+        """Return accuracy and macro F1 over places, and F1 over entities if the labels mark entities."""
         labels = self.processor.target.labels
-        outputs = [[labels[number] for number in predicted_ids[row]] for row in range(len(data))]
+        outputs = [[labels[label_id] for label_id in predicted_ids[row]] for row in range(len(data))]
         scores = [tag_accuracy(data.references, outputs), tag_macro_f1(data.references, outputs)]
         if are_entity_tags(labels):
             scores.append(entity_f1(data.references, outputs))

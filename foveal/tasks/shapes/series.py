@@ -1,4 +1,4 @@
-"""Tasks that read measured series of equally many channels."""
+"""Tasks that read measured series with a fixed number of channels."""
 
 from abc import ABC
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ DEFAULT_CHANNELS = 6
 
 
 class SeriesTask(ExampleTask, ABC):
-    """Each example is a series."""
+    """Base class of tasks whose examples are series."""
 
     source: ClassVar[Source[Any]] = SeriesSource()
     reads = "series"
@@ -32,7 +32,7 @@ class SeriesTask(ExampleTask, ABC):
         return series_encoder(self.config.model.encoder, channels, self.config.data.max_length)
 
     def source_in_words(self) -> str:
-        """Return what is read of a series, in words."""
+        """Return the number of channels of a series, in words."""
         count = self.processor.source.channels
         return f"{count} channel{'s' if count > 1 else ''}"
 
@@ -41,7 +41,7 @@ class SeriesTask(ExampleTask, ABC):
 
 
 class SeriesLabelingTask(SeriesTask, LabelingTask, ABC):
-    """Labels of series or of their steps."""
+    """Base class of tasks that label series or their steps."""
 
     def settings_read(self) -> set[str]:
         return super().settings_read() - {"data.label"}  # the label has no column of its own
@@ -50,5 +50,5 @@ class SeriesLabelingTask(SeriesTask, LabelingTask, ABC):
         labels = prepared.processor.target.labels
         task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()}"
         return TaskSummary(
-            "labelled series", f"{task} from {self.source_in_words()}", len(labels), "time steps"
+            "labeled series", f"{task} from {self.source_in_words()}", len(labels), "time steps"
         )

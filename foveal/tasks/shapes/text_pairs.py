@@ -1,4 +1,4 @@
-"""Tasks that read a text and write another."""
+"""Tasks that read a text and write a text."""
 
 from abc import ABC
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 
 class TextToTextTask(SequenceToSequenceTask, ABC):
-    """Pairs of texts."""
+    """Base class of tasks on pairs of texts."""
 
     source = PairedTextSource()
     target = TextTarget("target")
@@ -63,15 +63,15 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
     def read_sources(self, request: GenerateRequest, log: Log) -> tuple[list[str], Examples]:
         sources = request.prompts()
         rows = [encode_text(source.strip(), self.processor.source) for source in sources]
-        longest = self.config.data.max_length
+        max_length = self.config.data.max_length
         for number, (source, row) in enumerate(zip(sources, rows, strict=True), 1):
             if not source.strip():
                 raise UserError(
-                    f"source {number} is empty: give a text (--prompt TEXT, or one a line in --input FILE)"
+                    f"source {number} is empty: give a text (--prompt TEXT, or a line in --input FILE)"
                 )
-            if len(row) > longest:
+            if len(row) > max_length:
                 raise UserError(
-                    f"source {number} has {len(row)} tokens, the model reads at most {longest}: cut it"
+                    f"source {number} has {len(row)} tokens, the model reads at most {max_length}: cut it"
                 )
         return sources, Examples({"source": RaggedArray.from_rows(rows)})
 

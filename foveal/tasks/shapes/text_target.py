@@ -1,4 +1,4 @@
-"""Tasks that write a text for each source, whatever they read."""
+"""Tasks that generate a text for each source, from any source."""
 
 import time
 from abc import ABC, abstractmethod
@@ -37,25 +37,25 @@ from foveal.tasks.shapes.labeling import SmoothedSettings
 
 NUM_PREVIEWS = 3
 EVAL_BEAM, EVAL_LENGTH_PENALTY = 5, 1.0
-"""The beam search whose outputs are scored."""
+"""Beam size and length penalty of the beam search for evaluation."""
 Metric = Callable[[list[str], list[str]], MetricResult]
-"""From references and outputs to a score."""
+"""A function from references and outputs to a score."""
 
 
 class SequenceToSequenceTask(ExampleTask, ABC):
-    """An encoder, and a decoder that reads its memory."""
+    """Base class of tasks with an encoder, and a decoder that reads its memory."""
 
     Settings: ClassVar[type[SmoothedSettings]] = SmoothedSettings
     settings: SmoothedSettings
     gives = "text"
     target: ClassVar[Target[Any]] = TextTarget()
     metrics: ClassVar[tuple[Metric, ...]]
-    """The worst examples are found by the first."""
+    """The metrics. The first one ranks the worst examples."""
     generate_options = ("prompt", "input", *SAMPLING_OPTIONS, *BEAM_OPTIONS, "attention", "head")
     reads_files: ClassVar[str] = ""
-    """What the files of --input are, where sources are not texts."""
+    """The name of the files of --input, if sources are not texts."""
     no_attention_map: ClassVar[str] = ""
-    """What the task reads, where --attention can't show it."""
+    """The name of the sources, if --attention can't show them."""
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | keys_below("model", DECODER)
@@ -67,13 +67,13 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         return self.model_for_vocab(self.encoder(), default_vocab_size(self.config))
 
     def model_for_vocab(self, encoder: Any, tokens: int) -> EncoderWithHead:
-        """Return the model that writes so many tokens."""
+        """Return the model for a tokenizer with `tokens` tokens."""
         vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
         return EncoderWithHead(encoder, decoder(self.config.model, vocabulary, max_length, encoder.width))
 
     @abstractmethod
     def encoder(self) -> Any:
-        """Return the encoder for the processor's sources; for usual sources without a processor."""
+        """Return the encoder for the processor's sources, or for default sources without a processor."""
 
     def objective(self, preview_examples: SplitData[Any] | None = None) -> SequenceToSequenceObjective:
         target: Tokenizer = self.processor.target.tokenizer
@@ -89,7 +89,8 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         return make(self.model, SpecialTokens(target.size), limit, smoothing, previews)
 
     def preview_title(self, source: str) -> str:
-        """Return a source's name in previews: a file without its folder, which may change before a resume."""
+        """Return the name of a source in previews: a file without its folder, which can change before a
+        resume."""
         name, colon, question = source.partition(": ")
         return f"{Path(name).name}{colon}{question}"
 
@@ -98,9 +99,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     ) -> EvaluationResult:
         """Return the metrics of the outputs of a beam search."""
         outputs, references = self.predicted_texts(data.examples, progress), data.references
-        if (
-            self.processor.target.tokenizer.kind == "word"
-        ):  # a tokenizer of words keeps no spaces between them
+        if self.processor.target.tokenizer.kind == "word":  # word tokenizers do not preserve white space
             references = [" ".join(text.split()) for text in references]
         scores = [metric(references, outputs) for metric in self.metrics]
         return EvaluationResult(data.sources, references, outputs, data.lengths, scores)
@@ -109,8 +108,8 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         objective, outputs = self.objective(), [""] * len(examples)
         # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
         for batch in iterate_batches(self.example_batches(examples), progress):
-            written = objective.beam_decode(batch, EVAL_BEAM, alpha=EVAL_LENGTH_PENALTY)
-            for row, hypotheses in zip(batch.rows.tolist(), written, strict=True):
+            decoded = objective.beam_decode(batch, EVAL_BEAM, alpha=EVAL_LENGTH_PENALTY)
+            for row, hypotheses in zip(batch.rows.tolist(), decoded, strict=True):
                 outputs[row] = self.target_text(objective, hypotheses[0])
         return outputs
 
@@ -129,7 +128,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
             raise UserError(f"{request.run} reads {self.reads_files}: give --input PATH, no --prompt")
         if request.sampling != DEFAULT_SAMPLING and request.beam != DEFAULT_BEAM_SEARCH:
             raise UserError(
-                "--best and --length-penalty belong to beam search: leave them out to draw "
+                "--best and --length-penalty belong to beam search: leave them out to sample "
                 "(--temperature, --top-k, --top-p, --repetition-penalty, --seed, --samples)"
             )
         if request.attention.attention is not None:
@@ -138,11 +137,11 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     def check_attention(self, run: str, file: Path) -> None:
         """Check the file that --attention names.
 
-        Raises: UserError: the task makes no such picture.
+        Raises: UserError: the task has no such figure.
         """
         if self.no_attention_map:
             raise UserError(
-                f"--attention: {run} reads {self.no_attention_map}, of which there is no such picture"
+                f"--attention: {run} reads {self.no_attention_map}, for which there is no such figure"
             )
 
     def generate(
@@ -150,9 +149,9 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     ) -> Iterator[GenerationEvent]:
         objective = self.objective()
         sources, examples = self.read_sources(request, log)
-        began = time.perf_counter()
+        start = time.perf_counter()
         hypotheses = self._decode(objective, sources, examples, request, progress)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         for row, (source, ranked) in enumerate(zip(sources, hypotheses, strict=True)):
             for hypothesis in ranked:
                 yield self._output(objective, row, source, hypothesis)
@@ -166,7 +165,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     def read_sources(self, request: GenerateRequest, log: Log) -> tuple[list[str], Any]:
         """Return the names of the sources, and the sources as examples."""
         rows, examples, _ = read_unlabeled(
-            self.form, str(request.input), self.processor, self.config.data, log
+            self.data_format, str(request.input), self.processor, self.config.data, log
         )
         return [row.fields["source"] for row in rows], examples
 
@@ -195,11 +194,11 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         for batch in iterate_batches(self.example_batches(examples), progress):
             rows = batch.rows.tolist()
             if sampling == DEFAULT_SAMPLING:
-                written = objective.beam_decode(batch, beam.beam or EVAL_BEAM, beam.best, alpha)
+                decoded = objective.beam_decode(batch, beam.beam or EVAL_BEAM, beam.best, alpha)
             else:
                 texts = [sources[row] for row in rows]
-                written = objective.sample_decode(batch, texts, sampling.sampling, sampling.samples)
-            for row, ranked in zip(rows, written, strict=True):
+                decoded = objective.sample_decode(batch, texts, sampling.sampling, sampling.samples)
+            for row, ranked in zip(rows, decoded, strict=True):
                 hypotheses[row] = ranked
         return hypotheses
 

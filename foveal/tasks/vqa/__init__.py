@@ -1,1 +1,1 @@
-"""Questions about images: everything that only these three tasks have."""
+"""Visual question answering: everything that only these three tasks have."""

@@ -1,4 +1,4 @@
-"""Answers to questions about images, of a known set, or written; those among choices are `ChoiceTarget`."""
+"""Targets of questions about images: answers of a known set, and written answers."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from foveal.data.pairs.labels import ClassLabels, LabelTarget
 from foveal.data.text.text_target import TextTarget
 
 IGNORE_INDEX = -100
-"""The number of an answer that training did not have; torch's cross-entropy leaves it out."""
+"""The id of answers that training does not have. torch's cross-entropy ignores it."""
 
 
 class AnswerTarget(LabelTarget):
-    """One of the answers that training has."""
+    """One of the answers of the training split."""
 
     settings = ("data.answer",)
     field = "answer"
@@ -22,9 +22,9 @@ class AnswerTarget(LabelTarget):
         return config.answer
 
     def encode(self, row: Row, processor: ClassLabels, config: DataConfig) -> ClassIds | str:
-        """Return the answer's number. An answer never seen can't be right, and has no loss."""
-        numbers = processor.numbers(self.label_list(row))
-        return np.array([IGNORE_INDEX]) if isinstance(numbers, str) else numbers
+        """Return the answer's id. An answer that training does not have is never correct, and has no loss."""
+        ids = processor.encode(self.label_list(row))
+        return np.array([IGNORE_INDEX]) if isinstance(ids, str) else ids
 
 
 class WrittenAnswerTarget(TextTarget):

@@ -8,7 +8,7 @@ from foveal.tasks.vqa.shape_dialogs import make_dialogs
 EASY_VQA = register_dataset(
     DatasetEntry(
         name="easy-vqa",
-        description="48,248 questions about 5,000 pictures of a shape (easy-VQA, Zhou 2019), with 13 answers",
+        description="48,248 questions about 5,000 images of a shape (easy-VQA, Zhou 2019), with 13 answers",
         license="MIT",
         size="5.5 MB",
         make=without_log(easy_vqa),
@@ -24,7 +24,7 @@ EASY_VQA = register_dataset(
 SHAPE_DIALOG = register_dataset(
     DatasetEntry(
         name="shape-dialog",
-        description="189,000 questions in talks about 31,500 drawn scenes, most of them about `it`; computed",
+        description="189,000 questions in dialogs about 31,500 scenes, most of them about `it`; computed",
         license="none: computed by a rule",
         size="33 MB",
         make=lambda _, log: make_dialogs(log),

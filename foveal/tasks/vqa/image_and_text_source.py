@@ -1,4 +1,4 @@
-"""The source of questions about images: what is read of both, and of what was said before."""
+"""The source of questions about images: an image, a question, and optionally a history and choices."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,24 +34,25 @@ HISTORY_FILE = "history.json"
 
 @dataclass(frozen=True)
 class ImageAndTextInput(ImageInput):
-    """The tokenizer of the texts that are read beside an image; and whether a `history` is read."""
+    """The processor of an image and its texts: `text` is the tokenizer, `history` whether a history is
+    read."""
 
     text: Tokenizer
     history: bool
 
     def encode(self, text: str, max_length: int) -> TokenIds:
-        """Return the first tokens of a question, at most `max_length` with the marks."""
+        """Return the first tokens of a question, at most `max_length` with special tokens."""
         return encode_text(text, self.text, max_length)
 
     def encode_history(self, text: str, max_length: int) -> TokenIds:
-        """Return the last tokens, likewise: questions go on from what was said last."""
+        """Return the last tokens of a history, since questions refer to the last rounds."""
         tokens = self.text.encode_known(text)[0]
-        kept = max_length - len(add_special_tokens(tokens[:0], self.text))
-        return add_special_tokens(tokens[max(0, len(tokens) - kept) :], self.text, max_length)
+        count = max_length - len(add_special_tokens(tokens[:0], self.text))
+        return add_special_tokens(tokens[max(0, len(tokens) - count) :], self.text, max_length)
 
 
 class EncodedQuestion(NamedTuple):
-    """The tokens of a question, of what was said before, and of each of the row's choices."""
+    """The tokens of a question, of its history, and of each of the row's choices."""
 
     question: TokenIds
     history: TokenIds
@@ -59,7 +60,7 @@ class EncodedQuestion(NamedTuple):
 
 
 class ImageAndTextSource(Source[ImageAndTextInput]):
-    """A question about an image. All rows of an image are in one split, for their key is its sha256."""
+    """A question about an image. All rows of an image are in one split, since their key is its sha256."""
 
     same_label = "all questions to train on have the answer"
     label_hint = " (data.answer=NAME is the column)"
@@ -67,7 +68,7 @@ class ImageAndTextSource(Source[ImageAndTextInput]):
 
     def __init__(self, choices: bool = False):
         self.question_columns = ("question", "choices") if choices else ("question",)
-        """The columns of a question that waits for an answer."""
+        """The columns of a question without an answer."""
         self.settings = (
             "data.image",
             "data.augment",
@@ -128,26 +129,26 @@ class ImageAndTextSource(Source[ImageAndTextInput]):
         processor: ImageAndTextInput,
         columns: Mapping[str, Column],
     ) -> VQAExamples:
-        numbers: dict[str, int] = {}
-        image = [numbers.setdefault(row.fields["content"], len(numbers)) for row in rows]
-        read: dict[str, Column] = {
+        index_of: dict[str, int] = {}
+        image = [index_of.setdefault(row.fields["content"], len(index_of)) for row in rows]
+        source_columns: dict[str, Column] = {
             "image": np.array(image, np.int64),
             "question": RaggedArray.from_rows(value.question for value in values),
         }
         if processor.history:
-            read["history"] = RaggedArray.from_rows(value.history for value in values)
+            source_columns["history"] = RaggedArray.from_rows(value.history for value in values)
         table = None
         if "choices" in self.question_columns:
-            table, read["choices"] = _choices(rows, values)
+            table, source_columns["choices"] = _choices(rows, values)
         pictures = {row.fields["content"]: row.fields["picture"] for row in rows}
-        images = ImageExamples.from_data((pictures[content] for content in numbers), processor, {})
-        return VQAExamples({**read, **columns}, images, table)
+        images = ImageExamples.from_data((pictures[content] for content in index_of), processor, {})
+        return VQAExamples({**source_columns, **columns}, images, table)
 
     def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
         if len(labels) > len(rows) // 2 and len(rows) > 4:
             raise UserError(
                 f"{data}: {len(labels):,} answers to {len(rows):,} questions, too many to choose among: "
-                "have them written (--task vqa-generate)"
+                "write them instead (--task vqa-generate)"
             )
 
     def names(self, rows: list[Row]) -> list[str]:
@@ -166,7 +167,7 @@ class ImageAndTextSource(Source[ImageAndTextInput]):
         return {"images": len(examples.images)}
 
     def train_batches(self, examples: Any, config: DataConfig, seed: int) -> VQABatches:
-        """Return batches of images, each with all questions about it."""
+        """Return batches of images, each with all its questions."""
         images = ImageTrainBatches(examples.images, config.image.batch_size, config.augment, seed)
         return VQABatches(examples, images)
 
@@ -188,18 +189,18 @@ def _row_title(row: Row) -> str:
 def _history(row: Row) -> str:
     if "history" not in row.fields:
         raise UserError(
-            f"{row.location}: no column of what was said before, which the model reads (data.history=NAME)"
+            f"{row.location}: no column with the history, which the model reads (data.history=NAME)"
         )
     return str(row.fields["history"])
 
 
 def _choices(rows: list[Row], values: list[EncodedQuestion]) -> tuple[ChoiceTable, RaggedArray]:
-    """Return all choices, each once, and the numbers of each row's."""
-    numbers: dict[str, int] = {}
+    """Return a table with every choice once, and the indices of each row's choices."""
+    index_of: dict[str, int] = {}
     tokens: dict[str, TokenIds] = {}
-    each = []
+    row_choices = []
     for row, value in zip(rows, values, strict=True):
         tokens |= zip(row.fields["choices"], value.choices, strict=True)
-        each.append([numbers.setdefault(text, len(numbers)) for text in row.fields["choices"]])
-    columns = RaggedArray.from_rows(np.array(choices, np.int64) for choices in each)
-    return ChoiceTable([*numbers], RaggedArray.from_rows(tokens[text] for text in numbers)), columns
+        row_choices.append([index_of.setdefault(text, len(index_of)) for text in row.fields["choices"]])
+    column = RaggedArray.from_rows(np.array(choices, np.int64) for choices in row_choices)
+    return ChoiceTable([*index_of], RaggedArray.from_rows(tokens[text] for text in index_of)), column

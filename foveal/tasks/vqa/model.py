@@ -1,4 +1,4 @@
-"""Models of an image and texts about it, from a config."""
+"""Models that read an image and texts about it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ class VQAModel(EncoderWithHead):
 
 
 class MultipleChoiceModel(VQAModel):
-    """The same, with an encoder of the choices that the head compares with it."""
+    """A VQA model with an encoder of the choices. The head's output is compared with the choices."""
 
     choices: Any
 
@@ -34,7 +34,7 @@ class MultipleChoiceModel(VQAModel):
         self.choices = choices
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth, those of the encoder of choices on their own."""
+        """Return the parameters by depth, with the encoder of choices in parallel."""
         return merge_layer_groups(super().layer_groups(), layer_groups(self.choices))
 
 
@@ -47,8 +47,11 @@ def joint_encoder(
     max_length: int,
     history: bool,
 ) -> JointEncoder:
-    """An encoder of an image that becomes `image_positions` vectors, of what was said before if there is a
-    `history`, and of a question, the last. Texts are of `vocabulary` tokens, `max_length` at most."""
+    """Return an encoder of an image (`image_positions` vectors), of a history if there is a `history`, and of
+    a question, in this order.
+
+    Texts have `vocabulary` different tokens, and at most `max_length` tokens.
+    """
     names = ("history", "question") if history else ("question",)
     parts = {name: text_encoder(question, vocabulary, max_length, "task.question") for name in names}
     stack = make_stack(

@@ -1,4 +1,4 @@
-"""Multiple choice: each row brings the answers that it may have."""
+"""The objective of multiple choice: each row has its own choices."""
 
 import math
 
@@ -13,11 +13,11 @@ from foveal.tasks.vqa.model import MultipleChoiceModel
 
 
 class MultipleChoiceObjective(ClassificationObjective):
-    """`-log p(k | source)` in nats a source, `p = softmax_k(q . c_k / sqrt(D))` over the row's own choices.
+    """`-log p(k | source)` in nats per source, `p = softmax_k(q . c_k / sqrt(D))` over the row's own choices.
 
-    q (D) is what the head makes of the memory, c_k (D) the summary of choice k. Columns of a batch, beside
-    those that the encoder reads: `choice` (U, T), the tokens of all choices in the batch, each once;
-    `choices` (B, K), which of them each row has; `label`.
+    q (D) is the head's output for the memory, and c_k (D) the summary of choice k. Columns of a batch, beside
+    the encoder's: `choice` (U, T), the tokens of every choice in the batch once; `choices` (B, K), the
+    indices of each row's choices; `label`.
     """
 
     model: MultipleChoiceModel
@@ -27,11 +27,11 @@ class MultipleChoiceObjective(ClassificationObjective):
         self.aux_names = aux_names(model)
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        wanted, aux = super()._logits(batch)
-        choices, beside = self.model.choices(batch.columns["choice"], batch.lengths["choice"])
-        which = batch.columns["choices"]
-        own = sequence_mask(batch.lengths["choices"], which.shape[1])
-        aux = add_aux(aux, {name: sums[which].where(own, 0.0).sum(1) for name, sums in beside.items()})
-        vectors = choices.summary.to(wanted.dtype)[which]
-        scores = torch.einsum("bd,bkd->bk", wanted, vectors) / math.sqrt(vectors.shape[2])
-        return scores.masked_fill(~own, -math.inf), aux
+        queries, aux = super()._logits(batch)
+        choices, choice_aux = self.model.choices(batch.columns["choice"], batch.lengths["choice"])
+        indices = batch.columns["choices"]
+        mask = sequence_mask(batch.lengths["choices"], indices.shape[1])
+        aux = add_aux(aux, {name: sums[indices].where(mask, 0.0).sum(1) for name, sums in choice_aux.items()})
+        vectors = choices.summary.to(queries.dtype)[indices]
+        scores = torch.einsum("bd,bkd->bk", queries, vectors) / math.sqrt(vectors.shape[2])
+        return scores.masked_fill(~mask, -math.inf), aux

@@ -1,4 +1,4 @@
-"""Questions about one picture, one after the other, as in a talk."""
+"""Answers to questions about one image, one after the other, as in a dialog."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def answer_questions(
     task: "BaseVQATask", path: Path, questions: Sequence[str], choices: Sequence[str]
 ) -> Predictions:
-    """Return the answers to questions about the image at `path`, each asked after those before it.
+    """Return the answers to questions about the image at `path`. Each question has the earlier ones as
+    history.
 
     Raises: UserError: choices are missing or not read, there is no such image, or a question is empty.
     """
@@ -38,7 +39,7 @@ def answer_questions(
             "choices": [*choices],
         }
         rows = [Row(str(path), fields)]
-        _, examples = task.form.encode_unlabeled(rows, task.processor, task.config.data, [])
+        _, examples = task.data_format.encode_unlabeled(rows, task.processor, task.config.data, [])
         answers += task.predicted_texts(examples, no_progress)
         history += [question, f"{answers[-1]}."]
     return Predictions([f"{path}: {question}" for question in questions], answers)
@@ -48,6 +49,6 @@ def _check_choices(task: "BaseVQATask", choices: Sequence[str]) -> None:
     """Check that there are choices exactly where the task reads some."""
     needed = "choices" in task.source.question_columns
     if needed and len({*choices}) < max(2, len(choices)):
-        raise UserError("a run that chooses: say what among, two --choice or more, each once")
+        raise UserError("a run of multiple choice: give two --choice or more, each once")
     if choices and not needed:
         raise UserError(f"a run without choices (task {task.name}); leave out --choice")

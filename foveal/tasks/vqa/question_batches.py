@@ -1,4 +1,4 @@
-"""Batches of images, each once, with all questions about them."""
+"""Batches of images, each once, with all their questions."""
 
 import numpy as np
 import torch
@@ -20,41 +20,41 @@ Indices = NDArray[np.int64]
 
 
 class VQABatches:
-    """The batches of an order of the pictures, each with all questions about its pictures."""
+    """The batches of `images`, with all questions about the images of a batch."""
 
     def __init__(self, examples: VQAExamples, images: ImageTrainBatches | ImageEvalBatches):
         self._examples, self._images = examples, images
-        about = np.asarray(examples.columns["image"])
-        counts = np.bincount(about, minlength=len(examples.images))
-        self._questions = RaggedArray(about.argsort(kind="stable"), np.append(0, counts.cumsum()))
+        image_indices = np.asarray(examples.columns["image"])
+        counts = np.bincount(image_indices, minlength=len(examples.images))
+        self._questions = RaggedArray(image_indices.argsort(kind="stable"), np.append(0, counts.cumsum()))
         self.per_epoch = images.per_epoch
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
         images = self._images.batch(epoch, index)
-        numbers = images.rows.numpy()
-        rows = np.concatenate([self._questions[number] for number in numbers.tolist()])
-        return collate_questions(self._examples, rows, numbers, images.columns["source"])
+        image_indices = images.rows.numpy()
+        rows = np.concatenate([self._questions[index] for index in image_indices.tolist()])
+        return collate_questions(self._examples, rows, image_indices, images.columns["source"])
 
 
 def collate_center_crops(examples: VQAExamples, rows: Indices) -> ExampleBatch:
-    """The questions `rows` (B,) about images as they are seen when they are not trained on."""
-    numbers = np.unique(np.asarray(examples.columns["image"])[rows])
-    pictures = examples.images
-    return collate_questions(
-        examples, rows, numbers, standardize_images(center_crops(pictures, numbers), pictures)
-    )
+    """Return the questions `rows` (B,) with the centers of their images, for evaluation."""
+    image_indices = np.unique(np.asarray(examples.columns["image"])[rows])
+    images = standardize_images(center_crops(examples.images, image_indices), examples.images)
+    return collate_questions(examples, rows, image_indices, images)
 
 
-def collate_questions(examples: VQAExamples, rows: Indices, numbers: Indices, images: Tensor) -> ExampleBatch:
-    """The questions `rows` (B,) about `images`, which were made of the pictures `numbers` (I,).
+def collate_questions(
+    examples: VQAExamples, rows: Indices, image_indices: Indices, images: Tensor
+) -> ExampleBatch:
+    """Return the questions `rows` (B,) about `images`, which have the indices `image_indices` (I,).
 
-    Columns: `source` (I, C, H, W), the images; `source_of` (B,), which of them each question is about; and
-    those of the examples. Beside `choices` (B, K), numbers of choices, `choice` (U, T) has their tokens.
+    Columns: `source` (I, C, H, W), the images; `source_of` (B,), the image of each question among them; and
+    the columns of the examples. `choice` (U, T) has the tokens of the choices in `choices` (B, K).
     """
     columns, lengths = collate_columns(examples.columns, rows)
-    order = numbers.argsort()
-    places = order[np.searchsorted(numbers, columns.pop("image").numpy(), sorter=order)]
-    columns |= {"source": images, "source_of": torch.from_numpy(places)}
+    order = image_indices.argsort()
+    positions = order[np.searchsorted(image_indices, columns.pop("image").numpy(), sorter=order)]
+    columns |= {"source": images, "source_of": torch.from_numpy(positions)}
     if examples.choice_table is not None:
         used, columns["choices"] = torch.unique(columns["choices"], return_inverse=True)
         tokens, counts = examples.choice_table.tokens.padded(used.numpy())

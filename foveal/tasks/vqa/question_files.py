@@ -1,4 +1,4 @@
-"""Where questions about images are: folders and zips with a table, or tables. Each image is kept once."""
+"""Questions about images from folders and zips with a table, or from tables. Each image is stored once."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,16 +23,18 @@ FieldReader = Callable[[Fields], Fields | str]
 def read_question_rows(
     part: DataPart, requested: Sequence[str], config: DataConfig, skipped: list[SkippedRow]
 ) -> Iterator[Row]:
-    """The questions of a part with their images; those that can't be used are put into the list.
+    """Read questions with their images. Rows that can't be used are added to `skipped`.
 
-    Fields: `picture` (H, W, C), one and the same for equal images; its `content`, a sha256; the `name` of its
-    file; of `question`, `answer` and `choices` those that are `requested`; `history`, if the table has it.
-    What their columns are called, the config says. Errors: UserError for what concerns all of it.
+    Fields: `picture` (H, W, C), the same array for equal images; its `content`, a sha256; the `name` of its
+    file; the `requested` ones of `question`, `answer` and `choices`; and `history`, if the table has it. The
+    config names their columns.
+
+    Raises: UserError: there is no table, or the table lacks a column or can't be read.
     """
-    pictures = image_column(part)
-    listing = part.listing if pictures is None else None
+    images = image_column(part)
+    listing = part.listing if images is None else None
     if part.table is None:
-        raise UserError(f"{part}: no {' or '.join(METADATA_FILES)} in it, which say the questions; make one")
+        raise UserError(f"{part}: no {' or '.join(METADATA_FILES)} in it with the questions; make one")
     known, columns = part.known_columns(), {field: str(getattr(config, field)) for field in requested}
     for field, column in columns.items():
         if column not in known:
@@ -41,7 +43,7 @@ def read_question_rows(
             )
     if config.history != "none" and config.history in known:
         columns["history"] = config.history
-    rows = _in_folder(part, listing, columns) if listing else _in_table(part.path, str(pictures), columns)
+    rows = _in_folder(part, listing, columns) if listing else _in_table(part.path, str(images), columns)
     return load_row_images(rows, config.image, skipped)
 
 
@@ -58,16 +60,18 @@ def _in_folder(part: DataPart, listing: Listing, columns: Mapping[str, str]) -> 
 def _in_table(path: Path, column: str, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
     read = _field_reader(columns)
 
-    def asked(row: Fields) -> Fields | str:
-        picture, found = image_fields(path, row, column, None, []), read(row)
-        return picture if isinstance(picture, str) else found if isinstance(found, str) else found | picture
+    def check(row: Fields) -> Fields | str:
+        image, texts = image_fields(path, row, column, None, []), read(row)
+        return image if isinstance(image, str) else texts if isinstance(texts, str) else texts | image
 
-    return with_names(validate_rows(str(path), read_records(path, [column, *columns.values()]), asked))
+    return with_names(validate_rows(str(path), read_records(path, [column, *columns.values()]), check))
 
 
 def _field_reader(columns: Mapping[str, str]) -> FieldReader:
-    """A function from a row of a table to its fields, by the names of their columns; or to why it can't be
-    used."""
+    """Return a function from a row of a table to its fields, or to the reason why the row can't be used.
+
+    `columns` maps fields to the names of their columns.
+    """
 
     def read(row: Fields) -> Fields | str:
         try:
@@ -79,7 +83,10 @@ def _field_reader(columns: Mapping[str, str]) -> FieldReader:
 
 
 def _text_field(column: str, value: object) -> str:
-    """In one line. Errors, of all three: ValueError says why it can't be used."""
+    """Return a text as one line.
+
+    Raises: ValueError: the value can't be used.
+    """
     texts = as_texts({column: value})
     if isinstance(texts, str):
         raise ValueError(texts)
@@ -87,23 +94,29 @@ def _text_field(column: str, value: object) -> str:
 
 
 def _history_field(column: str, value: object) -> str:
-    """What was said before, perhaps nothing."""
-    if why := text_error(column, value):
-        raise ValueError(why)
+    """Return a history as one line, which can be empty.
+
+    Raises: ValueError: the value can't be used.
+    """
+    if error := text_error(column, value):
+        raise ValueError(error)
     return " ".join(str(value).split())
 
 
 def _choices_field(column: str, value: object) -> list[str]:
-    """A list, one in JSON, or texts with bars between them."""
-    listed = value
+    """Return choices from a list, a list in JSON, or texts separated by bars.
+
+    Raises: ValueError: the value can't be used.
+    """
+    choices_list = value
     if isinstance(value, str):
         try:
-            listed = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
+            choices_list = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"'{column}' is no list: {error}; mend the row") from None
-    if not isinstance(listed, list):
-        raise ValueError(f"'{column}' is no list of choices, nor texts with bars between them; mend the row")
-    choices = [_text_field(column, choice) for choice in listed]
+            raise ValueError(f"'{column}' is not a list: {error}; mend the row") from None
+    if not isinstance(choices_list, list):
+        raise ValueError(f"'{column}' is not a list of choices, nor texts separated by bars; mend the row")
+    choices = [_text_field(column, choice) for choice in choices_list]
     if len({*choices}) < max(2, len(choices)):
         raise ValueError(f"'{column}' needs two choices or more, each once; mend the row")
     return choices

@@ -1,6 +1,6 @@
-"""Talks about drawn scenes: rounds of questions, most of which mean what was spoken of before.
+"""Computed dialogs about drawn scenes: rounds of questions, most of which refer to earlier rounds.
 
-They are the same on every machine: of Python's generator only `random()` is used.
+They are the same on every machine, since only `random()` of Python's generator is used.
 """
 
 import io
@@ -29,108 +29,119 @@ SHAPES = ("circle", "square", "triangle")
 CELL_NAMES = {(0, 0): "top left", (0, 1): "top right", (1, 0): "bottom left", (1, 1): "bottom right"}
 NEIGHBOR_DIRECTIONS = {"beside": (0, 1), "above or below": (1, 0)}
 GRID_SIDE, CELL_PIXELS = 2, 16
-"""To each side of a scene, and pixels to each side of a cell."""
+"""Side of a scene in cells, and side of a cell in pixels."""
 MIN_THINGS, MAX_THINGS, ROUNDS = 3, 4, 6
-"""Things in a scene, each of a colour of its own; questions about it."""
+"""Things in a scene, which have different colors, and questions about the scene."""
 SCENE_COUNTS = {"train": 30_000, "valid": 500, "test": 1000}
-"""Scenes."""
+"""Number of scenes of each split."""
 GridCell = tuple[int, int]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Thing:
+    """A colored shape."""
+
     color: str
     shape: str
 
 
 Scene = dict[GridCell, Thing]
-"""By its row and column."""
+"""Things by row and column."""
 
 
 def make_dialogs(log: Log) -> Iterator[tuple[str, bytes]]:
-    """The folders `train`, `valid` and `test`: pictures, and a table with a row for each question. Its
-    `history` are the rounds before, questions and answers."""
-    chance = Random(0)
-    for part, count in SCENE_COUNTS.items():
+    """Yield the folders `train`, `valid` and `test`: images, and a table with a row for each question.
+
+    The column `history` has the questions and answers of the earlier rounds.
+    """
+    rng = Random(0)
+    for split, count in SCENE_COUNTS.items():
         rows: list[tuple[str, str, str, str]] = []
-        for number in log_progress(range(count), count, f"scenes ({part})", log):
-            scene = random_scene(chance)
-            yield f"{part}/{number}.png", _png(render_scene(scene, chance))
-            said: list[str] = []
-            for question, answer in random_dialog(scene, chance):
-                rows.append((f"{number}.png", question, answer, " ".join(said)))
-                said += [question, f"{answer}."]
-        yield f"{part}/metadata.csv", csv_table((*QUESTION_COLUMNS, "history"), rows)
+        for number in log_progress(range(count), count, f"scenes ({split})", log):
+            scene = random_scene(rng)
+            yield f"{split}/{number}.png", _png(render_scene(scene, rng))
+            history: list[str] = []
+            for question, answer in random_dialog(scene, rng):
+                rows.append((f"{number}.png", question, answer, " ".join(history)))
+                history += [question, f"{answer}."]
+        yield f"{split}/metadata.csv", csv_table((*QUESTION_COLUMNS, "history"), rows)
 
 
 def random_scene(rng: Random) -> Scene:
-    """Some things in different cells."""
-    places = _shuffled([(row, column) for row in range(GRID_SIDE) for column in range(GRID_SIDE)], rng)
-    colours = _shuffled([*SHAPE_COLORS], rng)
+    """Return a scene with things in different cells."""
+    cells = _shuffled([(row, column) for row in range(GRID_SIDE) for column in range(GRID_SIDE)], rng)
+    colors = _shuffled([*SHAPE_COLORS], rng)
     count = MIN_THINGS + int((MAX_THINGS - MIN_THINGS + 1) * rng.random())
     return {
-        place: Thing(colour, _random_choice(SHAPES, rng))
-        for place, colour in zip(places[:count], colours, strict=False)
+        cell: Thing(color, _random_choice(SHAPES, rng))
+        for cell, color in zip(cells[:count], colors, strict=False)
     }
 
 
 def random_dialog(scene: Scene, rng: Random) -> list[tuple[str, str]]:
-    """Questions and their answers. `it` is the thing whose colour was named last; `and beside it?` asks what
-    the question before it asked, of another neighbour."""
-    place = _random_choice([*scene], rng)
-    talk = [_standalone_question(scene, place, rng)]
-    asked_beside = False
-    while len(talk) < ROUNDS:
-        kind, it = rng.random(), scene[place]
-        if kind < 0.15:
-            place = _random_choice([*scene], rng)
-            talk.append(_standalone_question(scene, place, rng))
-        elif kind < 0.25:
-            talk.append(("what shape is it?", it.shape))
-        elif kind < 0.35:
-            shape = it.shape if rng.random() < 0.5 else _random_choice(SHAPES, rng)
-            talk.append((f"is it a {shape}?", "yes" if shape == it.shape else "no"))
-        elif kind < 0.45:
-            talk.append(("where is it?", CELL_NAMES[place]))
+    """Return questions and their answers.
+
+    `it` is the thing whose color was named last. `and beside it?` asks the previous question for another
+    neighbor.
+    """
+    cell = _random_choice([*scene], rng)
+    dialog = [_standalone_question(scene, cell, rng)]
+    asked_neighbor = False
+    while len(dialog) < ROUNDS:
+        draw, thing = rng.random(), scene[cell]
+        if draw < 0.15:
+            cell = _random_choice([*scene], rng)
+            dialog.append(_standalone_question(scene, cell, rng))
+        elif draw < 0.25:
+            dialog.append(("what shape is it?", thing.shape))
+        elif draw < 0.35:
+            shape = thing.shape if rng.random() < 0.5 else _random_choice(SHAPES, rng)
+            dialog.append((f"is it a {shape}?", "yes" if shape == thing.shape else "no"))
+        elif draw < 0.45:
+            dialog.append(("where is it?", CELL_NAMES[cell]))
         else:
-            move, beside = _neighbor(scene, place, rng)
-            short = asked_beside and rng.random() < 0.5
-            question = f"and {move} it?" if short else f"what colour is the one {move} it?"
-            talk.append((question, scene[beside].color if beside in scene else "none"))
-            place = beside if beside in scene else place
-        asked_beside = kind >= 0.45
-    return talk
+            direction, neighbor = _neighbor(scene, cell, rng)
+            is_short = asked_neighbor and rng.random() < 0.5
+            question = f"and {direction} it?" if is_short else f"what colour is the one {direction} it?"
+            dialog.append((question, scene[neighbor].color if neighbor in scene else "none"))
+            cell = neighbor if neighbor in scene else cell
+        asked_neighbor = draw >= 0.45
+    return dialog
 
 
-def _standalone_question(scene: Scene, place: GridCell, rng: Random) -> tuple[str, str]:
-    """A question that needs no history: of the thing's colour, place, or shape if no other thing has it."""
-    thing = scene[place]
-    alone = sum(other.shape == thing.shape for other in scene.values()) == 1
-    kind = int((4 if alone else 3) * rng.random())
+def _standalone_question(scene: Scene, cell: GridCell, rng: Random) -> tuple[str, str]:
+    """Return a question that needs no history, and its answer.
+
+    The question names the thing by color, by cell, or by its shape if no other thing has this shape.
+    """
+    thing = scene[cell]
+    is_unique = sum(other.shape == thing.shape for other in scene.values()) == 1
+    index = int((4 if is_unique else 3) * rng.random())
     return (
         (f"what shape is the {thing.color} one?", thing.shape),
-        (f"where is the {thing.color} one?", CELL_NAMES[place]),
-        (f"what colour is the one at the {CELL_NAMES[place]}?", thing.color),
+        (f"where is the {thing.color} one?", CELL_NAMES[cell]),
+        (f"what colour is the one at the {CELL_NAMES[cell]}?", thing.color),
         (f"what colour is the only {thing.shape}?", thing.color),
-    )[kind]
+    )[index]
 
 
-def _neighbor(scene: Scene, place: GridCell, rng: Random) -> tuple[str, GridCell]:
-    """A direction and the cell there, more often one with something in it."""
-    beside = {
-        move: ((place[0] + down) % GRID_SIDE, (place[1] + across) % GRID_SIDE)
-        for move, (down, across) in NEIGHBOR_DIRECTIONS.items()
+def _neighbor(scene: Scene, cell: GridCell, rng: Random) -> tuple[str, GridCell]:
+    """Return a direction and the neighbor there. Neighbors with a thing are more frequent."""
+    neighbors = {
+        direction: ((cell[0] + down) % GRID_SIDE, (cell[1] + across) % GRID_SIDE)
+        for direction, (down, across) in NEIGHBOR_DIRECTIONS.items()
     }
-    filled = [move for move, cell in beside.items() if cell in scene]
-    move = _random_choice(filled if filled and rng.random() < 0.75 else [*NEIGHBOR_DIRECTIONS], rng)
-    return move, beside[move]
+    filled = [direction for direction, neighbor in neighbors.items() if neighbor in scene]
+    directions = filled if filled and rng.random() < 0.75 else [*NEIGHBOR_DIRECTIONS]
+    direction = _random_choice(directions, rng)
+    return direction, neighbors[direction]
 
 
 def render_scene(scene: Scene, rng: Random) -> NDArray[np.uint8]:
-    """(H, W, 3): on a light ground, each thing of about its colour and somewhere in its cell."""
+    """Render a scene (H, W, 3): things on a light background, with slightly random colors and positions."""
     side = GRID_SIDE * CELL_PIXELS
-    picture = np.full((side, side, 3), 240, np.uint8)
+    image = np.full((side, side, 3), 240, np.uint8)
     y, x = np.mgrid[:side, :side]
     for (row, column), thing in scene.items():
         radius = 5.0 + int(2 * rng.random())
@@ -144,8 +155,8 @@ def render_scene(scene: Scene, rng: Random) -> NDArray[np.uint8]:
             "triangle": (abs(down) <= 1) & (abs(across) <= (down + 1) / 2),
         }[thing.shape]
         shade = [level + int(30 * rng.random()) - 15 for level in SHAPE_COLORS[thing.color]]
-        picture[inside] = np.clip(shade, 0, 255)
-    return picture
+        image[inside] = np.clip(shade, 0, 255)
+    return image
 
 
 def _png(image: NDArray[np.uint8]) -> bytes:

@@ -1,4 +1,4 @@
-"""Questions about images: the answer is a known one, or written, or one of the choices that a row brings."""
+"""Visual question answering: the answer is a known one, is written, or is one of the row's choices."""
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class VQASettings(SmoothedSettings):
 
 
 class BaseVQATask(ExampleTask, ABC):
-    """Batches are of images, each with all questions about it."""
+    """Base class of the three tasks. Batches are of images, each with all its questions."""
 
     Settings: ClassVar[type[VQASettings]] = VQASettings
     settings: VQASettings
@@ -76,7 +76,7 @@ class BaseVQATask(ExampleTask, ABC):
         check_single_view(self.config, "question")
 
     def encoder(self) -> JointEncoder:
-        """Return the encoder of an image and a question; of default sizes without a processor."""
+        """Return the encoder of an image and a question, with default sizes if there is no processor."""
         config, processor = self.config, self.processor
         image = image_encoder_for(config)
         rows, columns = output_grid(config.model.encoder.network, image, config.data.image.size)
@@ -103,11 +103,11 @@ class BaseVQATask(ExampleTask, ABC):
         return answer_questions(self, data, questions, choices)
 
     def summary_of(self, processor: PairProcessor, target: str, num_outcomes: int, unit: str) -> TaskSummary:
-        """Return the summary of a task with such a `target`."""
-        size, read = self.config.data.image.size, processor.source
-        source = f"{size} x {size} pixels and {read.text.size:,} {read.text.kind} tokens"
-        before = ", with what was said before" if read.history else ""
-        task = f"{self.name}: {target} from {source}{before}"
+        """Return the summary of a task with the `target`."""
+        size, inputs = self.config.data.image.size, processor.source
+        source = f"{size} x {size} pixels and {inputs.text.size:,} {inputs.text.kind} tokens"
+        history = ", with the history" if inputs.history else ""
+        task = f"{self.name}: {target} from {source}{history}"
         return TaskSummary("questions about images", task, num_outcomes, unit)
 
 
@@ -160,8 +160,8 @@ class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
     target = WrittenAnswerTarget()
     columns = ("question", "answer", "history")
     metrics = (exact_match, chrf)
-    reads_files = "questions about pictures"
-    no_attention_map = "pictures with questions"
+    reads_files = "questions about images"
+    no_attention_map = "images with questions"
 
     def model_for_vocab(self, encoder: JointEncoder, tokens: int) -> VQAModel:
         vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
@@ -220,7 +220,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     def score(
         self, data: SplitData[VQAExamples], predicted_ids: PredictedIds, progress: ProgressCallback
     ) -> EvaluationResult:
-        """Return the accuracy of the likeliest choice: the rows have no classes in common."""
+        """Return the accuracy of the likeliest choice. The rows share no classes."""
         choice = data.examples.choice
         outputs = [choice(row, number) for row in range(len(data)) for number in predicted_ids[row]]
         scores = [accuracy(data.references, outputs)]
@@ -239,7 +239,8 @@ def _recognize(
     needed: Sequence[str],
     by_columns: int,
 ) -> int:
-    """Return `by_name` where the user names a deciding column, `by_columns` for images with those needed."""
+    """Return `by_name` if the user names a deciding column, `by_columns` for images with the needed
+    columns."""
     if data.kind in ("table", "text"):
         return by_name if set(deciding) & named.keys() else 0
     columns = {str(named.get(name, name)) for name in needed}
@@ -247,18 +248,18 @@ def _recognize(
 
 
 def _log_unseen_answers(
-    name: str, part: SplitData[VQAExamples], processor: PairProcessor, log: Log, is_named: bool
+    name: str, split: SplitData[VQAExamples], processor: PairProcessor, log: Log, is_named: bool
 ) -> None:
-    """Log how many answers training did not have: a model can't choose those.
+    """Log how many answers training does not have, which a model can't choose.
 
-    Raises: UserError: all answers of data that the user named are such.
+    Raises: UserError: training has none of the answers of data that the user named.
     """
-    unseen = int((np.asarray(part.examples.columns["label"]) == IGNORE_INDEX).sum())
-    if is_named and 0 < unseen == len(part):
+    unseen = int((np.asarray(split.examples.columns["label"]) == IGNORE_INDEX).sum())
+    if is_named and 0 < unseen == len(split):
         known = summarize_labels(processor.target.labels)
         raise UserError(
             f"{name}: no answer is one of training ({known}), the first is "
-            f"{part.references[0]}: write them alike"
+            f"{split.references[0]}: spell the answers as in training"
         )
     if unseen:
-        log(f"{name}: {unseen:,} of {len(part):,} answers are not among those of training: counted as wrong")
+        log(f"{name}: {unseen:,} of {len(split):,} answers are not among those of training: counted as wrong")

@@ -1,4 +1,4 @@
-"""Questions about images as examples: what is read is the same however they are answered."""
+"""Questions about images as examples, for all three tasks."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from foveal.data.images.image_examples import ImageExamples
 
 @dataclass(frozen=True)
 class ChoiceTable:
-    """Every choice of all rows once: the texts and their tokens."""
+    """Every choice of all rows once: texts and tokens."""
 
     texts: list[str]
     tokens: RaggedArray
@@ -16,16 +16,17 @@ class ChoiceTable:
 
 @dataclass(frozen=True)
 class VQAExamples(Examples):
-    """Columns `image`, a number into `images`, each of which is there once; `question`; and the target.
+    """Examples with the columns `image`, an index into `images` (each image once), `question`, and the
+    target.
 
-    Column `history` is there if the model reads a history, and `choices`, numbers into `choice_table`, if
-    rows bring their own.
+    There is a column `history` if the model reads a history, and a column `choices`, indices into
+    `choice_table`, if rows have their own choices.
     """
 
     images: ImageExamples
     choice_table: ChoiceTable | None = None
 
     def choice(self, row: int, number: int) -> str:
-        """Return one of the choices that a row brings."""
+        """Return choice `number` of a row."""
         assert self.choice_table is not None
         return self.choice_table.texts[self.columns["choices"][row][number]]

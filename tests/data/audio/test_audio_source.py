@@ -42,9 +42,9 @@ def write_recordings(folder: Path, count: int, fewer_labels: int = 0) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("form", [SPEECH, AUDIO_LABEL, AUDIO_LABELS])
+@pytest.mark.parametrize("data_format", [SPEECH, AUDIO_LABEL, AUDIO_LABELS])
 def test_each_recording_is_decoded_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: PairFormat
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_format: PairFormat
 ) -> None:
     data = write_recordings(tmp_path / "noises", 20)
     decoded, decode = Counter[str](), audio_features._decode
@@ -54,7 +54,7 @@ def test_each_recording_is_decoded_once(
         return decode(path, max_seconds)
 
     monkeypatch.setattr(audio_features, "_decode", counted)
-    prepare_examples(form, data, None, None, CONFIG, print)
+    prepare_examples(data_format, data, None, None, CONFIG, print)
     assert decoded == {f"{number}.wav": 1 for number in range(20)}
 
 
@@ -84,6 +84,6 @@ def test_labels_that_are_not_one_for_each_frame_are_named(tmp_path: Path) -> Non
     data = write_recordings(tmp_path / "noises", 12, fewer_labels=2)
     prepared = prepare_examples(AUDIO_LABELS, data, data, None, CONFIG, print)
     frames = frame_count(800)
-    why = f"{frames - 2} labels, and {frames} frames; give each frame one"
+    why = f"{frames - 2} labels for {frames} frames; give each frame one label"
     assert {row.reason for row in prepared.skipped} == {why}
     assert len(prepared.train) == 11

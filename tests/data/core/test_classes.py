@@ -13,6 +13,7 @@ from foveal.data.pairs import labels
 from foveal.data.pairs.labels import ClassLabels
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
 from tests.support.pair_formats import ANSWERS, CLIP_LABEL
+from tests.support.recorded_calls import record_calls
 
 SEEN = Statistics.from_data([np.array([[0.0], [1.0]], np.float32)])
 
@@ -40,10 +41,7 @@ def test_rows_are_numbered_by_one_table(monkeypatch: pytest.MonkeyPatch) -> None
     answers = ClassLabels(Unsearched("abd"))
     found = [ANSWERS.target.encode(row, answers, DataConfig()) for row in rows]
     assert np.concatenate(found).tolist() == [1, IGNORE_INDEX, 0, 1]
-    tables, make_label_encoder = [], labels.make_label_encoder
-    monkeypatch.setattr(
-        labels, "make_label_encoder", lambda names: tables.append(names) or make_label_encoder(names)
-    )
+    tables = record_calls(monkeypatch, labels, "make_label_encoder")
     classes = ClassLabels(("a", "b", "d"))
     numbers = [CLIP_LABEL.target.encode(row, classes, DataConfig()) for row in rows]
     assert numbers[1] == "the label 'c' is not among those of training"

@@ -33,7 +33,8 @@ def config(hold_out: str, pattern: str = PATTERN) -> DataConfig:
 def test_whole_groups_are_held_out() -> None:
     shares = {"valid": 0.1, "test": 0.2}
     rows = people(400)
-    sides, counts = defaultdict(set), defaultdict(int)
+    sides: dict[str, set[str]] = defaultdict(set)
+    counts: dict[str, int] = defaultdict(int)
     for part, found in split_by_group(rows, config("groups"), shares):
         person = found.fields["target"].split(":")[0] + ("red" if "red" in found.fields["target"] else "")
         sides[person].add(part)
@@ -67,7 +68,7 @@ def test_names_of_files_bind() -> None:
     with pytest.raises(UserError, match="matches no file-name"):
         row_groups(rows, "photos", "file-name")  # of the file's own name
     with pytest.raises(
-        UserError, match=r"of names of files \(data\.group_by=file-name\), and this task has none"
+        UserError, match=r"compares names of files \(data\.group_by=file-name\), and this task has none"
     ):
         row_groups([row("a", "b")], "a", "file-name")
 
@@ -108,7 +109,7 @@ def test_nothing_is_cut_where_parts_are_given(hold_out: str) -> None:
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"data\.group_pattern=xyz matches no text: mend the pattern"):
         row_groups(people(3), "xyz")
-    with pytest.raises(UserError, match="is of texts to be written, and this task has none"):
+    with pytest.raises(UserError, match="compares target texts, and this task has none"):
         row_groups([Row("", {"text": "a", "label": "b"}, "a")], "a")
     with pytest.raises(ValueError, match="no pattern that Python's re can read"):
         config("groups", "(")

@@ -120,7 +120,7 @@ def test_batches_and_their_rows_change_with_epoch_and_seed() -> None:
 def test_an_epochs_order_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     order = BucketedTrainBatches(random_pairs(200), 100, seed=0)
     order.batch(1, 0)
-    monkeypatch.delattr(module.np, "lexsort")
+    monkeypatch.delattr(np, "lexsort")
     for index in range(order.per_epoch):
         order.batch(1, index)
 

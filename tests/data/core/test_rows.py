@@ -1,14 +1,15 @@
-"""A row that can't be used is set aside with its line and reason; no other row is lost or changed."""
+"""A row that can't be used is skipped with its line and reason; no other row is lost or changed."""
 
 import codecs
 import csv
 import gzip
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +28,7 @@ Text = tuple[str, str]
 
 
 def found(path: Path) -> list[Text | str]:
-    """Each row's texts, or where and why it is set aside."""
+    """Each row's texts, or where and why it is skipped."""
     return [
         (row.fields["text"], row.fields["label"])
         if isinstance(row, Row)
@@ -106,7 +107,7 @@ def test_a_row_has_its_place(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("last", [False, True])
-def test_a_damaged_row_is_set_aside_alone(
+def test_a_damaged_row_is_skipped_alone(
     name: str, damaged: bytes, says: str, last: bool, tmp_path: Path
 ) -> None:
     good = {"a.csv": b'"go, ""od""",x', "a.tsv": b"go\tx", "a.jsonl": b'{"text": "go", "label": "x"}'}[name]
@@ -272,7 +273,7 @@ def texts() -> Iterator[Text]:
         yield f"{i} {TEXTS[i % len(TEXTS)]}", f"{TEXTS[i % 5]} {i}"
 
 
-def check(rows: list[Row | SkippedRow], clean: dict[str, object], count: int) -> None:
+def check(rows: list[Row | SkippedRow], clean: Mapping[str, object], count: int) -> None:
     places = [row.location.rpartition(", ")[2] for row in rows]
     assert len(places) == len(set(places)) == count
     by_place = dict(zip(places, rows, strict=True))
@@ -280,12 +281,12 @@ def check(rows: list[Row | SkippedRow], clean: dict[str, object], count: int) ->
         row = by_place[place]
         assert isinstance(row, Row), row
         assert row.fields == expected
-    asides = [row for row in rows if isinstance(row, SkippedRow)]
-    assert len(asides) > 0.05 * count
-    assert all(row.reason and "\n" not in row.reason for row in asides)
+    skipped = [row for row in rows if isinstance(row, SkippedRow)]
+    assert len(skipped) > 0.05 * count
+    assert all(row.reason and "\n" not in row.reason for row in skipped)
 
 
-def as_csv(row: Text, separator: str, quoting: int) -> bytes:
+def as_csv(row: Text, separator: str, quoting: Literal[0, 1, 2, 3]) -> bytes:
     file = io.StringIO()
     csv.writer(file, delimiter=separator, quoting=quoting, lineterminator="").writerow(row)
     return file.getvalue().encode()

@@ -42,9 +42,9 @@ def test_the_last_of_each_digit_are_held_out() -> None:
 def test_what_is_written_is_read_as_images(tmp_path: Path) -> None:
     for name, content in mnist_files(lists()):
         (tmp_path / name).write_bytes(content)
-    form = IMAGE_LABEL
+    data_format = IMAGE_LABEL
     config = DataConfig.model_validate({"image": {"size": 28, "channels": 1}})
-    found = prepare_examples.prepare_examples(form, str(tmp_path), None, None, config, print)
+    found = prepare_examples.prepare_examples(data_format, str(tmp_path), None, None, config, print)
     sizes = {part: facts["examples"] for part, facts in found.facts["parts"].items()}
     assert sizes == {part: len(digits.labels) for part, digits in digit_splits(lists()).items()}
     assert found.processor.target.labels == tuple("0123456789")

@@ -18,6 +18,7 @@ from foveal.data.datasets.printed_words import (
     perspective_coefficients,
     render_word,
 )
+from tests.support.recorded_calls import record_calls
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -42,14 +43,10 @@ def test_the_parts_have_fonts_and_chances_of_their_own(monkeypatch: pytest.Monke
 
 def test_each_part_is_drawn_with_all_of_its_fonts_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printed_words, "IMAGE_COUNTS", {"train": 11, "valid": 3, "test": 4})
-    drawn: set[str] = set()
-    load_font = printed_words._load_font
-    monkeypatch.setattr(
-        printed_words, "_load_font", lambda font, size: drawn.add(font) or load_font(font, size)
-    )
+    loaded = record_calls(monkeypatch, printed_words, "_load_font")
     for name, _ in printed_words.printed_words(print):
-        assert drawn == set(FONTS[name.removesuffix(".parquet")])
-        drawn.clear()
+        assert {font for font, _ in loaded} == set(FONTS[name.removesuffix(".parquet")])
+        loaded.clear()
 
 
 def test_words_are_plain_and_in_order() -> None:

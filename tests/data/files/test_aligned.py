@@ -1,4 +1,4 @@
-"""Aligned files are paired line by line; what can't be used is set aside with its line."""
+"""Aligned files are paired line by line; what can't be used is skipped with its line."""
 
 import gzip
 from pathlib import Path
@@ -18,7 +18,7 @@ def write(path: Path, content: bytes) -> Path:
 
 
 def pairs(source: Path, target: Path) -> list[tuple[str, str] | str]:
-    """The pairs, and the reasons of those set aside."""
+    """The pairs, and the reasons of those skipped."""
     return [
         (row.fields["source"], row.fields["target"]) if isinstance(row, Row) else row.reason
         for row in read_aligned(source, target, COLUMNS)
@@ -43,7 +43,7 @@ def test_line_i_belongs_to_line_i(suffix: str, tmp_path: Path) -> None:
     ]
 
 
-def test_lines_that_cant_be_used_are_set_aside(tmp_path: Path) -> None:
+def test_lines_that_cant_be_used_are_skipped(tmp_path: Path) -> None:
     source = write(tmp_path / "a", b"one\n \nthree\ncaf\xe9\nfive\0\n" + b"x" * (1 << 20) + b"\nseven\n")
     target = write(tmp_path / "b", b"1\n2\n\n4\n5\n6\n7\n")
     rows = list(read_aligned(source, target, COLUMNS))

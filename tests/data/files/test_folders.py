@@ -1,8 +1,9 @@
-"""Folders of files with a text or a label each: every file is a row or set aside, and none is outside."""
+"""Folders of files with a text or a label each: every file is a row or skipped, and none is outside."""
 
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from foveal.data.files.folders import FILE_FIELD, read_folder
 from tests.support.clip_folders import CONFIG, clip, table
 from tests.support.image_folders import PLACES, png, write
 from tests.support.pair_formats import CLIP_LABEL
+from tests.support.recorded_calls import record_calls
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def used(rows: list[Row | SkippedRow]) -> list[dict[str, object]]:
+def used(rows: list[Row | SkippedRow]) -> list[dict[str, Any]]:
     return [row.fields for row in rows if isinstance(row, Row)]
 
 
@@ -40,10 +42,10 @@ def test_a_table_in_the_folder(form, column, folder):
     if form == "csv":
         table.write_text(f"id,file_name,{column}\n1,a.wav,one\n2,inside/b.wav,two\n")
     else:
-        rows = (
+        lines = (
             {"file_name": name, column: text} for name, text in (("a.wav", "one"), ("inside/b.wav", "two"))
         )
-        table.write_text("\n".join(map(json.dumps, rows)))
+        table.write_text("\n".join(map(json.dumps, lines)))
     rows = [*read_folder(open_part(str(folder)).listing, [column])]
     assert used(rows) == [
         {FILE_FIELD: folder / "a.wav", column: "one"},
@@ -52,7 +54,7 @@ def test_a_table_in_the_folder(form, column, folder):
     assert rows[1].location == f"{table}, line {3 if form == 'csv' else 2}"
 
 
-def test_files_that_are_missing_or_outside_are_set_aside(folder):
+def test_files_that_are_missing_or_outside_are_skipped(folder):
     (folder / "link.wav").symlink_to(folder.parent / "c.wav")
     (folder / "inner.wav").symlink_to("a.wav")
     outside = str(folder.parent / "c.wav")
@@ -75,7 +77,7 @@ def test_files_that_are_missing_or_outside_are_set_aside(folder):
     ]
 
 
-def test_rows_that_the_table_loses_are_set_aside(folder):
+def test_rows_that_the_table_loses_are_skipped(folder):
     (folder / "metadata.csv").write_text("file_name,text\na.wav,one\na.wav,two,three\na.wav,four\n")
     rows = [*read_folder(open_part(str(folder)).listing, ["text"])]
     assert [fields["text"] for fields in used(rows)] == ["one", "four"]
@@ -97,7 +99,7 @@ def test_a_folder_for_each_class(tmp_path):
         ("dog/1.wav", "dog"),
     ]
     assert skipped(rows) == [
-        f"{tmp_path}, README: stands in no folder of a label; move it to one",
+        f"{tmp_path}, README: not in a folder of a label; move it to one",
         f"{tmp_path}, dog/broken.wav: no such file: dog/broken.wav; mend the name or leave the row out",
         f"{tmp_path}, dog/link.wav: dog/link.wav leads out of the folder; move the file into it",
     ]
@@ -167,9 +169,7 @@ def test_what_is_in_many_folders_is_what_is_in_each(tmp_path: Path, location: st
 def test_a_zip_is_gone_through_as_often_for_many_clips(
     tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    called: list[zipfile.Path] = []
-    usual, counts = zipfile.Path.iterdir, set()
-    monkeypatch.setattr(zipfile.Path, "iterdir", lambda path: called.append(path) or usual(path))
+    called, counts = record_calls(monkeypatch, zipfile.Path, "iterdir"), set()
     for count in (4, 20):
         files = {f"{n}/more/{n}/{m}.png": png(clip(n)[m]) for n in range(count) for m in range(2)}
         files |= {f"{n}/notes/read.txt": b"" for n in range(count)}

@@ -147,5 +147,5 @@ def test_mixed(images):
         before = (number - 1) % 6
         wanted = share[number] * images[number] + (1 - share[number]) * images[before]
         torch.testing.assert_close(found["source"][number], wanted)
-        assert (found["label"][number], found["other"][number]) == (number, before)
+        assert (int(found["label"][number]), int(found["other"][number])) == (number, before)
     assert found["share"] is share

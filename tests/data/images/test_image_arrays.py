@@ -22,7 +22,7 @@ from tests.support.pair_formats import IMAGE_LABEL
 pyarrow = pytest.importorskip("pyarrow")
 
 SIDE = 8
-FORM = IMAGE_LABEL
+DATA_FORMAT = IMAGE_LABEL
 
 
 def levels(count: int, *more: int, seed: int = 0) -> NDArray[np.uint8]:
@@ -33,7 +33,7 @@ def prepared(data: Path, channels: int = 1, **settings: Any) -> Any:
     config = DataConfig(
         image=ImageConfig(size=SIDE, channels=channels), valid_fraction=0.2, test_fraction=0.2, **settings
     )
-    return prepare_examples.prepare_examples(FORM, str(data), None, None, config, print)
+    return prepare_examples.prepare_examples(DATA_FORMAT, str(data), None, None, config, print)
 
 
 def refusal(data: Path, **settings: Any) -> str:
@@ -53,7 +53,7 @@ def check(found: Any, split: str, pictures: NDArray[np.uint8], labels: list[str]
 def asked(data: Path, processor: Any) -> int:
     """How many pictures can be asked about."""
     config = DataConfig(image=ImageConfig(size=SIDE, channels=processor.source.channels))
-    return len(prepare_examples.read_unlabeled(FORM, str(data), processor, config, print)[1])
+    return len(prepare_examples.read_unlabeled(DATA_FORMAT, str(data), processor, config, print)[1])
 
 
 def idx(values: NDArray[np.uint8]) -> bytes:
@@ -96,7 +96,7 @@ def test_damaged_idx_is_refused(tmp_path):
         path.write_bytes(content)
         assert "cut off" in refusal(path) or "not IDX of bytes" in refusal(path)
     path.write_bytes(whole[:4] + b"\xff" * 12 + whole[16:])
-    assert "bytes that say they are" in refusal(path)
+    assert "bytes that claim to be" in refusal(path)
     for content in (gzip.compress(whole)[:-30], gzip.compress(whole)[:12] + b"\xff" * 99):
         path.write_bytes(content)
         assert "cut off or damaged" in refusal(path)
@@ -106,7 +106,7 @@ def test_damaged_idx_is_refused(tmp_path):
 @pytest.mark.parametrize("more", [(), (1,), (3,)])
 def test_arrays_in_parts(tmp_path, names, more):
     image, label = names.split()
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for part, count in (("train", 20), ("val", 5), ("test", 6)):
         arrays[image.format(part)] = levels(count, *more)
         arrays[label.format(part)] = (np.arange(count) % 3)[:, None]
@@ -207,12 +207,12 @@ def test_parquet_of_bytes_and_what_is_wrong_in_it(tmp_path):
     assert sum(map(len, (found.train, found.valid, found.test))) == 30
     assert [(row.location, row.reason.split(";")[0]) for row in found.skipped] == [
         (f"{path}, row 31", "empty"),
-        (f"{path}, row 32", "'image' holds no bytes of a picture, nor its file"),
+        (f"{path}, row 32", "'image' has neither the bytes nor the file of an image"),
         (f"{path}, row 33", "'label' is empty"),
     ]
     assert "no column 'kind' among 'image', 'label'" in refusal(path, label="kind")
     table(path, "image", [{"bytes": None, "path": "a.png"}] * 3, [0, 1, 7], ["cat", "dog"])
-    assert "'image' holds no bytes of a picture" in refusal(path)
+    assert "'image' has neither the bytes nor the file of an image" in refusal(path)
     table(path, "image", [{"bytes": value} for value in values], [0, 1, 7] * 10, ["cat", "dog"])
     assert "'label' is 7, and there are 2 classes" in {
         row.reason.split(";")[0] for row in prepared(path).skipped
@@ -221,7 +221,7 @@ def test_parquet_of_bytes_and_what_is_wrong_in_it(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_a_table_of_files(tmp_path, suffix):
-    """Named from its folder on; what is not there, or no name, is set aside."""
+    """Named from its folder on; what is not there, or no name, is skipped."""
     pictures = levels(20, 3)
     (tmp_path / "photos").mkdir()
     for number, picture in enumerate(pictures):
@@ -239,7 +239,7 @@ def test_a_table_of_files(tmp_path, suffix):
     assert sum(map(len, (found.train, found.valid, found.test))) == 20
     assert [row.reason.split(";")[0].split(":")[0] for row in found.skipped] == [
         "can't be read",
-        "'image' holds no bytes of a picture, nor its file",
+        "'image' has neither the bytes nor the file of an image",
     ]
     assert asked(path, found.processor) == 20
 

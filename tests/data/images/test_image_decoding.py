@@ -3,6 +3,7 @@
 import random
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,10 @@ from foveal.data.images.image_decoding import (
     upscaled_shape,
 )
 from foveal.data.images.image_files import load_image
-from tests.support.image_bytes import SIDE, luma, scene, tiff, written
+from tests.support.image_bytes import SIDE, TiffTags, luma, scene, tiff, written
+
+LOSSLESS: dict[str, dict[str, Any]] = {"JPEG": {"quality": 100, "subsampling": 0}, "WEBP": {"lossless": True}}
+"""The settings with which a form loses least."""
 
 
 def pixels(content: bytes, size: int = SIDE, channels: int = 3) -> Pixels:
@@ -44,7 +48,7 @@ def refusal(content: bytes) -> str:
 def test_forms_by_content(form):
     """A file of the size that is seen stays as it is, bit for bit, where its form loses nothing."""
     whole = scene()
-    settings = {"JPEG": {"quality": 100, "subsampling": 0}, "WEBP": {"lossless": True}}.get(form, {})
+    settings: dict[str, Any] = LOSSLESS.get(form, {})
     found = pixels(written(Image.fromarray(whole), form, **settings))
     error = {"JPEG": 8, "GIF": 40}.get(form, 0)
     assert np.abs(found.astype(int) - whole).max() <= error
@@ -71,7 +75,11 @@ def test_modes_without_transparency(mode):
             image = Image.fromarray(grey > 99)
             expected = np.repeat(((grey > 99) * 255)[..., None], 3, 2)
         else:
-            scaled = {"L": grey, "I;16": grey.astype(np.uint16) * 257, "I": grey.astype(np.int32) * 257}
+            scaled: dict[str, Any] = {
+                "L": grey,
+                "I;16": grey.astype(np.uint16) * 257,
+                "I": grey.astype(np.int32) * 257,
+            }
             image = Image.fromarray(scaled.get(mode, grey.astype(np.float32) / 255))
     else:
         image = image.quantize(256) if mode == "P" else image.convert(mode)
@@ -130,7 +138,7 @@ def test_turned_pictures_stand_upright(form, turn):
     }[turn]
     exif = Image.Exif()
     exif[0x0112] = turn
-    settings = {"JPEG": {"quality": 100, "subsampling": 0}, "WEBP": {"lossless": True}}.get(form, {})
+    settings: dict[str, Any] = LOSSLESS.get(form, {})
     content = written(Image.fromarray(np.ascontiguousarray(lies(upright))), form, exif=exif, **settings)
     error = 8 if form == "JPEG" else 0
     assert np.abs(pixels(content).astype(int) - upright).max() <= error
@@ -167,7 +175,7 @@ def test_sizes(shape, kept, seen):
     assert stored_short_side(min(shape), 16) == min(kept)
     assert upscale(found, 16).shape == (*seen, 3)
     assert upscale(found[..., :1], 16).shape == (*seen, 1)
-    assert upscaled_shape(*kept, 16) == seen
+    assert upscaled_shape(kept[0], kept[1], 16) == seen
 
 
 def test_enlarged_pictures_are_those_of_pillow():
@@ -192,7 +200,7 @@ def test_large_ones_become_means(form):
 
 
 def test_other_bytes_give_a_reason():
-    assert refusal(b"") == "empty; get the file anew"
+    assert refusal(b"") == "empty; get the file again"
     draw = random.Random(0)
     whole = {form: written(Image.fromarray(scene(40, 40)), form) for form in IMAGE_FORMATS}
     for content in whole.values():
@@ -202,18 +210,18 @@ def test_other_bytes_give_a_reason():
             assert isinstance(found, str) or found.pixels.dtype == np.uint8
             refusal(content[:4] + draw.randbytes(200))
     for content in (b"hello\n", bytes(999), draw.randbytes(999), b"%PDF-1.7\n", b"<svg></svg>"):
-        assert "no picture that can be read" in refusal(content)
+        assert "not an image that can be read" in refusal(content)
 
 
 @pytest.mark.parametrize("form", ["ICO", "TGA", "PCX", "SGI", "JPEG2000"])
 def test_other_forms_are_not_opened(form):
-    assert "no picture that can be read" in refusal(written(Image.fromarray(scene(32, 32)), form))
+    assert "not an image that can be read" in refusal(written(Image.fromarray(scene(32, 32)), form))
 
 
 def test_a_tile_may_be_larger_than_the_picture():
     data = zlib.compress(bytes(32 * 32))
-    tags = {256: SIDE, 257: SIDE, 258: 8, 259: 8, 262: 1, 277: 1, 322: 32, 323: 32, 324: [8]}
-    assert pixels(tiff(tags | {325: [len(data)]}, data)).shape == (SIDE, SIDE, 3)
+    tags: TiffTags = {256: SIDE, 257: SIDE, 258: 8, 259: 8, 262: 1, 277: 1, 322: 32, 323: 32, 324: [8]}
+    assert pixels(tiff({**tags, 325: [len(data)]}, data)).shape == (SIDE, SIDE, 3)
 
 
 def test_a_large_photograph_is_read_smaller():
@@ -283,4 +291,4 @@ def test_the_same_pixels_in_other_forms(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_folder_is_no_picture(tmp_path: Path) -> None:
-    assert load_image(tmp_path, SIDE, 3) == "a folder, and one picture is wanted; name one in it"
+    assert load_image(tmp_path, SIDE, 3) == "a folder, not an image; name an image in it"

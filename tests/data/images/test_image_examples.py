@@ -24,7 +24,7 @@ from foveal.tasks.config import load_config
 from tests.support.image_folders import PLACES, SIDE, by_class, png, scenes, write
 from tests.support.pair_formats import IMAGE_LABEL
 
-FORM = IMAGE_LABEL
+DATA_FORMAT = IMAGE_LABEL
 CONFIG = DataConfig(image=ImageConfig(size=SIDE), valid_fraction=0.2, test_fraction=0.2)
 
 
@@ -34,7 +34,7 @@ def within(folder: str, files: dict[str, bytes]) -> dict[str, bytes]:
 
 def prepared(data: str, valid: str | None = None, test: str | None = None, **settings: Any) -> Any:
     return prepare_examples.prepare_examples(
-        FORM, data, valid, test, CONFIG.model_copy(update=settings), print
+        DATA_FORMAT, data, valid, test, CONFIG.model_copy(update=settings), print
     )
 
 
@@ -192,30 +192,30 @@ def test_parts_are_the_same_at_any_size(tmp_path):
 def test_what_is_kept_reads_new_images_alike(tmp_path):
     data = write(tmp_path / "a", by_class(20))
     found = prepared(data, valid=data)
-    for name, content in FORM.files(found.processor).items():
+    for name, content in DATA_FORMAT.files(found.processor).items():
         (tmp_path / name).write_bytes(content)
-    opened = FORM.load_processor(tmp_path)
+    opened = DATA_FORMAT.load_processor(tmp_path)
     assert opened == found.processor
-    again, facts = prepare_examples.prepare_eval_examples(FORM, data, CONFIG, opened, print)
+    again, facts = prepare_examples.prepare_eval_examples(DATA_FORMAT, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     flat = {name.replace("/", "-"): content for name, content in by_class(20).items()}
     every = ImageEvalBatches(again.examples, ImageConfig(batch_size=20)).batch(0, 0).columns["source"]
     for place in PLACES:
         asked = write(tmp_path / place, flat | {"notes.txt": b"no picture"})
-        rows, pictures, _ = prepare_examples.read_unlabeled(FORM, asked, opened, CONFIG, print)
+        rows, pictures, _ = prepare_examples.read_unlabeled(DATA_FORMAT, asked, opened, CONFIG, print)
         assert [row.fields["source"] for row in rows] == [f"{asked}/{name}" for name in sorted(flat)]
         batch = ImageEvalBatches(pictures, ImageConfig(batch_size=20)).batch(0, 0)
         assert batch.columns.keys() == {"source"}
         assert (batch.columns["source"] == every).all()
-    ((one,), *_) = prepare_examples.read_unlabeled(FORM, f"{data}/a/000.png", opened, CONFIG, print)
+    ((one,), *_) = prepare_examples.read_unlabeled(DATA_FORMAT, f"{data}/a/000.png", opened, CONFIG, print)
     assert one.fields["source"] == f"{data}/a/000.png"
     (tmp_path / "images.json").write_text("[")
     with pytest.raises(UserError, match=r"images\.json: damaged"):
-        FORM.load_processor(tmp_path)
+        DATA_FORMAT.load_processor(tmp_path)
 
 
 @pytest.mark.parametrize("location", PLACES)
-def test_what_can_not_be_used_is_set_aside(tmp_path, location):
+def test_what_can_not_be_used_is_skipped(tmp_path, location):
     files = by_class(30)
     cut = files["b/001.png"][:-60]
     files |= {
@@ -232,13 +232,13 @@ def test_what_can_not_be_used_is_set_aside(tmp_path, location):
         row.location.removeprefix(f"{data}, "): row.reason for row in found.skipped[: len(found.skipped) // 2]
     }
     assert whys.keys() == {"README", "a/notes.txt", "b/cut.png", "b/empty.png"}
-    assert "stands in no folder of a label" in whys["README"]
-    assert "no picture that can be read" in whys["a/notes.txt"]
+    assert "not in a folder of a label" in whys["README"]
+    assert "not an image that can be read" in whys["a/notes.txt"]
     assert "damaged or cut off" in whys["b/cut.png"]
-    assert whys["b/empty.png"] == "empty; get the file anew"
+    assert whys["b/empty.png"] == "empty; get the file again"
 
 
-def test_an_unknown_label_is_set_aside(tmp_path):
+def test_an_unknown_label_is_skipped(tmp_path):
     data = write(tmp_path / "a", by_class(20))
     found = prepared(data, valid=write(tmp_path / "b", by_class(9, 1, "abc")))
     assert len(found.valid) == 6
@@ -247,12 +247,12 @@ def test_an_unknown_label_is_set_aside(tmp_path):
 
 def test_labels_that_differ_in_case_alone_are_told(tmp_path):
     files = {f"{label}/{n}.png": png(p) for label in ("cat", "Cat", "dog") for n, p in enumerate(scenes(9))}
-    data, said = write(tmp_path / "a.zip", files), []
-    prepare_examples.prepare_examples(FORM, data, data, None, CONFIG, said.append)
-    assert said[-1] == "the labels 'Cat' and 'cat' differ in case alone, and are learnt as 2 classes"
+    data, said = write(tmp_path / "a.zip", files), list[str]()
+    prepare_examples.prepare_examples(DATA_FORMAT, data, data, None, CONFIG, said.append)
+    assert said[-1] == "the labels 'Cat' and 'cat' differ only in case, and are learned as 2 classes"
     said.clear()
     small = write(tmp_path / "b", by_class(9))
-    prepare_examples.prepare_examples(FORM, small, small, None, CONFIG, said.append)
+    prepare_examples.prepare_examples(DATA_FORMAT, small, small, None, CONFIG, said.append)
     assert len(said) == 1  # of the overlap
 
 
@@ -449,8 +449,8 @@ def test_cifar10(outside_data):
         ImageInput(Statistics(tuple(mean), tuple(deviation)), 32), ClassLabels(tuple(names))
     )
     config, data = CONFIG.model_copy(update={"image": ImageConfig(size=32)}), outside_data / "cifar10.zip"
-    part, facts = prepare_examples.prepare_eval_examples(FORM, str(data), config, processor, print)
-    assert facts["set_aside"] == 0
+    part, facts = prepare_examples.prepare_eval_examples(DATA_FORMAT, str(data), config, processor, print)
+    assert facts["skipped"] == 0
     assert part.references == [name for name in names for _ in range(1_000)]
     images = ImageEvalBatches(part.examples, ImageConfig(batch_size=10_000)).batch(0, 0).columns["source"]
     assert images.mean((0, 2, 3)).abs().max() < 0.02

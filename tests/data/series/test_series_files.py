@@ -1,7 +1,8 @@
-"""Series from their three forms, what is set aside and why, and the statistics of channels."""
+"""Series from their three forms, what is skipped and why, and the statistics of channels."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,8 +29,8 @@ def read(path: Path) -> list[Row | SkippedRow]:
     return [*read_series(path)]
 
 
-def asides(path: Path) -> list[str]:
-    """What was set aside, in order; whatever it is, its place is named."""
+def skipped_rows(path: Path) -> list[str]:
+    """What was skipped, in order; whatever it is, its place is named."""
     found = [row for row in read(path) if isinstance(row, SkippedRow)]
     assert all(row.location.startswith(str(path)) and "\n" not in row.reason for row in found)
     return [f"{row.location.removeprefix(f'{path}, ')}: {row.reason}" for row in found]
@@ -69,7 +70,7 @@ def test_ts_without_labels(tmp_path):
     same(read(path)[0], "line 3", [[1, 3], [2, 4]])
 
 
-def test_ts_rows_that_are_set_aside(tmp_path):
+def test_ts_rows_that_are_skipped(tmp_path):
     path = tmp_path / "a.ts"
     broken = [
         b"1,?:3,4:left",
@@ -81,11 +82,11 @@ def test_ts_rows_that_are_set_aside(tmp_path):
         b"\xff:1:left",
     ]
     path.write_bytes(TS.encode() + b"\n".join([*broken, b"7:8:right"]))
-    assert asides(path) == [
+    assert skipped_rows(path) == [
         "line 10: a value is missing or not finite; fill it in",
-        "line 11: its channels differ in length; mend it",
-        "line 12: has 1 channels, and the first series 2; mend it",
-        "line 13: could not convert string to float: 'x'; mend it",
+        "line 11: its channels differ in length; mend the series",
+        "line 12: has 1 channels, and the first series 2; mend the series",
+        "line 13: could not convert string to float: 'x'; mend the series",
         "line 14: its label 'up' is not among the header's; mend one of them",
         "line 15: its label '3,4' is not among the header's; mend one of them",
         "line 16: not UTF-8 at byte 0 of the line; mend it, or convert the file with iconv",
@@ -98,7 +99,7 @@ def test_ts_rows_that_are_set_aside(tmp_path):
     [
         ("@timeStamps false", "@timeStamps true", "line 3: @timestamps is not read"),
         ("@classLabel true left right", "@targetLabel true", "line 6: @targetlabel is not read"),
-        ("@data\n", "", "line 7: neither a setting (@) nor behind a line @data"),
+        ("@data\n", "", "line 7: neither a setting (@) nor after a line @data"),
     ],
 )
 def test_ts_files_that_are_refused(old, new, says, tmp_path):
@@ -127,20 +128,23 @@ def test_npz(tmp_path):
     same(one, "series 1", [[0, 1], [2, 3], [4, 5], [6, 7]], label="a")
     same(two, "series 2", [[8, 9], [10, 11]], label="b")
     np.savez(path, x=x.reshape(6, 2), lengths=np.array([4, 2]), y=np.arange(6))
-    assert [row.fields["labels"] for row in read(path)] == [["0", "1", "2", "3"], ["4", "5"]]
+    assert [row.fields["labels"] for row in read(path) if isinstance(row, Row)] == [
+        ["0", "1", "2", "3"],
+        ["4", "5"],
+    ]
 
 
-def test_npz_series_that_are_set_aside(tmp_path):
+def test_npz_series_that_are_skipped(tmp_path):
     path = tmp_path / "a.npz"
     x = np.ones((3, 2, 1))
     x[1, 1] = np.nan
     np.savez(path, x=x, lengths=np.array([2, 2, 0]), y=np.zeros(3, int))
-    assert asides(path) == [
+    assert skipped_rows(path) == [
         "series 2: a value is missing or not finite; fill it in",
         "series 3: its values have the shape (0, 1); (steps, channels) is needed",
     ]
     np.savez(path, x=np.array([1.0, 1e300]).reshape(2, 1, 1))
-    assert asides(path) == ["series 2: a value is missing or not finite; fill it in"]
+    assert skipped_rows(path) == ["series 2: a value is missing or not finite; fill it in"]
 
 
 def test_npz_files_that_are_refused(tmp_path):
@@ -154,7 +158,7 @@ def test_npz_files_that_are_refused(tmp_path):
         ({"x": x, "lengths": two[:1]}, "don't fit x"),
         ({"x": x, "lengths": two / 2}, "lengths float64 (2,) don't fit x"),
         ({"x": x[0], "lengths": two}, "don't fit x (3, 1)"),
-        ({"x": x, "y": np.zeros(3)}, "y is (3,); needed: a label a series (2,), or one a step"),
+        ({"x": x, "y": np.zeros(3)}, "y is (3,); needed: a label per series (2,), or per step"),
     ):
         np.savez(path, **arrays)
         assert says in refusal(path)
@@ -189,15 +193,15 @@ def test_jsonl(tmp_path):
     same(read(write(tmp_path / "a.jsonl", {"values": [[1]], "other": 3}))[0], "line 1", [[1]])
 
 
-def test_jsonl_rows_that_are_set_aside(tmp_path):
+def test_jsonl_rows_that_are_skipped(tmp_path):
     good = {"values": [[1, 2]], "label": "a"}
     bad = [
         ("{", "not JSON"),
         ([1], "a JSON object is needed"),
         ({"label": "a"}, "a JSON object is needed"),
-        ({"values": [[1, 2], [3]], "label": "a"}, "are not numbers, as many at each step"),
-        ({"values": [["x", 2]], "label": "a"}, "are not numbers, as many at each step"),
-        ({"values": [[10**400, 2]], "label": "a"}, "are not numbers, as many at each step"),
+        ({"values": [[1, 2], [3]], "label": "a"}, "are not numbers, equally many at each step"),
+        ({"values": [["x", 2]], "label": "a"}, "are not numbers, equally many at each step"),
+        ({"values": [[10**400, 2]], "label": "a"}, "are not numbers, equally many at each step"),
         ({"values": [1, 2], "label": "a"}, "have the shape (2,)"),
         ({"values": [], "label": "a"}, "have the shape (0,)"),
         ({"values": [[1, None]], "label": "a"}, "a value is missing"),
@@ -210,16 +214,16 @@ def test_jsonl_rows_that_are_set_aside(tmp_path):
         ({"values": [[1, 2]], "label": " "}, "'label' is empty"),
     ]
     path = write(tmp_path / "a.jsonl", good, *(row for row, _ in bad), good)
-    found = asides(path)
+    found = skipped_rows(path)
     assert len(found) == len(bad)
     assert sum(isinstance(row, Row) for row in read(path)) == 2
     for number, (line, (_, says)) in enumerate(zip(found, bad, strict=True), 2):
         assert line.startswith(f"line {number}: ")
         assert says in line
     good = {"values": [[1], [2]], "labels": ["a", "b"]}
-    bad = [["a"], ["a", "b", "c"], "ab", None, ["a", None]]
-    path = write(tmp_path / "a.jsonl", good, *(good | {"labels": labels} for labels in bad))
-    assert len(asides(path)) == len(bad)
+    bad_labels: list[Any] = [["a"], ["a", "b", "c"], "ab", None, ["a", None]]
+    path = write(tmp_path / "a.jsonl", good, *(good | {"labels": labels} for labels in bad_labels))
+    assert len(skipped_rows(path)) == len(bad_labels)
 
 
 def test_other_forms_are_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""Labelled series as examples: what a model is given, what is kept for later, and what is set aside."""
+"""Labelled series as examples: what a model is given, what is kept for later, and what is skipped."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from foveal.tasks.infer import infer_task
 from tests.support.pair_formats import SERIES_LABEL, SERIES_LABELS
 
 CONFIG = DataConfig(max_length=9, valid_fraction=0.2, test_fraction=0.2)
-FORMS = {"label": SERIES_LABEL, "labels": SERIES_LABELS}
+DATA_FORMATS = {"label": SERIES_LABEL, "labels": SERIES_LABELS}
 
 
 def series(count: int = 12, channels: int = 2, seed: int = 0) -> list[np.ndarray]:
@@ -43,9 +43,9 @@ def write(path: Path, field: str = "label", rows: list[np.ndarray] | None = None
     return str(path)
 
 
-def prepared(form: PairFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
+def prepared(data_format: PairFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
     config = CONFIG.model_copy(update=settings)
-    return prepare_examples.prepare_examples(form, data, valid, None, config, print)
+    return prepare_examples.prepare_examples(data_format, data, valid, None, config, print)
 
 
 def column(split: SplitData[Examples], name: str) -> RaggedArray:
@@ -54,11 +54,11 @@ def column(split: SplitData[Examples], name: str) -> RaggedArray:
     return found
 
 
-@pytest.mark.parametrize("field", FORMS)
+@pytest.mark.parametrize("field", DATA_FORMATS)
 def test_a_model_is_given_standardised_channels_and_numbers(tmp_path: Path, field: str) -> None:
-    form, rows = FORMS[field], series()
+    data_format, rows = DATA_FORMATS[field], series()
     data = write(tmp_path / "a.jsonl", field)
-    found = prepared(form, data, valid=data)
+    found = prepared(data_format, data, valid=data)
     train = found.train
     assert train.sources == [f"{data}, line {number}" for number in range(1, 13)]
     assert train.lengths == [len(values) for values in rows]
@@ -79,28 +79,28 @@ def test_a_model_is_given_standardised_channels_and_numbers(tmp_path: Path, fiel
         ]
 
 
-@pytest.mark.parametrize("field", FORMS)
+@pytest.mark.parametrize("field", DATA_FORMATS)
 def test_what_is_kept_reads_new_series_alike(tmp_path: Path, field: str) -> None:
     """Labelled ones as in training, and ones without labels, to be predicted."""
-    form = FORMS[field]
+    data_format = DATA_FORMATS[field]
     data = write(tmp_path / "a.jsonl", field)
-    found = prepared(form, data, valid=data)
-    for name, content in form.files(found.processor).items():
+    found = prepared(data_format, data, valid=data)
+    for name, content in data_format.files(found.processor).items():
         (tmp_path / name).write_bytes(content)
-    opened = form.load_processor(tmp_path)
+    opened = data_format.load_processor(tmp_path)
     assert opened == found.processor
-    again, facts = prepare_examples.prepare_eval_examples(form, data, CONFIG, opened, print)
+    again, facts = prepare_examples.prepare_eval_examples(data_format, data, CONFIG, opened, print)
     assert np.array_equal(column(again, "source").values, column(found.train, "source").values)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
     bare = write(tmp_path / "bare.jsonl", "")
-    _, examples, _ = prepare_examples.read_unlabeled(form, bare, opened, CONFIG, print)
+    _, examples, _ = prepare_examples.read_unlabeled(data_format, bare, opened, CONFIG, print)
     assert set(examples.columns) == ({"source"} if field == "label" else {"source", "places"})
     asked = examples.columns["source"]
     assert isinstance(asked, RaggedArray)
     assert np.array_equal(asked.values, column(again, "source").values)
     (tmp_path / "labels.json").write_text("[")
     with pytest.raises(UserError, match=r"labels\.json: damaged"):
-        form.load_processor(tmp_path)
+        data_format.load_processor(tmp_path)
 
 
 def test_equal_series_fall_on_the_same_side(tmp_path: Path) -> None:
@@ -112,19 +112,21 @@ def test_equal_series_fall_on_the_same_side(tmp_path: Path) -> None:
     assert sum(map(len, (found.train, found.valid, found.test))) == 60
 
 
-def asides(data: str, *others: str, form: PairFormat = FORMS["label"], **settings: Any) -> list[str]:
-    found = prepared(form, data, *others, **settings)
+def skip_reasons(
+    data: str, *others: str, data_format: PairFormat = DATA_FORMATS["label"], **settings: Any
+) -> list[str]:
+    found = prepared(data_format, data, *others, **settings)
     assert all(isinstance(row, SkippedRow) for row in found.skipped)
     return [row.reason for row in found.skipped]
 
 
-def test_what_does_not_fit_is_set_aside(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_skipped(tmp_path: Path) -> None:
     data = write(tmp_path / "a.jsonl")
     rows = series(4)
     rows[1] = np.tile(rows[1], (4, 1))
     rows[2] = np.full((3, 2), np.nan, np.float32)
     more = write(tmp_path / "b.jsonl", rows=rows, names="abac")
-    assert asides(data, more) == [
+    assert skip_reasons(data, more) == [
         "a value is missing or not finite; fill it in",
         "16 steps, and data.max_length=9: train with more, or cut the series",
         "the label 'c' is not among those of training",
@@ -133,9 +135,13 @@ def test_what_does_not_fit_is_set_aside(tmp_path: Path) -> None:
     more = write(
         tmp_path / "b.jsonl", "labels", rows=[np.ones((n, 2), np.float32) for n in (2, 3)], names="abc"
     )
-    assert asides(steps, more, form=FORMS["labels"]) == ["the label 'c' is not among those of training"]
+    assert skip_reasons(steps, more, data_format=DATA_FORMATS["labels"]) == [
+        "the label 'c' is not among those of training"
+    ]
     data = write(tmp_path / "a.jsonl", rows=[*series(), np.ones((10, 2), np.float32)])
-    assert asides(data, data)[:1] == ["10 steps, and data.max_length=9: train with more, or cut the series"]
+    assert skip_reasons(data, data)[:1] == [
+        "10 steps, and data.max_length=9: train with more, or cut the series"
+    ]
 
 
 def test_statistics_are_those_of_what_is_trained_on(tmp_path: Path) -> None:
@@ -147,15 +153,15 @@ def test_statistics_are_those_of_what_is_trained_on(tmp_path: Path) -> None:
     assert mean == pytest.approx(np.concatenate(rows).astype(np.float64).mean(0).tolist())
 
 
-def refusal(form: PairFormat, data: str, valid: str | None = None, **settings: Any) -> str:
+def refusal(data_format: PairFormat, data: str, valid: str | None = None, **settings: Any) -> str:
     with pytest.raises(UserError) as caught:
-        prepared(form, data, valid, **settings)
+        prepared(data_format, data, valid, **settings)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
 def test_refused_in_one_line(tmp_path: Path) -> None:
-    data, one, each = tmp_path / "a.jsonl", FORMS["label"], FORMS["labels"]
+    data, one, each = tmp_path / "a.jsonl", DATA_FORMATS["label"], DATA_FORMATS["labels"]
     told = refusal(one, write(data, names="a"))
     assert "series to train on have the label 'a': at least two classes are needed" in told
     assert (
@@ -166,27 +172,29 @@ def test_refused_in_one_line(tmp_path: Path) -> None:
     assert "line 1: has no labels, and one for each step is needed" in refusal(each, write(data, ""))
     assert "no series can be used, the first: " in refusal(one, write(data), max_length=2)
     other = write(tmp_path / "b.jsonl", rows=series(channels=3))
-    assert "3 channels, and the model reads 2; give it those" in refusal(one, str(data), other)
+    assert "3 channels, and the model reads 2; give that many" in refusal(one, str(data), other)
     data.write_text("")
     assert "a.jsonl: no row that can be used" in refusal(one, str(data))
 
 
-@pytest.mark.parametrize("field", FORMS)
-def test_questions_that_the_model_cannot_read_are_set_aside(tmp_path: Path, field: str) -> None:
-    form = FORMS[field]
-    processor = prepared(form, write(tmp_path / "a.jsonl", field)).processor
+@pytest.mark.parametrize("field", DATA_FORMATS)
+def test_questions_that_the_model_cannot_read_are_skipped(tmp_path: Path, field: str) -> None:
+    data_format = DATA_FORMATS[field]
+    processor = prepared(data_format, write(tmp_path / "a.jsonl", field)).processor
     good, told = np.ones((5, 2), np.float32), list[str]()
     for rows, why in (
         (series(channels=3)[:1], "3 channels, and the model reads 2"),
         ([np.ones((10, 2), np.float32)], "10 steps, and data.max_length=9"),
     ):
         data = write(tmp_path / "b.jsonl", "", rows)
-        with pytest.raises(UserError, match=f"nothing that can be answered: .*line 1: {why}"):
-            prepare_examples.read_unlabeled(form, data, processor, CONFIG, print)
+        with pytest.raises(UserError, match=f"no source that can be read: .*line 1: {why}"):
+            prepare_examples.read_unlabeled(data_format, data, processor, CONFIG, print)
     data = write(tmp_path / "b.jsonl", "", [*rows, good])
-    (row,), examples, skipped = prepare_examples.read_unlabeled(form, data, processor, CONFIG, told.append)
+    (row,), examples, skipped = prepare_examples.read_unlabeled(
+        data_format, data, processor, CONFIG, told.append
+    )
     assert (row.location, len(examples), len(skipped)) == (f"{data}, line 2", 1, 1)
-    assert told.pop().startswith(f"set aside: {data}, line 1: {why}")
+    assert told.pop().startswith(f"skipped: {data}, line 1: {why}")
 
 
 # What a file is for.
@@ -204,7 +212,8 @@ def test_the_task_is_seen_from_the_labels(tmp_path: Path) -> None:
         ((2, 3), "series-tagging"),
         (None, "series-classification"),
     ):
-        np.savez(tmp_path / "a.npz", x=x, **({"y": np.zeros(shape, int)} if shape else {}))
+        targets: dict[str, Any] = {"y": np.zeros(shape, int)} if shape else {}
+        np.savez(tmp_path / "a.npz", x=x, **targets)
         assert infer_task(open_path(str(tmp_path / "a.npz")), {}).name == task
     for text in (TS, "# a note\n@timestamps true\n@Data\n1:a\n"):
         (tmp_path / "a.ts").write_text(text)

@@ -34,7 +34,7 @@ def write(path: Path, content: str | bytes) -> Path:
 
 
 def sentences(path: Path, tags: str = "upos") -> list[tuple[list[str], list[str]] | str]:
-    """Words and tags, or where and why a sentence is set aside."""
+    """Words and tags, or where and why a sentence is skipped."""
     return [
         (row.fields["tokens"], row.fields["tags"])
         if isinstance(row, Row)
@@ -82,7 +82,7 @@ def test_the_place_of_a_sentence_is_its_first_line(tmp_path: Path) -> None:
         ("n't\tnot", "n't not", "line 6: 9 columns"),
     ],
 )
-def test_a_broken_sentence_is_set_aside_alone(old: str, new: str, says: str, tmp_path: Path) -> None:
+def test_a_broken_sentence_is_skipped_alone(old: str, new: str, says: str, tmp_path: Path) -> None:
     found = sentences(write(tmp_path / "a.conllu", UNIVERSAL.replace(old, new)))
     assert len(found) == 2
     assert isinstance(found[0], str)
@@ -174,7 +174,9 @@ def test_lists_that_cant_be_used(row: dict[str, object], says: str, tmp_path: Pa
 
 
 def test_what_is_no_tagged_text_is_refused(tmp_path: Path) -> None:
-    assert "no tagged sentences (.conllu, .conll, .jsonl" in refusal(write(tmp_path / "a.txt", "a O\n"))
+    assert "not a file of tagged sentences (.conllu, .conll, .jsonl" in refusal(
+        write(tmp_path / "a.txt", "a O\n")
+    )
     assert "no row that can be used; give rows" in refusal(write(tmp_path / "a.conllu", "# text = x\n\n"))
     assert "first is line 1: one column" in refusal(write(tmp_path / "a.conll", "a\nb\n"))
 

@@ -24,6 +24,7 @@ from foveal.tasks.config import from_tables
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
 from tests.support.pair_formats import CLIP_TEXT, IMAGE_TEXT, SPEECH, TEXT_PAIRS, WRITTEN_ANSWERS
+from tests.support.recorded_calls import record_calls
 
 STACK = {"width": 8, "layers": 1, "positions": {"kind": "none"}}
 
@@ -63,18 +64,14 @@ def test_the_most_tokens_are_not_those_of_the_most_characters(kind: TokenizerNam
 
 
 def test_of_many_texts_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    usual = WordTokenizer.encode_known
-    monkeypatch.setattr(
-        WordTokenizer, "encode_known", lambda self, text: seen.append(text) or usual(self, text)
-    )
+    encoded = record_calls(monkeypatch, WordTokenizer, "encode_known")
     texts = ["congratulations", "on the table", "a b", "a"] * 500
     assert max_token_count(make_tokenizer("word", 0, texts), texts) == 3
-    assert seen == ["congratulations", "on the table"]
+    assert [text for _, text in encoded] == ["congratulations", "on the table"]
 
 
 SIDE = 8
-FORMS: dict[str, Any] = {
+MAKERS: dict[str, Any] = {
     "pairs": TEXT_PAIRS.make_processor,
     "captions": IMAGE_TEXT.make_processor,
     "clips": CLIP_TEXT.make_processor,
@@ -83,8 +80,8 @@ FORMS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_there_is_room_for_the_most_tokens(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", MAKERS)
+def test_there_is_room_for_the_most_tokens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LogMelSettings, "frames", lambda settings, path: np.eye(3, dtype=np.float32))
     picture = np.arange(3 * SIDE * SIDE, dtype=np.uint8).reshape(SIDE, SIDE, 3)
     fields = {
@@ -98,7 +95,7 @@ def test_there_is_room_for_the_most_tokens(form: str, monkeypatch: pytest.Monkey
     rows = [
         Row(text, fields | {"target": text, "answer": text}) for text in ("congratulations", "on the table")
     ]
-    processor = FORMS[form]("data", rows, DataConfig(tokenizer="word"))
+    processor = MAKERS[name]("data", rows, DataConfig(tokenizer="word"))
     assert processor.target.length_limit.limit == int(1.5 * 3) + 1
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foveal.config.data import TokenizerName
 from foveal.core.errors import UserError
 from foveal.data.text import subword_tokenizers as module
 from foveal.data.text.tokenizers import (
@@ -45,7 +46,7 @@ CLAUSE = st.lists(st.sampled_from(GAPS), max_size=3).map(lambda gaps: "".join(ga
 
 
 @cache
-def made(kind: str) -> Tokenizer:
+def made(kind: TokenizerName) -> Tokenizer:
     return make_tokenizer(kind, 300, iter(TRAINING))
 
 

@@ -51,7 +51,7 @@ def sentences(folder: Path, texts: tuple[str, ...], first: int) -> None:
     folder.write_text(f"source\ttarget\n{rows}")
 
 
-FORMS: dict[str, tuple[Any, Callable[[Path, tuple[str, ...], int], None], str]] = {
+DATA_FORMATS: dict[str, tuple[Any, Callable[[Path, tuple[str, ...], int], None], str]] = {
     "captions": (IMAGE_TEXT, captions, ""),
     "clips": (CLIP_TEXT, clips, ".npz"),
     "replies": (WRITTEN_ANSWERS, questions, ""),
@@ -60,9 +60,9 @@ FORMS: dict[str, tuple[Any, Callable[[Path, tuple[str, ...], int], None], str]] 
 
 
 @pytest.mark.parametrize("tokenizer", LEFT_OUT)
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", DATA_FORMATS)
 def test_it_is_counted_and_said(name: str, tokenizer: Any, tmp_path: Path) -> None:
-    form, write, suffix = FORMS[name]
+    data_format, write, suffix = DATA_FORMATS[name]
     known, strange = (tmp_path / f"{part}{suffix}" for part in ("known", "strange"))
     write(known, KNOWN, 1)
     write(strange, STRANGE, 11)
@@ -70,7 +70,9 @@ def test_it_is_counted_and_said(name: str, tokenizer: Any, tmp_path: Path) -> No
         image=ImageConfig(size=8), tokenizer=tokenizer, max_length=32, valid_fraction=0, test_fraction=0
     )
     said: list[str] = []
-    found = prepare_examples.prepare_examples(form, str(known), None, str(strange), config, said.append)
+    found = prepare_examples.prepare_examples(
+        data_format, str(known), None, str(strange), config, said.append
+    )
     unit, each = LEFT_OUT[tokenizer]
     wanted = {"left_out": each, f"left_out_{unit}": 4}
     train, test = (found.facts["parts"][part] for part in ("train", "test"))
@@ -80,7 +82,7 @@ def test_it_is_counted_and_said(name: str, tokenizer: Any, tmp_path: Path) -> No
     assert line.startswith(f"test: 4 {unit} that the training text does not have")
     assert line.endswith(", ".join(f"{one!r} ({n})" for one, n in each.items()))
     _, facts = prepare_examples.prepare_eval_examples(
-        form, str(strange), config, found.processor, said.append
+        data_format, str(strange), config, found.processor, said.append
     )
     assert wanted.items() <= facts.items()
     assert said[1].startswith(f"{strange}: 4 {unit}")

@@ -1,4 +1,4 @@
-"""Clips: where they are, what is read of them, what a batch holds, and what is told or set aside."""
+"""Clips: where they are, what is read of them, what a batch holds, and what is told or skipped."""
 
 import json
 from pathlib import Path
@@ -104,12 +104,12 @@ def test_arrays(tmp_path: Path, channels: tuple[int, ...]) -> None:
     )  # there is a label too
     image = ImageConfig(size=SIDE, channels=3 if channels == (3,) else 1)
     clips = np.load(data)["clips"].reshape(8, 5, SIDE, SIDE, -1)
-    for form, first in (
+    for data_format, first in (
         (CLIP_LABEL, "b"),
         (CLIP_LABELS, ["y", "x"]),
         (CLIP_TEXT, "clip 0"),
     ):
-        train = prepared(form, data, image=image).train
+        train = prepared(data_format, data, image=image).train
         assert train.references[0] == first
         assert train.lengths == [2, 3, 4, 5, 2, 3, 4, 5]
         assert all(
@@ -151,18 +151,18 @@ def test_a_batch_holds_standardised_frames_and_zeros_behind_them(tmp_path: Path)
     assert sorted(seen) == [*range(8)]
 
 
-@pytest.mark.parametrize("form", [CLIP_LABEL, CLIP_LABELS, CLIP_TEXT])
-def test_what_is_kept_reads_clips_alike(tmp_path: Path, form: Any) -> None:
+@pytest.mark.parametrize("data_format", [CLIP_LABEL, CLIP_LABELS, CLIP_TEXT])
+def test_what_is_kept_reads_clips_alike(tmp_path: Path, data_format: Any) -> None:
     data = arrays(tmp_path / "a.npz", (3,))
-    found = prepared(form, data)
-    for name, content in form.files(found.processor).items():
+    found = prepared(data_format, data)
+    for name, content in data_format.files(found.processor).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    opened = form.load_processor(tmp_path)
-    assert form.files(opened) == form.files(found.processor)
-    again, facts = prepare_examples.prepare_eval_examples(form, data, CONFIG, opened, print)
+    opened = data_format.load_processor(tmp_path)
+    assert data_format.files(opened) == data_format.files(found.processor)
+    again, facts = prepare_examples.prepare_eval_examples(data_format, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
-    _, asked, _ = prepare_examples.read_unlabeled(form, data, opened, CONFIG, print)
+    _, asked, _ = prepare_examples.read_unlabeled(data_format, data, opened, CONFIG, print)
     assert (asked.frames == again.examples.frames).all()
     assert asked.columns.keys() == again.examples.columns.keys() - {"label", "target"}
     subset = again.examples.subset([6, 1])

@@ -18,12 +18,12 @@ from foveal.tasks.infer import infer_task
 from tests.support.clip_folders import CONFIG, clip, folder_of, frames_of, prepared, table
 from tests.support.image_folders import PLACES, SIDE, write
 from tests.support.pair_formats import CLIP_LABEL, CLIP_LABELS
-from tests.support.skipped_rows import asides
+from tests.support.skipped_rows import skipped_rows
 from tests.support.video_bytes import LOSSLESS, damaged, encoded, film, joined, packets, sound, turned
 
 pytest.importorskip("av")
 FAST = {"preset": "ultrafast"}
-AGAIN = "; get the file anew"
+AGAIN = "; get the file again"
 
 
 def seen(content: bytes, max_frames: int = 12, size: int = SIDE) -> Any:
@@ -115,7 +115,7 @@ def test_a_damaged_frame_is_named_with_those_made_of_it(
     whole, found = seen(content, size=64), seen(damaged(content, 3), size=64)
     assert [number for number, one in enumerate(found) if isinstance(one, str)] == skipped_frames
     assert found[3] == f"damaged{AGAIN}"
-    assert all(found[number] == "made of a damaged frame before it" for number in skipped_frames[1:])
+    assert all(found[number] == "depends on a damaged frame before it" for number in skipped_frames[1:])
     assert all((found[number] == whole[number]).all() for number in range(8) if number not in skipped_frames)
 
 
@@ -137,7 +137,7 @@ def test_a_film_that_is_cut_off_is_used_up_to_there() -> None:
     content = encoded(large(8), "avi", "mjpeg", "yuvj420p", {})
     found = seen(content[: packets(content)[5].start])
     assert [isinstance(one, str) for one in found] == [False] * 5 + [True] * 3
-    assert found[5] == f"missing: the film is cut off{AGAIN}"
+    assert found[5] == f"missing: the video is cut off{AGAIN}"
 
 
 def test_a_frame_that_is_far_larger_than_the_first_is_not_read() -> None:
@@ -162,7 +162,7 @@ def swollen(content: bytes) -> bytes:
     return content[:at] + struct.pack(">2I", 1, 10**7) + content[at + 8 :]
 
 
-def test_what_can_not_be_used_is_set_aside() -> None:
+def test_what_can_not_be_used_is_skipped() -> None:
     jpegs = encoded(large(3), "avi", "mjpeg", "yuvj420p", {})
     Path("data/a").mkdir(parents=True)
     files = {
@@ -182,8 +182,8 @@ def test_what_can_not_be_used_is_set_aside() -> None:
     }
     for name, content in files.items():
         Path("data/a", name).write_bytes(content)
-    found = {place.removeprefix("a/"): why for place, why in asides(CLIP_LABEL, "data")}
-    unreadable = "damaged, cut off or no video ({})" + AGAIN
+    found = {place.removeprefix("a/"): why for place, why in skipped_rows(CLIP_LABEL, "data")}
+    unreadable = "damaged, cut off or not a video ({})" + AGAIN
     few = "frame{} that can be used, and a clip needs 2"
     assert found == {
         "cut.mp4": unreadable.format("Invalid data found when processing input"),
@@ -192,11 +192,11 @@ def test_what_can_not_be_used_is_set_aside() -> None:
         "long.mkv": "more than 12 frames, and data.max_length=12: train with more, or cut the clip",
         "long.mp4": "13 frames, and data.max_length=12: train with more, or cut the clip",
         "none.mp4": unreadable.format("Invalid data found when processing input"),
-        "odd.mp4": "pictures in a form that FFmpeg does not know; convert it",
+        "odd.mp4": "images in a format that FFmpeg does not know; convert the video",
         "one.mov": f"1 {few.format('')}",
-        "sound.mov": f"no pictures in it: it is sound alone, or cut off{AGAIN}",
-        "swollen.mp4": f"damaged or cut off: it says that it holds more than it does{AGAIN}",
-        "wide.mp4": "3,500 x 3,500 pixels are too many; make it smaller",
+        "sound.mov": f"no images in it: it has only sound, or is cut off{AGAIN}",
+        "swollen.mp4": f"damaged or cut off: it claims to have more frames than it can have{AGAIN}",
+        "wide.mp4": "3,500 x 3,500 pixels are too many; make the video smaller",
         "list.mp4": unreadable.format("Invalid argument"),
     }
 

@@ -58,7 +58,7 @@ def test_weights_are_summed_over_the_source_and_averaged_over_the_target() -> No
     found = word_attention(["The", " cat", "s", " sat"], ["Kat", "zen", " sitzen"], weights)
     assert found.source == ("The", "cats", "sat")
     assert found.target == ("Katzen", "sitzen")
-    np.testing.assert_allclose(found.weights, [[[0.3, 0.35, 0.35], [0, 1, 0]]])
+    np.testing.assert_allclose(found.weights, np.array([[[0.3, 0.35, 0.35], [0, 1, 0]]]))
     np.testing.assert_allclose(found.weights.sum(-1), 1)
 
 

@@ -36,9 +36,9 @@ from foveal.inspection.units.plot import (
     plot_units,
     signal_to_pixels,
 )
-from foveal.layers.activation import ACTIVATIONS
 from foveal.models.image_networks import image_encoder
 from foveal.models.sequential_networks import ConvLayer, SequentialNetwork
+from foveal.ops.activation import ACTIVATIONS
 
 SIDE = 16
 
@@ -71,7 +71,7 @@ def model() -> Eyes:
 
 def test_the_strongest_are_those_of_all_in_turn(model: Eyes) -> None:
     images, layer, units = torch.randn(23, 3, SIDE, SIDE), "encoder.blocks.1", [5, 0]
-    found = top_responses(model, layer, units, Order(images, 5), 4, no_progress)  # type: ignore[arg-type]
+    found = top_responses(model, layer, units, Order(images, 5), 4, no_progress)
     with torch.no_grad():
         maps = feature_maps(model, layer, images)
     for unit, responses in zip(units, found, strict=True):
@@ -86,12 +86,12 @@ class OneWay(torch.autograd.Function):
     """A rectifier that is guided, as its paper has it."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, x: Tensor) -> Tensor:
         ctx.save_for_backward(x)
         return x.clamp(min=0)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
         return gradient * (x > 0) * (gradient > 0)
 
@@ -99,13 +99,13 @@ class OneWay(torch.autograd.Function):
 @pytest.mark.parametrize("network", ["alexnet", "vgg-11"])
 def test_every_rectifier_is_guided(network: str) -> None:
     """Five, and eight, of them; the derivative is another one."""
-    model = Eyes(image_encoder(network, 3, "small")).eval()
+    model: Any = Eyes(image_encoder(network, 3, "small")).eval()
     layer = f"encoder.blocks.{len(model.encoder.blocks) - 1}"
     images = torch.randn(2, 3, 32, 32)
     units = most_active_units(model, layer, images, torch.zeros(2, 2, dtype=torch.int64))
     places = torch.zeros(2, 2, dtype=torch.int64)
     found = guided_backprop(model, layer, images, units, places)
-    one_way: Callable[[Tensor], Tensor] = OneWay.apply  # type: ignore[assignment]
+    one_way: Callable[[Tensor], Tensor] = OneWay.apply
     pixels = images.clone().requires_grad_()
     with patch.dict(ACTIVATIONS, {"relu": one_way}):
         chosen = feature_maps(model, layer, pixels)[torch.arange(2), units, 0, 0]
@@ -126,7 +126,8 @@ def test_where_all_paths_are_negative_nothing_comes_through(function: Callable[[
             super().__init__()
             self.convolution = nn.Conv2d(1, 1, 1)
             nn.init.constant_(self.convolution.weight, 2.0)
-            nn.init.ones_(self.convolution.bias)  # type: ignore[arg-type]
+            assert self.convolution.bias is not None
+            nn.init.ones_(self.convolution.bias)
 
         def forward(self, x: Tensor) -> Tensor:
             return 5 - function(self.convolution(x))

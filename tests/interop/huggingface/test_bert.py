@@ -35,7 +35,7 @@ def opened(folder: Path) -> tuple[WordPieceVocabulary, ImportedTextModel, Encode
     known = read_wordpiece(folder)
     found = read_bert(folder, known)
     sizes, vocabulary = found.config.encoder, SpecialTokens(known.tokenizer.size).vocab_size
-    encoder = text_encoder(sizes, vocabulary, found.context)
+    encoder: Any = text_encoder(sizes, vocabulary, found.context)
     head = MaskedLMHead(D, vocabulary, encoder.embedding.table, sizes.activation, sizes.norm_epsilon)
     model = EncoderWithHead(encoder, head)
     if found.has_head:

@@ -4,7 +4,7 @@ import json
 import pickle
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import safetensors.torch
@@ -21,6 +21,8 @@ from foveal.models.decoder import language_model
 from foveal.models.mixer_settings import resolve_mixer_settings
 from foveal.store.sealed import load_weights
 from foveal.tasks.config import load_config
+
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 V, D, CONTEXT = 19, 16, 24
 OURS: dict[str, dict[str, Any]] = {
@@ -45,7 +47,7 @@ def config_of(family: str, **more: object) -> ModelConfig:
     return ModelConfig.model_validate(OURS[family] | {"width": D, "layers": 3} | more)
 
 
-def grown(model: nn.Module) -> nn.Module:
+def grown(model: ModuleT) -> ModuleT:
     """Every parameter drawn anew, large enough that a mistake shows."""
     for parameter in model.parameters():
         nn.init.uniform_(parameter, -0.7, 0.7)

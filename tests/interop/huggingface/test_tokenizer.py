@@ -75,7 +75,9 @@ def test_a_tokenizer_as_neoxs(tmp_path: Path) -> None:
     ours = read_tokenizer(saved(fast, tmp_path), fast.get_vocab_size())
     text = "the    cat  sat\n   on"
     assert ours.encode(text).tolist() == fast.encode(text).ids
-    assert ours.pieces[fast.token_to_id("    ")] == b"    "
+    token = fast.token_to_id("    ")
+    assert token is not None
+    assert ours.pieces[token] == b"    "
     assert ours.decode(ours.encode(text)) == text
     assert ours.decode(ours.encode("e\u0301")) == "é"
 

@@ -1,6 +1,7 @@
 """Feed-forward layers: the equations written out, first weights, extreme inputs, what is tapped."""
 
 import math
+from typing import Any, TypeVar
 
 import pytest
 import torch
@@ -14,10 +15,12 @@ from foveal.models.decoder import language_model
 from foveal.ops.jit.dispatch import record_paths
 from foveal.tasks.config import from_tables
 
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
+
 D, H, E, A = 6, 5, 4, 2
 
 
-def grown(module: nn.Module) -> nn.Module:
+def grown(module: ModuleT) -> ModuleT:
     for parameter in module.parameters():
         nn.init.uniform_(parameter, -0.7, 0.7)
     return module.double()
@@ -164,17 +167,17 @@ def test_fewer_experts_than_active(count, active):
 
 
 def test_settings_reach_the_layers():
-    def layer(**settings) -> nn.Module:
+    def layer(**settings: Any) -> Any:
         model = {"width": 8, "layers": 1, **settings}
         return language_model(from_tables({"model": model}).model, 5, 4).stack.blocks[0].feedforward
 
     assert layer() is None
     assert isinstance(layer(feedforward="swiglu"), SwiGLU)
     assert isinstance(layer(feedforward="highway"), Highway)
-    mlp = layer(feedforward="mlp", activation="relu", expansion=3.0)
+    mlp: Any = layer(feedforward="mlp", activation="relu", expansion=3.0)
     assert (mlp.activation, mlp.expand.out_features) == ("relu", 24)
     experts = {"count": 5, "top_k": 3, "balance_coefficient": 0.5}
-    found = layer(feedforward="moe", activation="relu", expansion=0.5, experts=experts)
+    found: Any = layer(feedforward="moe", activation="relu", expansion=0.5, experts=experts)
     assert (found.count, found.active, found.coefficient) == (5, 3, 0.5)
     assert found.weight_expand.shape == (5, 4, 8)
     assert found.activate(torch.tensor(-1.0)) == 0
@@ -182,5 +185,5 @@ def test_settings_reach_the_layers():
 
 def test_an_active_expert_has_an_mlps_weights():
     """8 D^2 with the usual expansion, biases apart."""
-    layer = make_feedforward("moe", 16, 4.0, experts=3)
+    layer: Any = make_feedforward("moe", 16, 4.0, experts=3)
     assert layer.weight_expand[0].numel() + layer.weight_contract[0].numel() == 8 * 16**2

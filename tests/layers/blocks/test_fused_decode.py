@@ -179,6 +179,7 @@ def test_gradients_go_layer_by_layer() -> None:
 
 def test_who_looks_sees() -> None:
     """A tap, and a hook anywhere in a block."""
+    head: Any
     head, tokens = model(), torch.randint(V, (2, 4))
     expected, _, piece = write(head, tokens, head.init_state(None, 2, 4))
     assert piece
@@ -200,18 +201,18 @@ class Louder(Linear):
         return 2 * super().forward(x)
 
 
-def _louder(head: DecoderLM) -> None:
+def _louder(head: Any) -> None:
     other = Louder(48, 48)
     other.load_state_dict(head.stack.blocks[1].mixer.output.state_dict())
     head.stack.blocks[1].mixer.output = other
 
 
-def _patched(head: DecoderLM) -> None:
-    layer = head.stack.blocks[2].feedforward.contract
+def _patched(head: Any) -> None:
+    layer: Any = head.stack.blocks[2].feedforward.contract
     layer.forward = lambda x: x[..., :48] * 3
 
 
-CHANGES: dict[str, Callable[[DecoderLM], object]] = {
+CHANGES: dict[str, Callable[[Any], object]] = {
     "layer": _louder,
     "forward": _patched,
     "activation": lambda head: setattr(head.stack.blocks[0].feedforward, "activation", "relu"),

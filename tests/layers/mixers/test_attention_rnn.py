@@ -1,6 +1,7 @@
 """The attentive decoder equals its equations written out vector by vector, gradients included."""
 
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 import torch
@@ -24,7 +25,7 @@ WIDTHS = {"dot": M}
 
 
 def additive(mixer: AttentionRNN, s: Tensor, h: Tensor) -> Tensor:
-    score = mixer.score
+    score: Any = mixer.score
     return score.weight @ (score.query.weight @ s + score.key.weight @ h + score.key.bias).tanh()
 
 
@@ -74,14 +75,16 @@ def written_out(
                 e = torch.stack([SCORES[score](mixer, s, memory.vectors[b, i]) for i in there])
                 w = e.exp() / e.exp().sum()
                 a[there] = w.detach()
-                context = sum(w[n] * memory.vectors[b, i] for n, i in enumerate(there))
+                context = torch.zeros(M, dtype=x.dtype)
+                for n, i in enumerate(there):
+                    context = context + w[n] * memory.vectors[b, i]
             s, c = CELLS[kind](mixer.recurrent.cell, torch.cat([x_t, context]), s, c)
             outputs.append(s)
             weights.append(a)
     return torch.stack(outputs).view(B, T, -1), torch.stack(weights).view(B, T, S)
 
 
-def made(kind: str, score: str) -> AttentionRNN:
+def made(kind: Any, score: Any) -> AttentionRNN:
     return filled(AttentionRNN(kind, D, WIDTHS.get(score, 6), M, score), 0.7)
 
 
@@ -124,9 +127,9 @@ def test_equals_its_equations(kind, score):
         else:
             close(torch.zeros_like(b) if a is None else a, b)
     y, state = mixer(x, mixer.init_state(B, memory=memory), lengths=LENGTHS)
-    for b, n in enumerate(LENGTHS.tolist()):
-        close(y[b, :n], expected[b, :n])
-        close(state["h"][b], expected[b, n - 1] if n else mixer.first(memory.summary)[b].tanh())
+    for row, n in enumerate(LENGTHS.tolist()):
+        close(y[row, :n], expected[row, :n])
+        close(state["h"][row], expected[row, n - 1] if n else mixer.first(memory.summary)[row].tanh())
 
 
 @pytest.mark.usefixtures("exact")
@@ -213,13 +216,14 @@ def test_a_state_keeps_its_precision_under_autocast(kind, score):
 
 
 def test_initialisation():
-    mixer = AttentionRNN("gru", 40, 64, 48, "additive")
+    mixer: Any = AttentionRNN("gru", 40, 64, 48, "additive")
     bounds = {
         mixer.first.weight: 48,
         mixer.score.key.weight: 48,
         mixer.score.query.weight: 64,
         mixer.score.weight: 64,
     }
+    weight: Any
     for weight, reads in bounds.items():
         size, deviation = reads**-0.5, weight.detach().std()
         assert weight.detach().abs().max() <= size

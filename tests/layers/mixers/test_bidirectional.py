@@ -1,5 +1,7 @@
 """Both directions of two mixers: equal to torch's, and to two mixers run by hand."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -28,7 +30,8 @@ def close(a: Tensor, b: Tensor) -> None:
 @pytest.mark.parametrize("ragged", [False, True])
 def test_equals_torch(ragged):
     """Outputs and gradients, on rows of their own lengths."""
-    ours, theirs = mixer(), nn.LSTM(D, H, batch_first=True, bidirectional=True).double()
+    ours: Any = mixer()
+    theirs = nn.LSTM(D, H, batch_first=True, bidirectional=True).double()
     for part, suffix in ((ours.there, ""), (ours.back, "_reverse")):
         getattr(theirs, f"weight_ih_l0{suffix}").data = part.cell.weight_input.detach().clone()
         getattr(theirs, f"weight_hh_l0{suffix}").data = part.cell.weight_hidden.detach().clone()
@@ -45,7 +48,7 @@ def test_equals_torch(ragged):
     direction = torch.randn(y.shape, dtype=torch.float64)
     cells = (ours.there.cell, ours.back.cell)
     found = torch.autograd.grad(y, [x, *(cell.weight_hidden for cell in cells)], direction)
-    wanted = [x, theirs.weight_hh_l0, theirs.weight_hh_l0_reverse]
+    wanted: Any = [x, theirs.weight_hh_l0, theirs.weight_hh_l0_reverse]
     for a, b in zip(found, torch.autograd.grad(expected, wanted, direction), strict=True):
         close(a, b)
 
@@ -63,8 +66,8 @@ def test_any_two_mixers():
 
 
 def test_their_sum():
-    parts = [Recurrent(GRU(D, H)).double(), CausalConv1d(D, H, 3).double()]
-    both, summed = Bidirectional(*parts), Bidirectional(*parts, "sum")
+    parts = (Recurrent(GRU(D, H)).double(), CausalConv1d(D, H, 3).double())
+    both, summed = Bidirectional(*parts), Bidirectional(*parts, join="sum")
     x = torch.randn(B, T, D, dtype=torch.float64)
     assert summed.d_out == H
     close(summed(x, lengths=LENGTHS)[0], torch.stack(both(x, lengths=LENGTHS)[0].chunk(2, 2)).sum(0))

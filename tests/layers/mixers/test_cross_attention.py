@@ -1,6 +1,7 @@
 """Attention to the whole row and to a memory equals torch's on the same weights, on both paths."""
 
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 import torch
@@ -50,9 +51,9 @@ def same(
     direction = torch.randn(y.shape)
     found = torch.autograd.grad(y, [*inputs, ours.output.weight, ours.value.bias], direction)
     wanted = [*inputs, theirs.out_proj.weight, theirs.in_proj_bias]
-    expected = list(torch.autograd.grad(expected, wanted, direction))
-    expected[-1] = expected[-1].chunk(3)[2]
-    for a, b in zip(found, expected, strict=True):
+    theirs_found = list(torch.autograd.grad(expected, wanted, direction))
+    theirs_found[-1] = theirs_found[-1].chunk(3)[2]
+    for a, b in zip(found, theirs_found, strict=True):
         close(a, b)
 
 
@@ -98,7 +99,8 @@ def test_the_whole_row_is_the_last_step():
     for part in parts:
         nn.init.zeros_(part.bias)
     x = torch.randn(B, T, D)
-    close(ours(x)[0], multi_head_attention(x, *(part.weight for part in parts), H))
+    W_q, W_k, W_v, W_o = (part.weight for part in parts)
+    close(ours(x)[0], multi_head_attention(x, W_q, W_k, W_v, W_o, H))
 
 
 @pytest.mark.usefixtures("exact")
@@ -158,6 +160,7 @@ def test_the_memory_is_projected_once():
 def test_the_weights_that_a_tap_shows(name):
     """They are what the values were weighed with; looking changes nothing."""
     x, memory = torch.randn(B, T, D), memory_of()
+    mixer: Any
     if name == "full":
         mixer, lengths, visible = filled(FullAttention(D, H), 0.7), LENGTHS, sequence_mask(LENGTHS, T)
         state, source = None, x * visible[:, :, None]

@@ -1,5 +1,7 @@
 """Mamba equals Hugging Face's on the same weights, whole and in pieces."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -10,6 +12,7 @@ from foveal.layers.mixers.mamba import Mamba
 from foveal.models.decoder import language_model
 from foveal.ops.jit.dispatch import reference_only
 from foveal.tasks.config import load_config
+from tests.support.gradients import gradient_of
 
 V, D, LAYERS, N, K = 17, 24, 3, 5, 4
 
@@ -37,7 +40,7 @@ def ours(name: str) -> str:
     return f"stack.blocks.{layer}.{LAYER[rest]}"
 
 
-def peer_and_ours() -> tuple[object, DecoderLM]:
+def peer_and_ours() -> tuple[Any, DecoderLM]:
     """A small random model of Hugging Face's, and ours of the same weights."""
     transformers = pytest.importorskip("transformers")
     config = transformers.MambaConfig(
@@ -82,9 +85,11 @@ def test_gradients_equal_hugging_faces():
     logits(model, tokens)[0].log_softmax(-1)[..., 0].sum().backward()
     found = dict(model.named_parameters())
     for name, parameter in peer.named_parameters():
-        gradient, scale = found[ours(name)].grad, float(parameter.grad.abs().max())
+        gradient, scale = gradient_of(found[ours(name)]), float(parameter.grad.abs().max())
         assert scale > 0
-        torch.testing.assert_close(gradient.view_as(parameter), parameter.grad, rtol=1e-4, atol=2e-5 * scale)
+        torch.testing.assert_close(
+            gradient.view_as(parameter), gradient_of(parameter), rtol=1e-4, atol=2e-5 * scale
+        )
 
 
 def test_the_state_is_kept_bit_for_bit_by_padding():
@@ -111,4 +116,4 @@ def test_the_scan_runs_in_float32_under_autocast():
     for near, exact in ((last["h"], state["h"]), (low.float(), y)):
         assert 0 < (near - exact).norm() < 0.02 * exact.norm()
     low.float().sum().backward()
-    assert all(parameter.grad.dtype == torch.float32 for parameter in mixer.parameters())
+    assert all(gradient_of(parameter).dtype == torch.float32 for parameter in mixer.parameters())

@@ -1,5 +1,7 @@
 """Mixers by name: a new one is one class that registers itself, and no other file knows its name."""
 
+from typing import Any
+
 import pytest
 import torch
 from pydantic import Field
@@ -47,6 +49,8 @@ def test_a_new_mixer_is_named_configured_and_made(minimal_gated: str) -> None:
         "lstm": {"learned_initial_state": False},
     }
     model = language_model(config, 5, 16)
+    first: Any
+    second: Any
     first, second = (block.mixer for block in model.stack.blocks)
     assert isinstance(first.cell, MinimalGated)
     assert list(first.start) == ["h"]
@@ -98,7 +102,7 @@ def test_facts_are_those_of_the_mixer_made(name: str) -> None:
     """`same_width` and `bounded` by the module, at the default settings."""
     spec = mixer_specs()[name]
     place = MixerPlace(spec.Settings(), d_in=8, width=16, memory_width=8)
-    made = spec.make(place)
+    made: Any = spec.make(place)
     assert (made.d_in, made.d_out) == ((16, 16) if spec.same_width else (8, 16))
     if spec.sees_whole_row:
         whole = spec.make(MixerPlace(spec.Settings(), 16, 16, causal=False))

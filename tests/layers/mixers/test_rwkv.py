@@ -1,6 +1,8 @@
 """RWKV: the fast path equals the step loop, the loop equals the sum, the model equals Hugging Face's."""
 
 import math
+from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -32,7 +34,9 @@ def inputs(T: int, size: float, dtype: torch.dtype = torch.float64) -> tuple[lis
     return [size * k, v, w, u], (numerator, denominator, exponent)
 
 
-def run(path, arguments: list[Tensor], state: WKVState, lengths: Tensor | None) -> dict[str, Tensor]:
+def run(
+    path, arguments: list[Tensor], state: tuple[Tensor, ...], lengths: Tensor | None
+) -> dict[str, Tensor]:
     """Outputs, state and the gradients of a random functional of both to everything that has one."""
     leaves = [part.clone().requires_grad_() for part in (*arguments, *state[:2])]
     y, after = path(*leaves[:4], (leaves[4], leaves[5], state[2]), lengths)
@@ -60,7 +64,7 @@ def test_fast_path_equals_the_loop(T, size, ragged):
     assert ran == ["wkv:scan"]
     for name, value in run(wkv_reference, arguments, state, lengths).items():
         torch.testing.assert_close(
-            found[name], value, rtol=1e-9, atol=1e-9, msg=lambda m, n=name: f"{n}: {m}"
+            found[name], value, rtol=1e-9, atol=1e-9, msg=partial("{}: {}".format, name)
         )
 
 
@@ -162,7 +166,7 @@ def model(*overrides: str) -> DecoderLM:
 
 def test_channel_mixing_serves_any_mixer():
     """It has a block, and so a norm and a residual, of its own."""
-    made = model("model.mixers=rwkv,lstm", "model.layers=2")
+    made: Any = model("model.mixers=rwkv,lstm", "model.layers=2")
     kinds = [type(block.mixer) for block in made.stack.blocks]
     assert kinds == [TimeMixing, ChannelMixing, Recurrent, ChannelMixing]
     assert [block.mixer.layer for block in made.stack.blocks[1::2]] == [0, 1]
@@ -223,7 +227,8 @@ def test_equals_hugging_face(path):
         features, _, _ = ours(tokens)
         close(ours.project(features), whole)
         # One row: theirs, given one token and a state, mixes the rows of a batch with each other.
-        state, their_state = None, None
+        state: Any = None
+        their_state: Any = None
         for part, expected in zip(tokens[:1].split(lengths, 1), whole[:1].split(lengths, 1), strict=True):
             features, state, _ = ours(part, state)
             found = theirs(part, state=their_state, use_cache=True)

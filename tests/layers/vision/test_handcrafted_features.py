@@ -1,5 +1,7 @@
 """Features that are not learned: their sizes, their scale, and visual words one patch at a time."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -71,7 +73,7 @@ def test_what_was_fitted_is_of_size_one(images, feature, monkeypatch):
 
 
 def test_a_feature_that_begins_from_images_is_given_them(images, words):
-    layer = StandardizedFeatures(VisualWords(3, words=10, side=4), 10)
+    layer: Any = StandardizedFeatures(VisualWords(3, words=10, side=4), 10)
     torch.manual_seed(1)
     VisualWords(3, words=10, side=4)  # draws as many numbers as the fixture's
     layer.fit(images)

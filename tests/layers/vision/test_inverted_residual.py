@@ -1,5 +1,7 @@
 """Inverted residual blocks equal Hugging Face's on the same weights."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -33,5 +35,5 @@ def test_a_block_equals_hugging_faces(d_out, stride, side):
 
 
 def test_without_expansion_there_is_no_first_convolution():
-    block = InvertedResidual(C, 6, 5, 1, 1)
+    block: Any = InvertedResidual(C, 6, 5, 1, 1)
     assert [part.convolution.kernel_size for part in block.body] == [(5, 5), (1, 1)]

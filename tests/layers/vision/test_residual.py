@@ -1,6 +1,7 @@
 """Convolutions with norms and residual blocks against their equations, and their first weights."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -17,6 +18,8 @@ def shaken(module: nn.Module) -> nn.Module:
     """In float64, far from its first weights and statistics."""
     for part in module.modules():
         if isinstance(part, nn.BatchNorm2d):
+            assert part.running_var is not None
+            assert part.running_mean is not None
             nn.init.uniform_(part.running_var, 0.5, 2)
             nn.init.normal_(part.running_mean)
     for parameter in module.parameters():
@@ -27,12 +30,13 @@ def shaken(module: nn.Module) -> nn.Module:
 def normed(x: Tensor, part: ConvNormAct, stride: int, training: bool) -> Tensor:
     """A convolution and Ioffe and Szegedy's algorithm 1, written out."""
     x = conv2d(x, part.convolution.weight, stride=stride, padding=part.convolution.weight.shape[-1] // 2)
-    mean, variance = part.norm.running_mean, part.norm.running_var
+    norm: Any = part.norm
+    mean, variance = norm.running_mean, norm.running_var
     if training:
         mean = x.mean((0, 2, 3))
         variance = (x - mean[:, None, None]).square().mean((0, 2, 3))
     unit = (x - mean[:, None, None]) / (variance[:, None, None] + 1e-5).sqrt()
-    return part.norm.weight[:, None, None] * unit + part.norm.bias[:, None, None]
+    return norm.weight[:, None, None] * unit + norm.bias[:, None, None]
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -41,7 +45,7 @@ def normed(x: Tensor, part: ConvNormAct, stride: int, training: bool) -> Tensor:
 @pytest.mark.parametrize(("d_out", "stride"), [(C, 1), (2 * C, 1), (2 * C, 2), (C, 2)])
 def test_a_block_equals_its_equation(body, strides, shortcut, d_out, stride, training):
     """`strides` has the place of the stride: 0 there, 1 elsewhere."""
-    block = shaken(ResidualBlock(body(C, d_out, stride), C, d_out, stride, shortcut)).train(training)
+    block: Any = shaken(ResidualBlock(body(C, d_out, stride), C, d_out, stride, shortcut)).train(training)
     x = torch.randn(3, C, SIZE, SIZE, dtype=torch.float64)
     y = x
     for number, (part, own) in enumerate(zip(block.body, strides, strict=True)):
@@ -82,7 +86,7 @@ def test_a_frozen_norm_is_in_training_what_it_is_in_use():
 
 
 def test_one_value_a_channel_is_normalised_by_the_running_statistics():
-    norm = shaken(BatchNorm2d(C))
+    norm: Any = shaken(BatchNorm2d(C))
     x = torch.randn(1, C, 1, 1, dtype=torch.float64)
     with pytest.raises(ValueError, match="more than 1 value"):
         nn.BatchNorm2d(C).double()(x)

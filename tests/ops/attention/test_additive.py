@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 import torch
@@ -47,22 +48,28 @@ def written_out(keys: Tensor, v: Tensor, values: Tensor, mask: Tensor, _: int) -
     return look
 
 
-def contexts(inputs: list[Tensor], mask: Tensor, path: Callable = additive_attention) -> list[Tensor]:
+def contexts(
+    inputs: list[Tensor], mask: Tensor, path: Callable[..., Any] = additive_attention
+) -> list[Tensor]:
     """Of each query, which hears of the context before, as a decoder's does."""
     keys, v, values, *queries = inputs
-    look, found = path(keys, v, values, mask, len(queries)), []
+    look, found = path(keys, v, values, mask, len(queries)), list[Tensor]()
     for q in queries:
         found.append(look(q + found[-1].mean() if found else q))
     return found
 
 
-def gradients(outputs: list[Tensor], inputs: list[Tensor], **settings: bool) -> list[Tensor]:
+def gradients(
+    outputs: list[Tensor], inputs: list[Tensor], retain_graph: bool = False, allow_unused: bool = False
+) -> list[Tensor]:
     """Of a fixed functional."""
-    loss = sum((out * torch.arange(out.numel()).view_as(out).cos()).sum() for out in outputs)
-    return list(torch.autograd.grad(loss, inputs, **settings))
+    loss: Any = sum((out * torch.arange(out.numel()).view_as(out).cos()).sum() for out in outputs)
+    return list(torch.autograd.grad(loss, inputs, retain_graph=retain_graph, allow_unused=allow_unused))
 
 
-def everything(inputs: list[Tensor], mask: Tensor, path: Callable = additive_attention) -> list[Tensor]:
+def everything(
+    inputs: list[Tensor], mask: Tensor, path: Callable[..., Any] = additive_attention
+) -> list[Tensor]:
     outputs = contexts(inputs, mask, path)
     return [*outputs, *gradients(outputs, inputs)]
 
@@ -101,7 +108,7 @@ def test_kernel_equals_its_equation(size, threads):
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("scale", [0.01, 30.0, 1e4])
-def test_as_near_as_torchs_operations(size, scale):
+def test_as_near_as_torchs_operations(size: tuple[int, int, int, int, int], scale: float):
     """Where weights are all alike, and gradients nearly cancel; where scores are of size 1000 and of 10^8."""
     inputs, mask = drawn(*size, scale)
     expected = exact(inputs, mask)
@@ -156,7 +163,7 @@ def test_going_back_twice():
     kept = [part.clone() for part in first]
     assert all(map(torch.equal, gradients(outputs, inputs, retain_graph=True), kept))
     assert all(map(torch.equal, first, kept))
-    squares = sum(out.square().sum() for out in outputs)
+    squares: Any = sum(out.square().sum() for out in outputs)
     once = torch.autograd.grad(squares, inputs, retain_graph=True)
     again = torch.autograd.grad(squares, inputs, create_graph=True)
     assert all(map(torch.equal, again, once))
@@ -169,7 +176,7 @@ def test_steps_gather_in_one_buffer(monkeypatch):
     inputs, mask = drawn(2, 5, 6, 16, 16)
     buffers, run = [], Kernel.__call__
 
-    def watched(kernel: Kernel, *given: int | Tensor) -> None:
+    def watched(kernel: Kernel, *given: Any) -> None:
         if kernel is additive._backward:
             buffers.append([part.data_ptr() for part in given[10:13]])
         run(kernel, *given)
@@ -185,10 +192,10 @@ def test_steps_gather_in_one_buffer(monkeypatch):
 def test_part_of_the_way_back(used, wanted):
     """A loss of some contexts, gradients of some inputs, whose queries don't know each other."""
     inputs, mask = drawn(*SIZES[2])
-    found, expected = [], []
+    found, expected = list[Tensor](), list[Tensor]()
     for results, path in ((found, nullcontext), (expected, reference_only)):
         with path():
-            look = additive_attention(*inputs[:3], mask, 4)
+            look = additive_attention(inputs[0], inputs[1], inputs[2], mask, 4)
         outputs = [look(q) for q in inputs[3:]]
         leaves = [inputs[i] for i in wanted]
         results += gradients([outputs[t] for t in used], leaves, allow_unused=True)
@@ -209,7 +216,7 @@ def test_others_read_the_memory_too():
     """Two decoders, as the chunks of truncated backpropagation are, a product of the keys, and a hook."""
     inputs, mask = drawn(*SIZES[2])
 
-    def outputs(inputs: list[Tensor], path: Callable) -> list[Tensor]:
+    def outputs(inputs: list[Tensor], path: Callable[..., Any]) -> list[Tensor]:
         first = contexts(inputs, mask, path)
         return [
             *first,

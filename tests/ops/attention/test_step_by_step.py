@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck
 
 from foveal.ops.attention import step_by_step as steps
+from foveal.ops.attention.dot_product import masked_softmax
 
 B, T, S, K, D, H = 3, 4, 5, 6, 8, 2
 pytestmark = pytest.mark.usefixtures("exact")
@@ -47,12 +48,12 @@ def test_one_query(name):
     """`c = sum_i a_i h_i`, the sums written out."""
     score, of_a_pair, width = SCORES[name]
     s, h = torch.randn(B, K), torch.randn(B, S, width)
-    a = steps.masked_softmax(score(s, h))
+    a = masked_softmax(score(s, h))
     c = steps.weighted_sum(a, h)
     for b in range(B):
         expected = softmax([of_a_pair(s[b], h[b, i]) for i in range(S)])
         close(a[b], torch.stack(expected))
-        close(c[b], sum(expected[i] * h[b, i] for i in range(S)))
+        close(c[b], torch.as_tensor(sum(expected[i] * h[b, i] for i in range(S))))
 
 
 def test_a_linear_score_does_not_depend_on_the_query():
@@ -69,7 +70,7 @@ def test_a_linear_score_does_not_depend_on_the_query():
     close(gradient, torch.zeros_like(gradient))
 
     def mlp(s: Tensor) -> Tensor:
-        return steps.masked_softmax(steps.mlp_scores(s, h, W, U, V))
+        return masked_softmax(steps.mlp_scores(s, h, W, U, V))
 
     assert (mlp(s) - mlp(other)).abs().amax(1).min() > 1e-2
     (gradient,) = torch.autograd.grad(mlp(s)[:, 0].sum(), s)
@@ -121,7 +122,7 @@ def test_keys_and_values_written_out():
         for t in range(T):
             seen = [i for i in range(S) if visible[b, t, i]]
             a = softmax([q[b, t] @ (W_k @ h[b, i]) / math.sqrt(K) for i in seen])
-            close(y[b, t], sum(a[n] * (W_v @ h[b, i]) for n, i in enumerate(seen)))
+            close(y[b, t], torch.as_tensor(sum(a[n] * (W_v @ h[b, i]) for n, i in enumerate(seen))))
 
 
 def test_multi_head_written_out():
@@ -145,29 +146,30 @@ def test_multi_head_equals_torch(masked):
     x = torch.randn(B, T, D, requires_grad=True)
     visible = torch.ones(T, T, dtype=torch.bool).tril()[None] if masked else None
     W_qkv, W_o = theirs.in_proj_weight, theirs.out_proj.weight
-    y = steps.multi_head_attention(x, *W_qkv.chunk(3), W_o, H, visible)
-    expected, _ = theirs(x, x, x, attn_mask=~visible[0] if masked else None, need_weights=False)
+    W_q, W_k, W_v = W_qkv.chunk(3)
+    y = steps.multi_head_attention(x, W_q, W_k, W_v, W_o, H, visible)
+    expected, _ = theirs(x, x, x, attn_mask=None if visible is None else ~visible[0], need_weights=False)
     close(y, expected)
     wanted, direction = [x, W_qkv, W_o], torch.randn(B, T, D)
-    found, theirs = (torch.autograd.grad(out, wanted, direction) for out in (y, expected))
-    for a, b in zip(found, theirs, strict=True):
+    found, wanted_gradients = (torch.autograd.grad(out, wanted, direction) for out in (y, expected))
+    for a, b in zip(found, wanted_gradients, strict=True):
         close(a, b)
 
 
 def test_self_attention_does_not_know_the_order():
     """Outputs follow the order of the inputs; not with a causal mask, nor with positions."""
     x, order = torch.randn(B, T, D), torch.tensor([2, 0, 3, 1])
-    weights = torch.randn(4, D, D) / 2
+    W_q, W_k, W_v, W_o = weights = torch.randn(4, D, D) / 2
     causal = torch.ones(1, T, T, dtype=torch.bool).tril()
     close(
-        steps.multi_head_attention(x[:, order], *weights, H),
-        steps.multi_head_attention(x, *weights, H)[:, order],
+        steps.multi_head_attention(x[:, order], W_q, W_k, W_v, W_o, H),
+        steps.multi_head_attention(x, W_q, W_k, W_v, W_o, H)[:, order],
     )
     close(steps.self_attention(x[:, order], *weights[:3]), steps.self_attention(x, *weights[:3])[:, order])
     places = torch.randn(T, D)
     for knows in (
-        lambda x: steps.multi_head_attention(x, *weights, H, causal),
-        lambda x: steps.multi_head_attention(x + places, *weights, H),
+        lambda x: steps.multi_head_attention(x, W_q, W_k, W_v, W_o, H, causal),
+        lambda x: steps.multi_head_attention(x + places, W_q, W_k, W_v, W_o, H),
     ):
         assert (knows(x[:, order]) - knows(x)[:, order]).abs().max() > 1e-2
 
@@ -177,14 +179,15 @@ def test_where_nothing_is_present():
     e, present = torch.randn(B, S), torch.tensor([[True] * S, [False] * S, [True, False] * 2 + [True]])
     e[2, 1] = 1e300
     e.requires_grad_()
-    a = steps.masked_softmax(e, present)
+    a = masked_softmax(e, present)
     close(a.sum(1), torch.tensor([1.0, 0.0, 1.0]))
     assert a[~present].eq(0).all()
     (gradient,) = torch.autograd.grad(a.square().sum(), e)
     assert gradient.isfinite().all()
     assert gradient[~present].eq(0).all()
-    x, weights = torch.randn(B, T, D, requires_grad=True), torch.randn(4, D, D)
-    y = steps.multi_head_attention(x, *weights, H, torch.zeros(1, 1, T, dtype=torch.bool))
+    x = torch.randn(B, T, D, requires_grad=True)
+    W_q, W_k, W_v, W_o = torch.randn(4, D, D)
+    y = steps.multi_head_attention(x, W_q, W_k, W_v, W_o, H, torch.zeros(1, 1, T, dtype=torch.bool))
     assert y.eq(0).all()
     assert torch.autograd.grad(y.sum(), x)[0].eq(0).all()
 
@@ -198,13 +201,16 @@ def test_gradients():
     assert gradcheck(steps.mlp_scores, inputs((2, 3), (2, 3, 4), (2, 3), (2, 4), (2,)))
     assert gradcheck(steps.general_scores, inputs((2, 3), (2, 3, 4), (3, 4)))
     assert gradcheck(steps.scaled_dot_scores, inputs((2, 3), (2, 3, 3)))
-    assert gradcheck(lambda e: steps.masked_softmax(e, present), inputs((2, 3)))
+    assert gradcheck(lambda e: masked_softmax(e, present), inputs((2, 3)))
     assert gradcheck(steps.weighted_sum, inputs((2, 3), (2, 3, 4)))
     assert gradcheck(steps.single_query_attention, inputs((2, 3), (2, 4, 3)))
     assert gradcheck(steps.batched_query_attention, inputs((2, 2, 3), (2, 4, 3)))
     assert gradcheck(
-        lambda *parts: steps.key_value_attention(*parts, visible),
+        lambda q, h, W_k, W_v: steps.key_value_attention(q, h, W_k, W_v, visible),
         inputs((2, 2, 3), (2, 3, 4), (3, 4), (2, 4)),
     )
     assert gradcheck(steps.self_attention, inputs((2, 3, 4), (3, 4), (3, 4), (2, 4)))
-    assert gradcheck(lambda *parts: steps.multi_head_attention(*parts, 2), inputs((2, 3, 4), *[(4, 4)] * 4))
+    assert gradcheck(
+        lambda x, W_q, W_k, W_v, W_o: steps.multi_head_attention(x, W_q, W_k, W_v, W_o, 2),
+        inputs((2, 3, 4), *[(4, 4)] * 4),
+    )

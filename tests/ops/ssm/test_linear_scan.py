@@ -87,9 +87,9 @@ def test_forward_and_backward_stand_alone(scan, gradients, tolerance):
 
 
 def test_the_inputs_stay_as_they_were():
-    inputs = [part.detach() for part in problem(2 * CHUNK_STEPS)]
+    decay, v, initial = inputs = [part.detach() for part in problem(2 * CHUNK_STEPS)]
     kept = [part.clone() for part in inputs]
-    chunked_scan(*inputs)
+    chunked_scan(decay, v, initial)
     kernel_scan(*(part.to(torch.complex64) for part in inputs))
     assert all(map(torch.equal, inputs, kept))
 

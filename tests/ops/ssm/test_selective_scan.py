@@ -1,5 +1,7 @@
 """Every path of the selective scan equals the loop over its equation: outputs, last state, all gradients."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -27,13 +29,13 @@ def everything(inputs: list[Tensor]) -> list[Tensor]:
     """Outputs, last state, and the gradient of a fixed functional of both to each input."""
     inputs = [part.detach().requires_grad_() for part in inputs]
     outputs = selective_scan(*inputs)
-    loss = sum((out * torch.arange(out.numel()).view_as(out).cos()).sum() for out in outputs)
+    loss: Any = sum((out * torch.arange(out.numel()).view_as(out).cos()).sum() for out in outputs)
     return [*outputs, *torch.autograd.grad(loss, inputs)]
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_paths_are_equal(size, dtype):
+def test_paths_are_equal(size: tuple[int, int], dtype: torch.dtype):
     inputs = drawn(*size, dtype)
     with record_paths() as ran:
         fast = everything(inputs)
@@ -45,12 +47,13 @@ def test_paths_are_equal(size, dtype):
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_the_chunked_path_is_equal_in_float32(size):
+def test_the_chunked_path_is_equal_in_float32(size: tuple[int, int]):
     """Called by itself: with a kernel present float32 does not come by it."""
     inputs = drawn(*size, torch.float32)
     y, last, kept = chunked_forward(*inputs)
-    weights = [torch.arange(out.numel()).view_as(out).cos() for out in (y, last)]
-    gradients = chunked_backward(*weights, *inputs[:-1], kept)
+    dy, dlast = (torch.arange(out.numel()).view_as(out).cos() for out in (y, last))
+    u, delta, A, B, C, _ = inputs
+    gradients = chunked_backward(dy, dlast, u, delta, A, B, C, kept)
     with reference_only():
         expected = everything(inputs)
     for a, b in zip([y, last, *gradients], expected, strict=True):

@@ -58,7 +58,8 @@ def test_it_equals_the_direct_convolution(sizes, threads):
     with record_paths() as paths:
         y = conv2d_3x3(*given, padding)
     assert paths == FAST
-    right = F.conv2d(*exact, padding=padding)
+    x, weight, bias = exact
+    right = F.conv2d(x, weight, bias, padding=padding)
     dy = torch.randn_like(right)
     assert_near(y, right)
     found = torch.autograd.grad(y, given, dy.float())

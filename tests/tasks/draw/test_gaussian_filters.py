@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from foveal.tasks.draw.gaussian_filters import filter_grid, gaussian_filters, read_patch, write_patch
+from tests.support.gradients import gradient_of
 
 
 def written_out(center: float, stride: float, std: float, count: int, extent: int) -> np.ndarray:
@@ -22,7 +23,8 @@ def written_out(center: float, stride: float, std: float, count: int, extent: in
 def test_filters_are_the_formula_s() -> None:
     draw = np.random.default_rng(0)
     centres, strides, deviations = draw.uniform(1, 9, 6), draw.uniform(0.2, 3, 6), draw.uniform(0.5, 2, 6)
-    found = gaussian_filters(*map(torch.from_numpy, (centres, strides, deviations)), 4, 9)
+    center, stride, std = (torch.from_numpy(x) for x in (centres, strides, deviations))
+    found = gaussian_filters(center, stride, std, 4, 9)
     for row, numbers in enumerate(zip(centres, strides, deviations, strict=True)):
         np.testing.assert_allclose(found[row], written_out(*numbers, 4, 9), atol=1e-12)
 
@@ -57,7 +59,7 @@ def test_far_outside_and_of_one_filter_it_is_finite() -> None:
     rows, columns, _ = filter_grid(far, 1, 6, 6)
     read_patch(torch.ones(1, 6, 6), rows, columns).sum().backward()
     assert torch.allclose(rows.sum(2), torch.ones(1, 1))
-    assert far.grad.isfinite().all()
+    assert gradient_of(far).isfinite().all()
 
 
 def test_gradients() -> None:

@@ -3,6 +3,8 @@
 The trainer is the same; the loss, the sampling and the reward's baseline are the task's affair.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -98,7 +100,7 @@ def test_it_learns_where_to_look():
     torch.manual_seed(3)
     model = Glimpses(looks=2)
     task, optimizer = GlimpseTask(model), Optimizer(model, OptimizerConfig(name="adam"))
-    carries = [None]
+    carries: list[Any] = [None]
     for step in range(250):
         torch.manual_seed(step)
         batch = pictures(48, step == 0)
@@ -111,7 +113,7 @@ def test_it_learns_where_to_look():
 
 def test_a_step_is_repeatable():
     """What is sampled inside the model is a function of (seed, step, slot)."""
-    found = []
+    found: list[Any] = []
     for _ in range(2):
         torch.manual_seed(1)
         model = Glimpses()

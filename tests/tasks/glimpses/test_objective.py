@@ -1,6 +1,7 @@
 """Glimpses: REINFORCE's gradient is that of the expected reward, and what it learns is where to look."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -46,6 +47,7 @@ def expected_reward(
     with torch.no_grad():
         policy, model.policy = model.policy, Places(locations)  # type: ignore[assignment]
         answers = model.eval()(image.expand(len(locations), -1, -1, -1)).logits[:, -1]
+        known: Any
         reward, known, model.policy = (answers.argmax(1) == label).float(), model.policy.known, policy
     density = torch.ones(())
     for state, place in zip(known, locations.unbind(1), strict=True):

@@ -35,7 +35,7 @@ def picture(*images: GlimpsedImage) -> NDArray[np.int64]:
         return np.asarray(image.convert("RGB")).astype(np.int64)
 
 
-def where(found: NDArray[np.int64], color: tuple[int, ...] | str, within: int = 3) -> NDArray[np.int64]:
+def where(found: NDArray[np.int64], color: tuple[float, ...] | str, within: int = 3) -> NDArray[np.int64]:
     """The pixels (N, 2) of a colour, down and across."""
     rgb = ImageColor.getrgb(color) if isinstance(color, str) else color
     return np.argwhere(abs(found - rgb).max(-1) <= within)

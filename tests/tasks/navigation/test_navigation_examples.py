@@ -34,7 +34,7 @@ BAD = [
     ({"path": "forward jump"}, "its path has 'jump', which is none of left, right, forward, stop; mend it"),
     ({"path": ""}, "its path is no text of moves"),
     ({"path": ["forward"]}, "its path is no text of moves"),
-    ({"path": "stop forward"}, "its path goes on behind a stop; end it there"),
+    ({"path": "stop forward"}, "its path goes on after a stop; end it there"),
     ({"path": "left forward stop"}, "move 2 of its path goes against a wall or a thing"),
     ({"path": "forward right forward"}, "move 3 of its path goes against a wall or a thing"),
     ({"map": ["####", "#.#", "####"]}, "row 2 of its map has 3 squares, and the first 4; mend it"),
@@ -54,7 +54,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("change", "reason"), BAD, ids=[reason[:40] for _, reason in BAD])
-def test_a_row_that_can_not_be_used_is_set_aside_with_the_reason(
+def test_a_row_that_can_not_be_used_is_skipped_with_the_reason(
     tmp_path: Path, change: dict[str, Any], reason: str
 ) -> None:
     path = written(tmp_path / "maps.jsonl", GOOD, GOOD | change)
@@ -103,7 +103,7 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
     assert processor.target.length_limit.for_source(0) == 11, "half as many again"
 
 
-def test_longer_ones_than_the_model_reads_are_set_aside(tmp_path: Path) -> None:
+def test_longer_ones_than_the_model_reads_are_skipped(tmp_path: Path) -> None:
     rows = [*WALKS.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
     processor, short = (
         WALKS.make_processor("maps", rows, CONFIG),
@@ -125,7 +125,7 @@ def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
     path = written(tmp_path / "maps.jsonl", *rows)
     config = CONFIG.model_copy(update={"valid_fraction": 0.25, "test_fraction": 0.25})
     prepared = prepare_examples.prepare_examples(WALKS, path, None, None, config, print)
-    several = (prepared.train, prepared.valid, prepared.test)
+    several: list[Any] = [prepared.train, prepared.valid, prepared.test]
     assert sum(len({one.tobytes() for one in part.examples.columns["map"]}) for part in several) == 12
     assert sum(part["examples"] for part in prepared.facts["parts"].values()) == 24
 

@@ -1,6 +1,7 @@
 """Walks: what they are worth, and both signals teach the way."""
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,7 +132,10 @@ def test_a_broken_weight_is_refused_and_changes_nothing() -> None:
 
 
 def test_settings_that_do_not_fit_are_told() -> None:
-    fits = {"task": {"name": "navigation"}, "model": {"mixers": "attention-rnn", "encoder": {"kind": "text"}}}
+    fits: dict[str, dict[str, Any]] = {
+        "task": {"name": "navigation"},
+        "model": {"mixers": "attention-rnn", "encoder": {"kind": "text"}},
+    }
     from_tables(fits)
     for change, why in (
         ({"task": {"name": "language-model", "supervision": "reinforce"}}, "unknown key 'task.supervision'"),

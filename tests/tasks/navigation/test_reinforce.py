@@ -57,11 +57,11 @@ def expected_reward(
 def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
     """On average: of 25,000 walks of at most three moves, to two goals in one batch."""
     part, processor = part_of(CORRIDOR, LONGER)
-    model = model_of(processor)
-    model.eye = Glance()  # type: ignore[assignment]
+    model: Any = model_of(processor)
+    model.eye = Glance()
     nn.init.normal_(model.before.table, std=1.0)
     objective = ReinforceNavigationObjective(model.train(), LengthLimit(3))
-    weights = [
+    weights: Any = [
         model.projection.weight,
         model.before.table,
         model.encoder.stack.blocks[0].mixer.cell.weight_input,

@@ -1,4 +1,4 @@
-"""Questions about images: what is read of them and how often, what a batch holds, what is set aside."""
+"""Questions about images: what is read of them and how often, what a batch holds, what is skipped."""
 
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
 from tests.support.image_folders import PLACES, SIDE, png, scenes, write
 from tests.support.pair_formats import ANSWERS, CHOICES, WRITTEN_ANSWERS
 from tests.support.question_tables import COLOURS, asked, files_of, write_asked
+from tests.support.recorded_calls import record_calls
 
 CONFIG = DataConfig(
     image=ImageConfig(size=SIDE, batch_size=4),
@@ -29,12 +30,12 @@ CONFIG = DataConfig(
     valid_fraction=0.2,
     test_fraction=0.2,
 )
-MORE = {"choices": "red|green|blue", "history": "what is it? a thing."}
+MORE: dict[str, Any] = {"choices": "red|green|blue", "history": "what is it? a thing."}
 
 
-def prepared(form: PairFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
+def prepared(data_format: PairFormat, data: str, valid: str | None = None, **settings: Any) -> Any:
     return prepare_examples.prepare_examples(
-        form, data, valid, None, CONFIG.model_copy(update=settings), print
+        data_format, data, valid, None, CONFIG.model_copy(update=settings), print
     )
 
 
@@ -42,11 +43,7 @@ def prepared(form: PairFormat, data: str, valid: str | None = None, **settings: 
 def test_an_image_is_read_and_kept_once(
     tmp_path: Path, location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = []
-    load_image = image_rows.load_image
-    monkeypatch.setattr(
-        image_rows, "load_image", lambda image, *how: read.append(image) or load_image(image, *how)
-    )
+    read = record_calls(monkeypatch, image_rows, "load_image")
     files = files_of([*asked(5), asked(1)[0] | {"file_name": "again.png"}], 5) | {
         "again.png": png(scenes(5)[0])
     }
@@ -136,8 +133,8 @@ def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", PLACES)
-def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> None:
-    odd = [
+def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
+    odd: list[dict[str, Any]] = [
         {"file_name": "0.png", "question": " ", "answer": "red", "choices": ["red", "green"]},
         {"file_name": "none.png", "question": "what?", "answer": "red", "choices": ["red", "green"]},
         {"file_name": "cut.png", "question": "what?", "answer": "red", "choices": ["red", "green"]},
@@ -151,9 +148,9 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     ]
     files = files_of([*asked(9, **MORE), *(row | {"history": ""} for row in odd)], 9)
     files |= {"cut.png": png(scenes(1)[0])[:-60], "more.png": png(scenes(2)[1])}
-    data, skipped, form = write(tmp_path / location, files), list[Any](), CHOICES
-    rows = [*form.read(open_part(data), CONFIG, skipped)]
-    train = form.encode(rows, form.make_processor(data, rows, CONFIG), CONFIG, skipped)
+    data, skipped, data_format = write(tmp_path / location, files), list[Any](), CHOICES
+    rows = [*data_format.read(open_part(data), CONFIG, skipped)]
+    train = data_format.encode(rows, data_format.make_processor(data, rows, CONFIG), CONFIG, skipped)
     assert len(train) == 27
     whys = [row.reason for row in skipped]
     assert whys[0] == "'question' is empty; fill it in or leave the row out"
@@ -161,10 +158,10 @@ def test_what_can_not_be_used_is_set_aside(tmp_path: Path, location: str) -> Non
     assert whys[2] == whys[3]
     assert "damaged or cut off" in whys[2]
     assert whys[4] == whys[5] == "'choices' needs two choices or more, each once; mend the row"
-    assert whys[6].startswith("'choices' is no list: ")
+    assert whys[6].startswith("'choices' is not a list: ")
     assert whys[7] == "'choices' is empty; fill it in or leave the row out"
-    assert whys[8] == "'choices' is no list of choices, nor texts with bars between them; mend the row"
-    assert whys[9] == "no row of metadata.jsonl names it; write one, or take the picture away"
+    assert whys[8] == "'choices' is not a list of choices, nor texts separated by bars; mend the row"
+    assert whys[9] == "no row of metadata.jsonl names it; add a row, or remove the image"
     assert whys[10] == "the answer 'blue' is not among the choices; mend the row"
 
 
@@ -176,7 +173,7 @@ def test_an_answer_that_training_lacks_is_counted_as_wrong(tmp_path: Path) -> No
     other, facts = prepare_examples.prepare_eval_examples(
         ANSWERS, write_asked(tmp_path / "b", rows, 2), CONFIG, processor, print
     )
-    assert (len(other), facts["set_aside"]) == (6, 0)
+    assert (len(other), facts["skipped"]) == (6, 0)
     labels = other.examples.columns["label"].tolist()
     assert [label == IGNORE_INDEX for label in labels] == [row == 1 for row in range(6)]
 
@@ -195,23 +192,23 @@ def test_history_is_read_where_there_is_one(tmp_path: Path) -> None:
     assert not hidden.processor.source.history
     bare = write_asked(tmp_path / "b", asked(6), 6)
     assert not prepared(ANSWERS, bare, valid=bare).processor.source.history
-    with pytest.raises(UserError, match=r"no column of what was said before, which the model reads"):
+    with pytest.raises(UserError, match=r"no column with the history, which the model reads"):
         prepare_examples.prepare_eval_examples(ANSWERS, bare, CONFIG, found.processor, print)
 
 
-@pytest.mark.parametrize("form", [ANSWERS, WRITTEN_ANSWERS, CHOICES])
-def test_what_is_kept_reads_questions_alike(tmp_path: Path, form: PairFormat) -> None:
+@pytest.mark.parametrize("data_format", [ANSWERS, WRITTEN_ANSWERS, CHOICES])
+def test_what_is_kept_reads_questions_alike(tmp_path: Path, data_format: PairFormat) -> None:
     data = write_asked(tmp_path / "a", asked(6, **MORE), 6)
-    found = prepared(form, data, valid=data)
-    for name, content in form.files(found.processor).items():
+    found = prepared(data_format, data, valid=data)
+    for name, content in data_format.files(found.processor).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    opened = form.load_processor(tmp_path)
-    assert form.files(opened) == form.files(found.processor)
-    rows, asked_again, _ = prepare_examples.read_unlabeled(form, data, opened, CONFIG, print)
+    opened = data_format.load_processor(tmp_path)
+    assert data_format.files(opened) == data_format.files(found.processor)
+    rows, asked_again, _ = prepare_examples.read_unlabeled(data_format, data, opened, CONFIG, print)
     assert rows[4].fields["source"] == f"{data}/1.png: what is thing 1?"
     right = found.train.examples.columns.keys() - asked_again.columns.keys()
-    assert right == {"target" if form == WRITTEN_ANSWERS else "label"}
+    assert right == {"target" if data_format == WRITTEN_ANSWERS else "label"}
     every = [
         VQABatches(one, ImageEvalBatches(one.images, ImageConfig(batch_size=9)))
         for one in (found.train.examples, asked_again)
@@ -254,7 +251,5 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"9 answers to 9 questions, too many to choose among"):
         prepared(ANSWERS, write_asked(tmp_path / "b", rows, 9), valid=data)
     (tmp_path / "c").mkdir()
-    with pytest.raises(
-        UserError, match=r"no metadata\.csv or metadata\.jsonl in it, which say the questions"
-    ):
+    with pytest.raises(UserError, match=r"no metadata\.csv or metadata\.jsonl in it with the questions"):
         prepared(ANSWERS, str(tmp_path / "c"))

@@ -1,0 +1,85 @@
+"""Levels of 8 bits from numbers of other kinds: a picture is as dark as it was, whatever holds it."""
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from foveal.data.images.image_decoding import Pixels, decode_image, to_uint8, white_level
+from tests.support.image_bytes import SIDE, written
+
+LEVELS = np.array([[0, 1, 254, 255]], np.uint8)
+DARK = np.arange(SIDE * SIDE).reshape(SIDE, SIDE) % 256
+"""Whole numbers that 8 bits would hold."""
+
+
+def test_each_kind_of_numbers() -> None:
+    for values in (LEVELS, LEVELS / 255, LEVELS.astype(float), LEVELS * np.uint16(257), LEVELS * 257.0):
+        assert np.array_equal(to_uint8(values), LEVELS)
+    for refused in ([[-1, 2]], [[0, 70_000]], [[np.nan, 1.0]], [[np.inf, 1.0]]):
+        assert "save it with 8 or 16 bits" in str(to_uint8(np.array(refused)))
+    assert "save it with 8 bits" in str(to_uint8(np.array([["a"]])))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+def test_whole_numbers_that_8_bits_hold_stay(kind: type) -> None:
+    levels = LEVELS // 2 if kind == np.int8 else LEVELS
+    found = to_uint8(levels.astype(kind))
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == np.uint8
+    assert (found == levels).all()
+    if np.iinfo(kind).max > 65_535:
+        assert np.array_equal(to_uint8(levels.astype(kind) * kind(257)), levels)
+
+
+def test_a_dark_picture_is_one_of_its_set() -> None:
+    """White is said by the brightest of those that can be used."""
+    sets: list[tuple[Any, int]] = [
+        ([0.0, 0.4, 1.0], 1),
+        ([0.0, 0.4, 200.0], 255),
+        ([1.0, 300.0, np.nan], 65_535),
+        ([1.0, np.nan, -1.0, np.inf, 70_000.0], 1),
+        ([np.nan], 1),
+        ([0, 1], 255),
+        ([7, 255, -1, 70_000], 255),
+        ([7, 256], 65_535),
+    ]
+    for values, white in sets:
+        pictures = np.array(values)[:, None, None].repeat(2, 2)
+        assert white_level([pictures]) == white_level(pictures[:, None]) == white
+    assert white_level([LEVELS[None]]) == white_level([np.array([["a"]])]) == 255
+    assert white_level([np.zeros((0, 4, 4))]) == white_level([]) == 1
+    assert np.array_equal(to_uint8(np.array([[0.4, 1.0]]), 255), [[0, 1]])
+    assert np.array_equal(to_uint8(np.array([[200, 255]]), 65_535), [[0, 0]])
+
+
+def of_file(content: bytes) -> Pixels:
+    found = decode_image(content, SIDE, 1)
+    assert not isinstance(found, str), found
+    return found.pixels[..., 0]
+
+
+def pgm(levels: NDArray[Any]) -> bytes:
+    return f"P5 {SIDE} {SIDE} 65535\n".encode() + levels.astype(">u2").tobytes()
+
+
+@pytest.mark.parametrize("form", ["PNG", "TIFF", "PPM"])
+def test_a_dark_picture_of_16_bits_is_dark(form: str) -> None:
+    content = pgm(DARK) if form == "PPM" else written(Image.fromarray(DARK.astype(np.uint16)), form)
+    with Image.open(io.BytesIO(content)) as image:
+        assert image.mode.startswith("I")
+    assert (of_file(content) == 0).all()
+    bright = DARK * 257
+    content = pgm(bright) if form == "PPM" else written(Image.fromarray(bright.astype(np.uint16)), form)
+    assert (of_file(content) == DARK).all()
+
+
+def test_a_tiff_of_32_bits_may_hold_8() -> None:
+    for levels in (DARK, DARK * 257):
+        content = written(Image.fromarray(levels.astype(np.int32)), "TIFF")
+        with Image.open(io.BytesIO(content)) as image:
+            assert image.mode == "I"
+        assert (of_file(content) == DARK).all()

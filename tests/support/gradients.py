@@ -1,0 +1,9 @@
+"""Gradients that must be there."""
+
+from torch import Tensor
+
+
+def gradient_of(weight: Tensor) -> Tensor:
+    """Return the gradient of a weight; fail if there is none."""
+    assert weight.grad is not None
+    return weight.grad

@@ -1,0 +1,17 @@
+"""Functions that note how they are called."""
+
+from typing import Any
+
+import pytest
+
+
+def record_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[tuple[Any, ...]]:
+    """Replace `owner.name` by a function that does the same; return the list of each call's arguments."""
+    real, calls = getattr(owner, name), list[tuple[Any, ...]]()
+
+    def recorded(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(owner, name, recorded)
+    return calls

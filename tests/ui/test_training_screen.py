@@ -1,0 +1,73 @@
+"""What a person sees while training."""
+
+import io
+from contextlib import redirect_stderr
+
+import numpy as np
+import pytest
+
+from foveal.core.runtime import peak_memory
+from foveal.ui import training_screen
+from foveal.ui.console import format_duration
+from foveal.ui.training_screen import TrainingScreen
+
+
+def shown(text: str) -> list[str]:
+    told = io.StringIO()
+    with redirect_stderr(told):
+        TrainingScreen(None, "tokens").sample(1, text)
+    return told.getvalue().splitlines()
+
+
+def test_a_long_preview_is_cut_on_both_sides() -> None:
+    """It takes two lines of a screen, and source and target can both be told."""
+    source, target = "source " * 60, "target " * 60
+    (line,) = shown(f"{source}-> {target}")
+    assert len(line) <= 160
+    first, second = line.strip().split(" -> ")
+    assert first.endswith(" ...")
+    assert second.endswith(" ...")
+    assert source.startswith(first.removesuffix(" ..."))
+    assert target.startswith(second.removesuffix(" ..."))
+    assert min(len(first), len(second)) > 60
+
+
+def test_an_evaluation_says_what_there_is_and_when_it_was_better() -> None:
+    told = io.StringIO()
+    with redirect_stderr(told):
+        screen = TrainingScreen(None, "tokens")
+        screen.evaluated({"step": 16, "loss": 0.5, "accuracy": 0.75}, 16)
+        screen.evaluated({"step": 1032, "loss": 0.6, "bits_per_character": 1.5}, 16)
+    assert told.getvalue().splitlines() == [
+        "step 16  held out 0.5000 nats, accuracy 75.0 %",
+        "step 1032  held out 0.6000 nats, 1.5000 bits per character  not better since step 16",
+    ]
+
+
+def test_durations() -> None:
+    seconds = (0.0, 0.3, 1.2, 59.0, 125.0, 3725.0)
+    assert [format_duration(one) for one in seconds] == ["0 s", "under 1 s", "1 s", "59 s", "2:05", "1:02:05"]
+
+
+def test_what_fits_is_left_whole() -> None:
+    lines = ["the cat -> " + "die Katze " * 12, "def f(x) -> int: return x -> y", "", "plain text"]
+    assert shown("\n".join(lines)) == [f"    {line}" for line in lines]
+    assert len(shown("line\n" * 9)) == 4
+    (line,) = shown("no arrow " * 50)
+    assert line.endswith(" ...")
+    assert 140 < len(line) <= 160
+
+
+def test_a_step_says_speed_memory_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_screen, "peak_memory", lambda: 2_340_000_000)
+    told, shown = io.StringIO(), TrainingScreen(10.0, "tokens")
+    monkeypatch.setattr(shown, "_last_line", -100.0)
+    with redirect_stderr(told):
+        shown.step({"step": 4, "loss": 1.5, "tokens_per_second": 1234.0, "seconds": 2.5})
+    assert told.getvalue() == "step 4  loss 1.500  1,234 tokens/s  2.3 GB  8 s left\n"
+
+
+def test_memory_is_of_this_process() -> None:
+    before = peak_memory()
+    held = np.ones(1 << 25)
+    assert held.nbytes < peak_memory() < before + 2 * held.nbytes
