@@ -36,12 +36,12 @@ def setting_text(value: Any) -> str:
 
 def nested_sections(section: StrictModel, path: str) -> dict[str, StrictModel]:
     """Return a section and all sections inside it by their paths."""
-    found = {path: section}
+    sections = {path: section}
     for name in type(section).model_fields:
         value = getattr(section, name)
         if isinstance(value, StrictModel):
-            found |= nested_sections(value, f"{path}.{name}")
-    return found
+            sections |= nested_sections(value, f"{path}.{name}")
+    return sections
 
 
 def setting_keys(sections: Sections) -> Iterator[str]:
@@ -80,11 +80,11 @@ def to_toml(sections: Sections, read: Container[str]) -> str:
 @cache
 def meanings(section: type[StrictModel]) -> dict[str, str]:
     """Return the first line of each field's docstring; none where the source of a class is not at hand."""
-    found: dict[str, str] = {}
+    first_lines: dict[str, str] = {}
     for base in reversed(section.__mro__):
         if issubclass(base, StrictModel) and base is not StrictModel:
-            found |= _own_meanings(base)
-    return found
+            first_lines |= _own_meanings(base)
+    return first_lines
 
 
 def _own_meanings(section: type[StrictModel]) -> dict[str, str]:
@@ -92,14 +92,14 @@ def _own_meanings(section: type[StrictModel]) -> dict[str, str]:
         module = ast.parse(textwrap.dedent(inspect.getsource(section)))
     except (OSError, SyntaxError):  # no file, or one that was edited since it was imported
         return {}
-    found: dict[str, str] = {}
+    first_lines: dict[str, str] = {}
     body = [line for node in module.body if isinstance(node, ast.ClassDef) for line in node.body]
     for field, below in pairwise(body):
         if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
             continue
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            found[field.target.id] = str(below.value.value).strip().partition("\n")[0]
-    return found
+            first_lines[field.target.id] = str(below.value.value).strip().partition("\n")[0]
+    return first_lines
 
 
 def _settings(section: StrictModel) -> dict[str, Any]:
