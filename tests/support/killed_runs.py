@@ -41,7 +41,7 @@ def check_killed_run(
         if place is not None:
             assert forked(folder, [place, *train], killed) == -signal.SIGKILL
         again = train if place is None else ["resume", "run"]
-        assert forked(folder, again) == 0, Path("said.txt").read_text()
+        assert forked(folder, again) == 0, Path("output.txt").read_text()
         endings.append(kill.ending(folder / "run"))
     first, second = endings
     steps = [record for record in first["log"] if record["kind"] == "step"]
