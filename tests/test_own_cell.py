@@ -1,4 +1,4 @@
-"""The example of an own cell trains, resumes, generates and is among the laws; the benchmark of another runs."""
+"""The example of an own cell trains, resumes, generates and is under the laws; the benchmark has another."""
 
 import json
 import os
