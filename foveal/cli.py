@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def _explain_old_arguments(arguments: list[str]) -> str:
-    """Return the new name of an old command or option; empty where the arguments have no old name."""
+    """Return the new name of an old command or option; empty if the arguments have no old name."""
     from foveal.config.old_names import COMMANDS as OLD_COMMANDS
     from foveal.config.old_names import OPTIONS as OLD_OPTIONS
 

@@ -16,10 +16,10 @@ CGROUPS = (
 
 
 def free_memory(root: Path = ROOT) -> int | None:
-    """Return the bytes that a process can still allocate, from the limits of the machine and of its
+    """Return the bytes that a process can still allocate, within the limits of the machine and of its
     container.
 
-    Return None where neither is known, as on systems other than Linux.
+    Return None if neither is known, as on systems other than Linux.
     """
     available = [
         _machine_available(root),
@@ -37,8 +37,8 @@ def _machine_available(root: Path) -> int | None:
 def _cgroup_available(limit: Path, use: Path, stat: Path) -> int | None:
     """Return the available bytes of a container, or None if it has no limit.
 
-    The page cache of files counts as usage, but the kernel frees it when memory is needed. So it is added
-    back.
+    The page cache of files counts as usage, but the kernel frees the cache when memory is needed, so its size
+    is added back.
     """
     maximum, used, words = _read(limit), _read(use), _read(stat).split()
     if not (maximum.isdecimal() and used.isdecimal()):  # the limit may be "max"

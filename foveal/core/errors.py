@@ -1,8 +1,8 @@
-"""Exceptions for failures that users can mend, and for failures while running."""
+"""Exceptions for errors that users can fix, and for failures while running."""
 
 
 class UserError(Exception):
-    """A problem that the user can mend. Its message is one plain line: where, what, and how to mend it.
+    """An error that the user can fix. Its message is one plain line: where, what is wrong, and how to fix it.
 
     The command line prints the message without a traceback and exits with 2.
     """

@@ -1,4 +1,4 @@
-"""Memory, the vectors that an encoder hands to a head, with their mask, summary and segments."""
+"""Memory: the vectors that an encoder passes to a head, with their mask, summary and segments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,8 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a memory that comes from one source, so that attention can be drawn over that source."""
+    """The part of a memory that comes from a single source, so that attention can be drawn over
+    that source."""
 
     start: int
     length: int
@@ -32,14 +33,14 @@ class Memory:
     segments: tuple[Segment, ...] = ()
 
     def select_rows(self, which: Int[Tensor, " R"]) -> "Memory":
-        """Return a memory whose row r is row `which[r]` of this one. Rows may repeat."""
+        """Return a memory whose row r is row `which[r]` of this memory. Rows may repeat."""
         return replace(self, vectors=self.vectors[which], mask=self.mask[which], summary=self.summary[which])
 
 
 def concat_memories(memories: Sequence[Memory]) -> Memory:
     """Concatenate memories of the same rows and width along S. The summary is the mean of their summaries.
 
-    Where a row is shorter than others, the mask is False behind that row's vectors in each part.
+    Each part keeps its padding, so the mask of a row may be False between the parts.
     """
     segments, start = [], 0
     for memory in memories:

@@ -1,11 +1,11 @@
-"""Facts that modules state about themselves, so that training needs to know no module by its name.
+"""Facts that modules state about themselves, so that training code names no module class.
 
 Class attributes name parameters or submodules of the module itself:
 
 * `no_decay`: parameters with two or more axes that weight decay leaves alone, because each number belongs to
   one channel or pixel and maps no vector to another;
 * `not_hidden`: tables, and maps with one side that is not a hidden vector, which Muon leaves to AdamW;
-* `beside`: models that learn beside this one, such as a proxy; freezing leaves them alone.
+* `beside`: models trained alongside this model, such as a proxy; freezing does not apply to them.
 
 `keeps_statistics` is True for a norm with running statistics of the batches, `attends_to_memory` for a mixer
 whose tap `weights` is over the positions of a memory.
@@ -13,13 +13,14 @@ whose tap `weights` is over the positions of a memory.
 Methods:
 
 * `layer_groups()`: the parameters by their depth (`LayerGroups`);
-* `lendable_encoder()`: the encoder that another run can take over.
+* `lendable_encoder()`: the encoder that another run can reuse;
+* `fit_weights(weights)`: weights of a module of the same kind, fitted to the sizes of this one.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
-from torch import nn
+from torch import Tensor, nn
 
 LayerGroups = list[list[nn.Parameter]]
 """Parameters by depth: group 0 is behind the last block, group 1 the last block, and so down to the input."""
@@ -34,23 +35,33 @@ class HasLayerGroups(Protocol):
 
 @runtime_checkable
 class HasLendableEncoder(Protocol):
-    """A model with an encoder that another run can take over."""
+    """A model with an encoder that another run can reuse."""
 
     def lendable_encoder(self) -> nn.Module: ...
 
 
+@runtime_checkable
+class FitsWeights(Protocol):
+    """A module whose weights can come from a module of other sizes.
+
+    `fit_weights` raises ValueError if the sizes do not allow it.
+    """
+
+    def fit_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]: ...
+
+
 def parameters_without_decay(model: nn.Module) -> set[nn.Parameter]:
-    """Return the parameters that modules state in `no_decay`."""
+    """Return the parameters that modules list in `no_decay`."""
     return set(_stated_parameters(model, "no_decay"))
 
 
 def parameters_not_hidden(model: nn.Module) -> set[nn.Parameter]:
-    """Return the parameters that modules state in `not_hidden`."""
+    """Return the parameters that modules list in `not_hidden`."""
     return set(_stated_parameters(model, "not_hidden"))
 
 
 def modules_beside(model: nn.Module) -> list[nn.Module]:
-    """Return the modules that the model states in `beside`."""
+    """Return the modules that the model lists in `beside`."""
     return [getattr(model, name) for name in getattr(model, "beside", ())]
 
 
@@ -62,12 +73,27 @@ def norms_with_statistics(model: nn.Module) -> list[nn.Module]:
 
 
 def lendable_encoder(model: nn.Module) -> nn.Module | None:
-    """Return the encoder that another run can take over, or None if the model has none."""
+    """Return the encoder that another run can reuse, or None if the model has none."""
     return model.lendable_encoder() if isinstance(model, HasLendableEncoder) else None
 
 
+def fit_weights(model: nn.Module, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights of another model, fitted to the sizes of this one; outer modules come first.
+
+    Raises: ValueError: the sizes do not allow it.
+    """
+    fitted = dict(weights)
+    for name, module in model.named_modules():
+        if isinstance(module, FitsWeights):
+            prefix = f"{name}." if name else ""
+            own = {key.removeprefix(prefix): x for key, x in fitted.items() if key.startswith(prefix)}
+            fitted |= {prefix + key: x for key, x in module.fit_weights(own).items()}
+    return fitted
+
+
 def layer_groups(model: nn.Module) -> LayerGroups:
-    """Return the parameters of a model by their depth; none for a model that does not state it."""
+    """Return the parameters of a model grouped by depth; empty if the model does not define
+    `layer_groups`."""
     return model.layer_groups() if isinstance(model, HasLayerGroups) else []
 
 
@@ -79,8 +105,8 @@ def stack_layer_groups(
 ) -> LayerGroups:
     """Return the layer groups of a module that runs `blocks` in order.
 
-    `behind` are modules behind the last block; `inputs` are modules whose outputs the blocks read, each with
-    groups of its own that lie below the blocks. All other parameters are before the first block.
+    `behind` are the modules after the last block. `inputs` are modules whose outputs the blocks read; their
+    own groups lie below the blocks. All other parameters come before the first block.
     """
     ordered, readers = list(blocks), list(inputs)
     groups = [_parameters(behind), *(list(block.parameters()) for block in reversed(ordered))]
@@ -91,7 +117,7 @@ def stack_layer_groups(
 
 
 def merge_layer_groups(*parts: LayerGroups) -> LayerGroups:
-    """Return the groups of several parts that end at the same depth."""
+    """Merge the groups of several parts whose last layers have the same depth."""
     merged: LayerGroups = [[] for _ in range(max(map(len, parts), default=0))]
     for part in parts:
         for depth, weights in enumerate(part):

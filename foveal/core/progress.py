@@ -26,7 +26,7 @@ class EpochBatches(Protocol):
 
 
 def no_progress(index: int, total: int) -> None:
-    """Do nothing: the callback for work that takes hardly any time."""
+    """Do nothing: the callback for work that takes almost no time."""
 
 
 def iterate_batches(batches: EpochBatches, progress: ProgressCallback) -> Iterator[Any]:

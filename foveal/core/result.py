@@ -10,8 +10,8 @@ from torch import Tensor
 class Term:
     """One term of the objective: `coefficient * sum / (total weight of the step)`.
 
-    `weight` depends on the batch alone, never on the model. So its total over micro-batches and ranks is
-    known before the first backward pass, and K micro-batches equal one large batch.
+    `weight` depends only on the batch, never on the model. Its total over micro-batches and ranks is
+    therefore known before the first backward pass, and K micro-batches equal one large batch.
     """
 
     sum: Float[Tensor, ""]
@@ -23,8 +23,8 @@ class Term:
 class ObjectiveOutput:
     """The terms to train on, and the metrics to report as name -> (sum, weight).
 
-    In evaluation, an objective that predicts labels fills `predicted_ids`: it maps a row to the ids of its
-    labels.
+    In evaluation, an objective that predicts labels also fills `predicted_ids`, which maps each row to its
+    predicted label ids.
     """
 
     terms: dict[str, Term]

@@ -41,8 +41,8 @@ def keep_freed_memory() -> None:
     """Make glibc keep freed memory for the next step instead of returning it to the system.
 
     A training step on a CPU allocates and frees the same large tensors each time. Keeping them makes small
-    models a fifth faster. Call this only after data are prepared: otherwise memory that is needed once would
-    be kept too. Without glibc this does nothing.
+    models a fifth faster. Call this only after the data are prepared. Otherwise memory that is needed only
+    once would be kept too. Without glibc, this does nothing.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
@@ -52,7 +52,7 @@ def keep_freed_memory() -> None:
 
 
 def peak_memory() -> int:
-    """Return the most bytes that this process has held so far: of a GPU's memory where it uses a GPU."""
+    """Return the peak memory of this process in bytes: GPU memory if the process uses a GPU."""
     if torch.cuda.is_available() and torch.cuda.max_memory_reserved():
         return torch.cuda.max_memory_reserved()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -80,7 +80,7 @@ def resolve_device(name: str = "auto") -> torch.device:
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Return whether `device` multiplies bfloat16 in hardware. A CPU without this takes several times as
+    """Return whether `device` multiplies bfloat16 in hardware. A CPU without bfloat16 takes several times as
     long."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
@@ -90,14 +90,15 @@ def has_fast_bfloat16(device: torch.device) -> bool:
 
 
 def resolve_precision(precision: Precision, device: torch.device) -> Literal["float32", "bfloat16"]:
-    """Return the precision that `auto` selects on `device`: bfloat16 if the hardware multiplies it."""
+    """Return the precision that `auto` selects on `device`: bfloat16 if the hardware supports it, else
+    float32."""
     if precision != "auto":
         return precision
     return "bfloat16" if has_fast_bfloat16(device) else "float32"
 
 
 def at_least_float32(x: torch.Tensor) -> torch.Tensor:
-    """Convert `x` to float32 if its precision is lower. Sums over a vocabulary need the digits."""
+    """Convert `x` to float32 if its precision is lower. Sums over a vocabulary need the precision."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 

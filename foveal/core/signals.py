@@ -56,7 +56,8 @@ class SignalHandler:
         self.poll()
 
     def poll(self) -> None:
-        """Raise `Interrupted` if a signal came. Called between steps and between evaluation batches."""
+        """Raise `Interrupted` if a signal has arrived. Call this between steps and between evaluation
+        batches."""
         if self.pending is not None:
             raise Interrupted(self.pending)
 

@@ -32,15 +32,15 @@ def map_state(leaf: Callable[..., Any], state: State, *others: State) -> State:
 def select_rows(state: State, rows: Int[Tensor, " R"]) -> State:
     """Return the state of `rows`, in their order, in fresh storage. Rows may repeat.
 
-    Beam search uses this, and generation to drop rows.
+    Beam search uses this, and generation uses it to drop finished rows.
     """
     return map_state(lambda leaf: leaf.index_select(0, rows) if isinstance(leaf, Tensor) else leaf, state)
 
 
 def reorder(state: State, rows: Int[Tensor, " R"]) -> State:
-    """Return `select_rows`, for rows that each continue a row of the same source.
+    """Return `select_rows` for rows that continue rows of the same source.
 
-    Entries whose names begin with `memory_` are equal in such rows, so they stay as they are.
+    Entries whose names begin with `memory_` are equal in such rows, so they are not copied.
     """
     if isinstance(state, dict):
         return {
@@ -58,10 +58,11 @@ def detach_state(state: State) -> State:
 
 
 def reset_rows(state: State, rows: Bool[Tensor, " B"], start: State) -> State:
-    """Return `state` with the rows that are True in `rows` reset to `start`, a start state of the same batch.
+    """Return `state` with the rows that are True in `rows` reset to `start`, an initial state of the same
+    batch.
 
-    Gradients flow into `start`, so a learned start state goes on learning. A leaf with a capacity (axis 1 of
-    a cache) may be shorter in `start`. It is then padded with zeros.
+    Gradients flow into `start`, so a learned initial state continues to learn. A leaf with a capacity (axis 1
+    of a cache) may be shorter in `start`, and is then padded with zeros.
     """
 
     def leaf(now: Any, first: Any) -> Any:
@@ -108,7 +109,7 @@ def pack(state: State) -> tuple[dict[str, Tensor], Any]:
 
 
 def unpack(tensors: dict[str, Tensor], skeleton: Any) -> State:
-    """Return the tree that `pack` split."""
+    """Return the tree that `pack` split into tensors and skeleton."""
     ((kind, content),) = skeleton.items()
     if kind == "dict":
         return {name: unpack(tensors, part) for name, part in content.items()}

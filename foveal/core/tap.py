@@ -1,7 +1,7 @@
 """Taps: named values inside layers, computed only while they are captured.
 
-A layer calls `self.tap("weights", lambda: ...)`. Unless a `capture` is open, that costs one look-up and
-nothing is computed, so fused kernels stay in use. The name of a value is `<module path>/<site>`.
+A layer calls `self.tap("weights", lambda: ...)`. Unless a `capture` is open, the call costs a look-up and
+computes nothing, so fused kernels stay in use. The name of a value is `<module path>/<site>`.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Frames of sound to a Memory with fewer vectors, by two encoders that shorten time."""
+"""Frames of audio to a Memory with fewer vectors, by two encoders that reduce the number of steps."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -16,8 +16,8 @@ from foveal.layers.blocks.stack import Stack
 class PyramidalLSTMEncoder(nn.Module):
     """`memory, aux = encoder(frames, lengths)`: the listener of Chan et al. 2016, a pyramid of LSTM layers.
 
-    There is one vector of `width` for `2^(layers - 1)` frames of F numbers. The summary is the last states of
-    the two directions of the top layer.
+    The memory has a vector of `width` for every `2^(layers - 1)` frames of F numbers. The summary is the
+    final states of the two directions of the top layer, concatenated.
     """
 
     def __init__(self, d_in: int, width: int, layers: int, dropout: float = 0.0):
@@ -29,7 +29,7 @@ class PyramidalLSTMEncoder(nn.Module):
         self.pyramid = PyramidalLSTM(d_in, width, layers, dropout)
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth: each LSTM of the pyramid is a layer."""
+        """Return the parameters grouped by depth: each LSTM of the pyramid is a layer."""
         return stack_layer_groups(self, self.pyramid.blocks)
 
     def forward(
@@ -42,9 +42,9 @@ class PyramidalLSTMEncoder(nn.Module):
 class ConvSubsamplingEncoder(nn.Module):
     """`memory, aux = encoder(frames, lengths)`: strided convolutions, then any stack of mixers.
 
-    There is one vector of `width` for four frames. The stack reads vectors of `width`, and the last norm
-    stands behind it. With sinusoidal positions and blocks of full attention this is the encoder of Radford et
-    al. 2022, with four frames for each vector instead of two.
+    The memory has a vector of `width` for every four frames. The final norm comes after the stack. With
+    sinusoidal positions and blocks of full attention, this is the encoder of Radford et al. 2022, with four
+    frames per vector instead of two.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ConvSubsamplingEncoder(nn.Module):
         self.pooling: EncoderPooling = pooling
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
         return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
 
     def forward(

@@ -16,11 +16,11 @@ WINDOWED_LAYERS = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d, nn.Unfold)
 
 
 class ImageEncoder(nn.Module):
-    """`memory, aux = encoder(images)`: `blocks` one after the other; the vectors are the positions of the
+    """`memory, aux = encoder(images)`: `blocks` in sequence; the memory's vectors are the positions of the
     last map.
 
-    All images of a batch have one size, so there is no padding and `lengths` is None. `side` is the side of
-    the last map if that is the same for all image sizes.
+    All images of a batch have the same size, so there is no padding and `lengths` is None. `side` is the side
+    of the last map, if the side is the same for all image sizes.
     """
 
     def __init__(self, blocks: Sequence[nn.Module], width: int, side: int | None = None):
@@ -31,7 +31,7 @@ class ImageEncoder(nn.Module):
         self.aux_names: list[str] = []
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth: each of the `blocks` is a layer."""
+        """Return the parameters grouped by depth: each of the `blocks` is a layer."""
         return stack_layer_groups(self, self.blocks)
 
     def forward(self, images: Float[Tensor, "B C H W"], lengths: None = None) -> tuple[Memory, AuxLosses]:
@@ -45,10 +45,10 @@ class ImageEncoder(nn.Module):
         return make_memory(x.flatten(2).mT, None, "grid", "mean", (h, w)), {}
 
     def grid(self, size: int) -> tuple[int, int]:
-        """Return rows and columns of the last map of images of `size` by `size` pixels, below 1 if they are
-        too small.
+        """Return the number of rows and columns of the last map for images of `size` by `size` pixels.
 
-        Each window on the way maps a size to `(size + 2 padding - kernel) / stride + 1`, rounded down.
+        The numbers are below 1 if the images are too small. Each convolution or pooling maps a size to `(size
+        + 2 padding - kernel) / stride + 1`, rounded down.
         """
         for name, layer in self.blocks.named_modules():
             # A shortcut ends at the same size as the layers beside it.
@@ -60,5 +60,6 @@ class ImageEncoder(nn.Module):
 
 
 def _single_size(sides: Any) -> int:
-    """Return a window's side: torch stores one number for pooling, and two (equal here) for convolutions."""
+    """Return a window's side. torch stores a single number for pooling, and two for convolutions, which are
+    equal here."""
     return sides[0] if isinstance(sides, tuple) else sides

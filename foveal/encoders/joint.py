@@ -1,4 +1,4 @@
-"""Several sources to one Memory: the vectors of several encoders side by side."""
+"""Several sources to one Memory: the vectors of several encoders, concatenated."""
 
 import math
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from foveal.ops.padding import zero_padding
 
 
 class JointEncoder(nn.Module):
-    """`memory, aux = encoder(sources, lengths)`: each of `parts`, an encoder, reads the source with its name.
+    """`memory, aux = encoder(sources, lengths)`: each encoder in `parts` reads the source of the same name.
 
-    A linear map brings the vectors of each encoder to `width`; its bias tells the encoders apart. Then a
-    stack of `width` reads all vectors of a row, in the order of `parts` and packed to the left. The last norm
-    stands behind the stack. A source that several rows share is encoded once: `sources[name + "_of"]` (B,)
-    holds the index of each row's source. The maps start normal with standard deviation 1/sqrt(D), their
-    biases with 0.02.
+    A linear map projects the vectors of each encoder to `width`; its bias tells the encoders apart. A stack
+    of `width` then reads all vectors of a row, in the order of `parts` and packed to the left. The final norm
+    comes after the stack. A source that several rows share is encoded once: `sources[name + "_of"]` (B,)
+    holds the index of each row's source. The weights of the maps start normal with standard deviation
+    1/sqrt(D), the biases with 0.02.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class JointEncoder(nn.Module):
             nn.init.normal_(linear.bias, std=0.02)
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
         return stack_layer_groups(self, self.stack.blocks, behind=[self.norm], inputs=self.parts.values())
 
     def lendable_encoder(self) -> nn.Module:
-        """Return the image encoder, which another run can take over. The text encoders fit this task only."""
+        """Return the image encoder, which another run can reuse. The text encoders fit this task only."""
         return self.parts["source"]
 
     def forward(
@@ -79,8 +79,10 @@ class JointEncoder(nn.Module):
 
 
 def _project_memory(memory: Memory, linear: nn.Module) -> Memory:
-    """Return the memory with vectors and summary mapped: a linear map of a mean is the mean of mapped
-    vectors."""
+    """Return the memory with its vectors and its summary projected.
+
+    The summary is a mean, and a linear map of a mean is the mean of the mapped vectors.
+    """
     vectors = linear(memory.vectors).where(memory.mask[:, :, None], 0.0)
     return Memory(vectors, memory.mask, linear(memory.summary), memory.segments)
 
@@ -88,6 +90,7 @@ def _project_memory(memory: Memory, linear: nn.Module) -> Memory:
 def _pack_valid(
     vectors: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]
 ) -> tuple[Float[Tensor, "B S D"], Int[Tensor, "B S"]]:
-    """Return each row's valid vectors moved to its beginning, in order, and the new index of each vector."""
+    """Move each row's valid vectors to the beginning of the row, in order. Return them and the new index of
+    each vector."""
     order = (~mask).int().argsort(dim=1, stable=True)
     return vectors.gather(1, order[:, :, None].expand_as(vectors)), order.argsort(1)

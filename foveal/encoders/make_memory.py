@@ -1,4 +1,4 @@
-"""The Memory of the vectors that an encoder makes of a sequence."""
+"""The Memory of an encoder's output vectors for a sequence."""
 
 from typing import Literal
 
@@ -18,9 +18,9 @@ def make_memory(
     pooling: EncoderPooling,
     grid: tuple[int, int] | None = None,
 ) -> Memory:
-    """Return a memory with all `vectors` in one segment, of a `grid` row by row.
+    """Return a memory with all `vectors` in one segment; `grid` is the segment's rows and columns.
 
-    Vectors behind a row's length may have any value; the memory has zeros there.
+    Vectors after a row's length may have any value. The memory has zeros there.
     """
     B, S, _ = vectors.shape
     vectors = zero_padding(vectors, lengths)

@@ -1,4 +1,4 @@
-"""The patches of an image, in reading order, to a Memory (Dosovitskiy et al. 2021)."""
+"""The patches of an image, in reading order, as a Memory (Dosovitskiy et al. 2021)."""
 
 import math
 from dataclasses import replace
@@ -17,16 +17,19 @@ from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.linear import Linear
 
+POSITION_TABLE = "stack.positioned.position.table"
+"""The name of the learned positions."""
+
 
 class PatchEncoder(nn.Module):
-    """`memory, aux = encoder(images)`: a linear map of each square of `patch` pixels, then any stack.
+    """`memory, aux = encoder(images)`: a linear map of each square patch of `patch` pixels, then any stack.
 
-    The memory is a grid of vectors of `width`. The stack reads vectors of `width`, and the last norm stands
-    behind it. The map starts normal with standard deviation 1/sqrt(patch^2 C) and the bias at zero, so
-    standardized pixels become vectors with variance about 1.
+    The memory is a grid of vectors of `width`. The final norm comes after the stack. The map's weights start
+    normal with standard deviation 1/sqrt(patch^2 C) and its bias at zero, so standardized pixels become
+    vectors with variance about 1.
 
-    With the pooling `cls` a learned vector goes through the stack before the patches, at a position of its
-    own. The output for it is the summary, and not part of the grid (3.1, equations 1 and 4). The vector
+    With the pooling `cls`, a learned class token is the first input of the stack, at its own position. The
+    output at this position is the summary, and not part of the grid (3.1, equations 1 and 4). The class token
     starts normal with standard deviation 0.02.
     """
 
@@ -58,15 +61,22 @@ class PatchEncoder(nn.Module):
             nn.init.normal_(self.token, std=0.02)
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
         return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
+
+    def fit_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights of an encoder of other image sizes, with its learned positions interpolated."""
+        if POSITION_TABLE not in weights:
+            return weights
+        count, tokens = len(self.get_parameter(POSITION_TABLE)), self.token is not None
+        return weights | {POSITION_TABLE: interpolate_positions(weights[POSITION_TABLE], count, tokens)}
 
     def forward(
         self, images: Float[Tensor, "B C H W"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
-        """Return the memory and `aux`. Images are whole, so `lengths` is None.
+        """Return the memory and `aux`. Images have no padding, so `lengths` is None.
 
-        Raises: ValueError: patches do not fill the images.
+        Raises: ValueError: the image size is not a multiple of the patch size.
         """
         x = self.projection(extract_patches(images, self.patch))
         if self.token is not None:
@@ -79,14 +89,15 @@ class PatchEncoder(nn.Module):
         return replace(make_memory(x[:, 1:], None, "grid", self.pooling, grid), summary=x[:, 0]), aux
 
     def grid(self, size: int) -> tuple[int, int]:
-        """Return rows and columns of the patches of images of `size` by `size` pixels."""
+        """Return the number of rows and columns of patches in images of `size` by `size` pixels."""
         return size // self.patch, size // self.patch
 
 
 def extract_patches(images: Float[Tensor, "B C H W"], side: int) -> Float[Tensor, "B S P"]:
-    """Return the squares of `side` pixels row by row, each as a vector: channel by channel, row by row.
+    """Return the square patches of `side` pixels in reading order. A patch is a vector: channel by channel,
+    row by row.
 
-    Raises: ValueError: the squares do not fill the images.
+    Raises: ValueError: the image size is not a multiple of `side`.
     """
     B, C, H, W = images.shape
     if H % side or W % side:
@@ -96,10 +107,11 @@ def extract_patches(images: Float[Tensor, "B C H W"], side: int) -> Float[Tensor
 
 
 def interpolate_positions(table: Float[Tensor, "S D"], num_patches: int, tokens: int) -> Float[Tensor, "R D"]:
-    """Return positions learned for a square grid, for another square grid with `num_patches` vectors in all.
+    """Return the learned positions of a square grid, interpolated to a square grid with `num_patches`
+    patches.
 
     The interpolation is bicubic (Dosovitskiy et al. 2021, 3.2). The first `tokens` vectors are not part of
-    the grid, and stay.
+    the grid, and stay the same.
     """
     old_side, new_side = (math.isqrt(count - tokens) for count in (len(table), num_patches))
     if old_side == new_side:

@@ -1,4 +1,4 @@
-"""The summary of a memory, pooled without parameters: the head projects it."""
+"""The summary of a memory, pooled without parameters. The projection is in the head."""
 
 from typing import Literal
 
@@ -14,9 +14,9 @@ def pool_vectors(
 ) -> Float[Tensor, "B D"]:
     """Return the `mean` of each row's vectors, the `last` vector, or the `final-states`.
 
-    Vectors behind a row's length must be zero. `final-states` are those of the two directions of a
-    bidirectional mixer: the first half of the last vector beside the second half of the first vector. A row
-    of length 0 has zeros.
+    Vectors after a row's length must be zero. `final-states` are the final states of the two directions of a
+    bidirectional mixer: the first half of the last vector, and the second half of the first vector. The
+    result for a row of length 0 is zero.
     """
     if pooling == "mean":
         if lengths is None:

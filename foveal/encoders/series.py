@@ -1,4 +1,4 @@
-"""Series of vectors (channels of sensors, features) to a Memory."""
+"""Series of vectors (sensor channels, features) to a Memory."""
 
 import math
 
@@ -18,9 +18,9 @@ from foveal.ops.padding import zero_padding
 class SeriesEncoder(nn.Module):
     """`memory, aux = encoder(values, lengths)`: a linear map of each step's C channels, then any stack.
 
-    There is one vector of `width` for each step. The stack reads vectors of `width`, and the last norm stands
-    behind it. The map starts normal with standard deviation 1/sqrt(C) and the bias at zero, so standardized
-    channels become vectors with variance 1 (LeCun et al. 1998, 4.6).
+    The memory has a vector of `width` for each step. The final norm comes after the stack. The map's weights
+    start normal with standard deviation 1/sqrt(C) and its bias at zero, so standardized channels become
+    vectors with variance 1 (LeCun et al. 1998, 4.6).
     """
 
     not_hidden = ("projection",)
@@ -47,7 +47,7 @@ class SeriesEncoder(nn.Module):
         nn.init.zeros_(self.projection.bias)
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
         return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
 
     def forward(

@@ -13,7 +13,10 @@ from foveal.layers.embedding import Embedding, OneHot
 
 
 class TextEncoder(nn.Module):
-    """`memory, aux = encoder(tokens, lengths)`: a vector of `width` for each token, with the last norm."""
+    """`memory, aux = encoder(tokens, lengths)`: an embedding, a stack and a final norm.
+
+    The memory has a vector of `width` for each token.
+    """
 
     def __init__(
         self,
@@ -34,13 +37,13 @@ class TextEncoder(nn.Module):
         self.pooling: EncoderPooling = pooling
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
         return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
 
     def forward(
         self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
-        """Return the memory and `aux`. Tokens in the padding may be any of the vocabulary."""
+        """Return the memory and `aux`. Padding may hold any tokens of the vocabulary."""
         x = self.embedding_norm(self.embedding(tokens))
         x, _, aux = self.stack(x, None, lengths=lengths)
         return make_memory(self.norm(x), lengths, "tokens", self.pooling), aux

@@ -1,4 +1,5 @@
-"""Frames of a clip to a Memory with a vector each, by an image network and a stack or by 3D convolutions."""
+"""Frames of a clip to a Memory with a vector per frame, by an image network and a stack or by 3D
+convolutions."""
 
 import math
 
@@ -23,10 +24,10 @@ from foveal.ops.padding import sequence_mask
 class FrameEncoder(nn.Module):
     """`memory, aux = encoder(frames, lengths)`: an image network for each frame, then any stack over time.
 
-    All positions of the network's last map are one vector of `features` numbers for each frame, so the vector
-    tells where in the frame something is; motion is made of that. A linear map brings the vector to `width`,
-    the width of the stack. The last norm stands behind the stack. The map starts normal with standard
-    deviation 1/sqrt(features).
+    All positions of the network's last map are flattened to a vector of `features` numbers per frame. The
+    vector therefore tells where in the frame an object is, and the stack can infer motion. A linear map
+    projects the vector to `width`, the width of the stack. The final norm comes after the stack. The map's
+    weights start normal with standard deviation 1/sqrt(features).
     """
 
     not_hidden = ("projection",)
@@ -53,7 +54,7 @@ class FrameEncoder(nn.Module):
         _init_projection(self.projection)
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth: the stack's blocks, and the norm behind them."""
+        """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
         return stack_layer_groups(self, self.stack.blocks, behind=[self.norm], inputs=[self.network])
 
     def forward(
@@ -68,9 +69,10 @@ class FrameEncoder(nn.Module):
 class Conv3dEncoder(nn.Module):
     """`memory, aux = encoder(frames, lengths)`: convolutions over time, rows and columns (Tran et al. 2015).
 
-    There are `layers` blocks (`Conv3dBlock`). Each has twice the maps of the one before, and the last has
-    `width`. Then a linear map reads all positions of a frame. A vector depends on `layers` frames to each
-    side. The frames are squares of `size` pixels, and each layer halves them.
+    There are `layers` blocks (`Conv3dBlock`). Each block has twice as many channels as the previous block,
+    and the last block has `width` channels. A linear map then reads all positions of a frame. A vector
+    depends on `layers` frames to each side. The frames are squares of `size` pixels, and each block halves
+    their side.
     """
 
     not_hidden = ("projection",)
@@ -101,10 +103,10 @@ class Conv3dEncoder(nn.Module):
 
 
 class Conv3dBlock(nn.Module):
-    """`pool(relu(norm(W * x)))`: a 3 x 3 x 3 convolution that keeps time, and halves rows and columns.
+    """`pool(relu(norm(W * x)))`: a 3 x 3 x 3 convolution, which keeps time and halves rows and columns.
 
-    The convolution is padded with zeros. Norm and pooling work on single frames: only valid frames pass
-    through them, and padding counts in no statistic. Weights start as those of `layers.vision.conv2d.Conv2d`.
+    The convolution is padded with zeros. Norm and pooling work on single frames. Only valid frames pass
+    through them, so padding does not enter the statistics. Weights start as in `layers.vision.conv2d.Conv2d`.
     """
 
     def __init__(self, d_in: int, d_out: int):
@@ -119,13 +121,13 @@ class Conv3dBlock(nn.Module):
     def forward(
         self, frames: Float[Tensor, "N C H W"], lengths: Int[Tensor, " B"] | None, steps: int
     ) -> Float[Tensor, "N D h w"]:
-        """Return the maps of the frames of all rows, one row behind the other, as from `unpad_rows`."""
+        """Return the feature maps of the frames of all rows, concatenated as in `unpad_rows`."""
         x = self.convolution(pad_rows(frames, lengths, steps).transpose(1, 2)).transpose(1, 2)
         return F.max_pool2d(F.relu(self.norm(unpad_rows(x, lengths))), 2)
 
 
 def unpad_rows(x: Float[Tensor, "B T *D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "N *D"]:
-    """Return the valid steps of all rows, one row behind the other, without the padding."""
+    """Return the valid steps of all rows, concatenated, without the padding."""
     return x.flatten(0, 1) if lengths is None else x[sequence_mask(lengths, x.shape[1])]
 
 

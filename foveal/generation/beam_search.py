@@ -1,8 +1,8 @@
 """Beam search with any head. The head's state follows the hypotheses through `select_rows`.
 
-Hypotheses are compared by log-probability over the length penalty of GNMT (Wu et al. 2016, equation 14),
-((5 + n) / 6)^alpha. An ended hypothesis keeps its slot in the beam, so a beam of 1 is greedy decoding with
-any penalty. The live hypotheses get the other slots.
+Hypotheses are compared by log-probability over the length penalty of GNMT (Wu et al. 2016, equation 14), ((5
++ n) / 6)^alpha. A finished hypothesis keeps its slot in the beam, so a beam of 1 is greedy decoding with any
+penalty. Unfinished hypotheses get the other slots.
 """
 
 import math
@@ -23,7 +23,8 @@ from foveal.layers.blocks.stack import fuse_for_decoding
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A continuation. `tokens` and `log_probability` (nats) include the end token, if there is one."""
+    """A continuation. `tokens` and `log_probability` (nats) include the end token, if the
+    hypothesis ended."""
 
     tokens: tuple[int, ...]
     log_probability: float
@@ -33,7 +34,8 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class _Path:
-    """A partial hypothesis. Paths share their past, so a step costs the same at any length."""
+    """A partial hypothesis. Paths share their prefixes, so the cost of a step does not grow with
+    the length."""
 
     parent: "_Path | None" = None
     token: int = -1
@@ -70,10 +72,11 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return the `best` hypotheses of each prompt, the highest score first.
 
-    `max_new_tokens` is one limit for all prompts, or one for each. At each step, the best `beam`
-    continuations by log-probability stay, minus the slots of ended hypotheses. Hypotheses still open at the
-    limit are scored at that length. A prompt is finished early only if no open hypothesis can still be among
-    the best. Fewer than `best` are returned only if no more exist.
+    `max_new_tokens` is a single limit for all prompts, or a limit per prompt. At each step, the `beam`
+    continuations with the highest log-probability are kept, minus the slots of finished hypotheses.
+    Hypotheses that are unfinished at the limit are scored at that length. A prompt ends early only if no
+    unfinished hypothesis can still be among the best. Fewer than `best` hypotheses are returned only if no
+    more exist.
 
     Raises: UserError: a number is out of range.
     """
@@ -131,11 +134,12 @@ def beam_search(
 def _top_log_probabilities(
     logits: Float[Tensor, "R V"], count: int
 ) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"]]:
-    """Return log-probabilities and tokens of the `count` most likely tokens, or of all if there are fewer.
+    """Return log-probabilities and tokens of the `count` most likely tokens, or of all tokens if there are
+    fewer.
 
-    The log-probabilities are as exact as the logits. They are float64, so that their sums stay exact too. Of
-    equal ones the first wins, as in greedy decoding. Top-k does not guarantee this, so rows with equal ones
-    are sorted completely, which takes as long as a decoder's step.
+    The log-probabilities are as exact as the logits. They are float64, so that their sums stay exact too.
+    Ties go to the lower token id, as in greedy decoding. Top-k does not guarantee this, so rows with ties are
+    sorted completely, which takes as long as a decoder's step.
     """
     size = min(count + 1, logits.shape[1])
     ordered, tokens = logits.topk(size, -1)
@@ -148,10 +152,10 @@ def _top_log_probabilities(
 def _best_continuations(
     log_probs: Float[Tensor, "R N"], tokens: Int[Tensor, "R N"], beams: list[list[_Path]]
 ) -> tuple[list[list[float]], list[list[int]], list[list[int]]]:
-    """Return the best `beam` (total, parent, token) of each prompt, as three lists (P, beam).
+    """Return the best `beam` continuations (total, parent, token) of each prompt, as three lists (P, beam).
 
-    Only the most likely tokens of each path can be among them. An ended path has one continuation, itself,
-    with total inf. -inf marks an empty slot.
+    Only the most likely tokens of each path can be among them. A finished path has a single continuation,
+    itself, with total inf. -inf marks an empty slot.
     """
     beam, N = len(beams[0]), log_probs.shape[1]
     past = [[path.log_probability] for paths in beams for path in paths]
@@ -168,8 +172,8 @@ def _best_continuations(
 def _is_finished(paths: list[_Path], max_new_tokens: int, best: int, alpha: float) -> bool:
     """Return True if more steps can't change the best hypotheses.
 
-    Log-probabilities only fall, and the penalty at the limit is the mildest. Together they bound the score of
-    a live path.
+    Log-probabilities can only fall, and the penalty is the mildest at the limit. Together they bound the
+    score of an unfinished path.
     """
     live = [path for path in paths if not path.ended and path.log_probability > -math.inf]
     if not live or live[0].length == max_new_tokens:

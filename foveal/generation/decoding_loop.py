@@ -1,6 +1,6 @@
-"""The decoding loop: read the prompts, then generate one token a row a step, with any kind of state.
+"""The decoding loop: read the prompts, then generate one token per row per step, with any kind of state.
 
-Greedy decoding and sampling use the same loop. The model has to be in evaluation mode (`model.eval()`).
+Greedy decoding and sampling use the same loop. The model must be in evaluation mode (`model.eval()`).
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -28,7 +28,7 @@ FinishReason = Literal["limit", "stop", "end"]
 
 @runtime_checkable
 class CausalDecoder(Protocol):
-    """The interface of a model for generation: a state that starts, continues and is selected by rows."""
+    """The interface of a model for generation: a state that is initialized, updated, and selected by rows."""
 
     def init_state(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State: ...
 
@@ -42,7 +42,8 @@ class CausalDecoder(Protocol):
 
 
 class GeneratedToken(NamedTuple):
-    """One token. `row` is prompt * samples + sample. `finish_reason` is set with the row's last token."""
+    """A generated token. `row` is prompt * samples + sample. `finish_reason` is set for the last token of the
+    row."""
 
     row: int
     token: int
@@ -66,11 +67,12 @@ def generate(
 ) -> Iterator[GeneratedToken]:
     """Continue each prompt `samples` times, and yield the tokens as they are generated.
 
-    `max_new_tokens` is one limit for all prompts, or one for each. The tokens of a row are the same as if the
-    row were generated alone: rows do not affect each other, and the noise of a row is a function of its
-    prompt in `noise_keys`, its sample number and the step. A row ends at a token in `end_tokens`, when
-    `stop(row, token)` returns True, or at the limit. Then its state is dropped. `stop` is called once for
-    each token, in order, but not for `end_tokens`. Prompts are read `chunk` tokens at a time.
+    `max_new_tokens` is a single limit for all prompts, or a limit per prompt. The tokens of a row are the
+    same as if the row were generated alone: rows do not affect each other, and the noise of a row is a
+    function of its prompt in `noise_keys`, its sample number and the step. A row ends at a token in
+    `end_tokens`, when `stop(row, token)` returns True, or at the limit. The state of the row is then dropped.
+    `stop` is called once for each token, in order, but not for `end_tokens`. Prompts are read `chunk` tokens
+    at a time.
 
     Raises: UserError: a prompt is empty, or a limit or the number of samples is below 1.
     """
@@ -132,10 +134,10 @@ def limits_per_prompt(max_new_tokens: int | Sequence[int], prompts: int) -> Sequ
 def prefill(
     head: CausalDecoder, prompts: Sequence[Prompt], memory: Memory | None, chunk: int, extra_capacity: int = 0
 ) -> tuple[Float[Tensor, "B D"], State]:
-    """Read the prompts. Return the features at the last token of each prompt, and the state after it.
+    """Read the prompts. Return the features at the last token of each prompt, and the state after that token.
 
-    The state has room for `extra_capacity` more tokens. Prompts of different lengths are padded on the right,
-    which affects neither features nor state.
+    The state has capacity for `extra_capacity` more tokens. Prompts of different lengths are padded on the
+    right, which affects neither features nor state.
 
     Raises: UserError: a prompt is empty.
     """
@@ -166,7 +168,7 @@ def prefill(
 
 
 def next_logits(head: CausalDecoder, features: Float[Tensor, "R D"]) -> Float[Tensor, "R V"]:
-    """Return the logits, at least in float32.
+    """Return the logits in float32 or a higher precision.
 
     Raises: RunFailed: a row's highest logit is not finite.
     """
@@ -177,8 +179,8 @@ def next_logits(head: CausalDecoder, features: Float[Tensor, "R D"]) -> Float[Te
 
 
 def log_probabilities(logits: Float[Tensor, "R V"], tokens: Int[Tensor, " R"]) -> Float[Tensor, " R"]:
-    """Return `log softmax(logits)[token]` of each row, in nats. Exponentials are in the logits' precision,
-    sums in float64."""
+    """Return `log softmax(logits)[token]` of each row, in nats. Exponentials are computed in the logits'
+    precision, and sums in float64."""
     highest = logits.amax(-1, keepdim=True)
     sums = (logits - highest).exp_().sum(-1, dtype=torch.float64)
     return (logits.gather(-1, tokens[:, None]).double() - highest).squeeze(-1) - sums.log()

@@ -1,11 +1,12 @@
-"""What a task yields while it generates: the only vocabulary between tasks and whoever shows the results."""
+"""The events that a task yields while it generates. Tasks and the code that shows their results share only
+these."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
 class Chunk(NamedTuple):
-    """Text of sample `row` that will not change any more; only tasks that stream yield chunks."""
+    """Text of sample `row` that will not change any more. Only tasks that stream yield chunks."""
 
     row: int
     text: str
@@ -18,13 +19,13 @@ class Output(NamedTuple):
     text: str
     json: Mapping[str, Any]
     title: str = ""
-    """Stands above the sample where there are several."""
+    """The heading above the sample if there are several samples."""
 
 
 class Artifact(NamedTuple):
-    """The content of a file that the option `option` names.
+    """The content of a file for the option `option`.
 
-    `name` is that of a file in a new folder; without a name the content is the file itself.
+    `name` is the file's name in a new folder. Without a name, the option's path is the file itself.
     """
 
     option: str
@@ -33,7 +34,7 @@ class Artifact(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The last event: how much was generated in how many seconds, and what the JSON result says of both."""
+    """The last event: how much was generated in how many seconds, and their fields in the JSON result."""
 
     amount: int
     unit: str

@@ -30,7 +30,7 @@ class GenerateRequest:
     attention: AttentionMapOptions = NO_ATTENTION_MAP
     out: Path | None = None
     stream: bool = False
-    """Whether text is shown while it is written."""
+    """Whether text is shown while it is generated."""
 
     def changed_options(self) -> set[str]:
         """Return the names of the options that have another value than the default."""
@@ -53,7 +53,8 @@ class GenerateRequest:
         return self.changed_options() - set(known)
 
     def prompts(self) -> list[str]:
-        """Return the prompt, or those of the input file, one a line; an empty prompt if there is neither.
+        """Return the prompt, or the prompts of the input file (one per line); an empty prompt if there is
+        neither.
 
         Raises: UserError: both are given, or the file has no prompts or can't be read.
         """

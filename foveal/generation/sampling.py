@@ -1,6 +1,6 @@
 """Sampling of the next token: transformations of the logits, and the random numbers.
 
-Everything here is a function of logits (R, V), one row a text. The order is the usual one: repetition
+Everything here is a function of logits (R, V), one row per text. The order is the usual one: repetition
 penalty, temperature, top-k, top-p, sampling. The random numbers are a hash of (seed, prompt, sample, step),
 so a text depends neither on its batch nor on other rows.
 """
@@ -53,9 +53,9 @@ GREEDY = Sampling(temperature=0.0)
 
 
 class Noise:
-    """The uniform numbers in [0, 1) of one sample: `noise(step)`. They depend on nothing but the arguments.
+    """The uniform random numbers in [0, 1) of a sample, `noise(step)`, which depend only on the arguments.
 
-    So two rows with the same prompt and sample number get the same text.
+    Two rows with the same prompt and sample number therefore get the same text.
     """
 
     def __init__(self, seed: int, prompt: str, sample: int):
@@ -78,12 +78,13 @@ def penalize_repetition(
 
 
 def apply_temperature(logits: Float[Tensor, "R V"], temperature: float) -> Float[Tensor, "R V"]:
-    """Return the logits over the temperature, shifted so that the highest is 0: no temperature overflows."""
+    """Return the logits divided by the temperature, shifted so that the highest is 0. No temperature
+    overflows."""
     return (logits - logits.amax(-1, keepdim=True)) / temperature
 
 
 def keep_top_k(logits: Float[Tensor, "R V"], k: int) -> Float[Tensor, "R V"]:
-    """Keep the k highest logits, the first ones of equal ones. Set the others to -inf."""
+    """Keep the k highest logits, and set all others to -inf. Ties go to the lower token id."""
     ordered, index = logits.sort(dim=-1, descending=True, stable=True)
     ordered[:, k:] = -math.inf
     return torch.empty_like(logits).scatter_(-1, index, ordered)
@@ -116,7 +117,7 @@ def choose_tokens(
 ) -> Int[Tensor, " R"]:
     """Return the next token of each row.
 
-    `previous_tokens` is needed for a repetition penalty. `uniform` has one number a row.
+    `previous_tokens` is needed for a repetition penalty. `uniform` has one number per row.
     """
     if previous_tokens is not None:
         logits = penalize_repetition(logits, previous_tokens, sampling.repetition_penalty)

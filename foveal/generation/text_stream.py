@@ -49,7 +49,8 @@ class GeneratedText:
 
 
 class TextChunk(NamedTuple):
-    """Final text of `row` = prompt * samples + sample. The last chunk has the complete text in `finished`."""
+    """Final text of `row` = prompt * samples + sample. The last chunk of a row has the complete text in
+    `finished`."""
 
     row: int
     text: str
@@ -57,9 +58,10 @@ class TextChunk(NamedTuple):
 
 
 class StopStringFilter:
-    """Passes text through, cut before the first stop string. `pending` may be the start of a stop string.
+    """Passes text on, cut before the first stop string. `pending` may be the start of a stop string.
 
-    The stop string that ends first decides. So the cut does not depend on how the text is split into tokens.
+    If several stop strings match, the one that ends first decides. The cut therefore does not depend on how
+    the text is split into tokens.
     """
 
     def __init__(self, stops: Sequence[str]):
@@ -93,12 +95,12 @@ class _RowText:
         self.log_probability = 0.0
 
     def push(self, token: int) -> bool:
-        """Add the text of a token. Return True if that completes a stop string."""
+        """Add the text of a token. Return True if the token completes a stop string."""
         self.new_text, stopped = self.stop_filter.push(self.decoder.push(token))
         return stopped
 
     def close(self) -> bool:
-        """Add the text that was held back. Return True if that completes a stop string."""
+        """Add the text that was held back. Return True if this text completes a stop string."""
         rest, stopped = self.stop_filter.push(self.decoder.flush())
         self.new_text += rest if stopped else rest + self.stop_filter.pending
         return stopped
@@ -125,7 +127,7 @@ def generate_text(
 ) -> Iterator[TextChunk]:
     """Continue each prompt `samples` times by at most `max_new_tokens` tokens, and yield the text in chunks.
 
-    `encode_prompt` defines where an empty prompt starts. Joined, the chunks of a row are its
+    `encode_prompt` defines how an empty prompt starts. The chunks of a row, joined, are its
     `GeneratedText.text`.
 
     Raises: UserError: as in `generate`; a stop string is empty; or the tokenizer rejects a prompt.
@@ -204,8 +206,8 @@ def beam_text(
 
 
 def encode_prompt(tokenizer: StreamingTokenizer, prompt: str) -> Sequence[int] | npt.NDArray[np.integer[Any]]:
-    """Return the tokens of the prompt. An empty prompt starts from a newline, or from token 0 without a
-    newline."""
+    """Return the tokens of the prompt. An empty prompt starts from a newline, or from token 0 if there is no
+    newline token."""
     if prompt:
         return tokenizer.encode(prompt)
     try:

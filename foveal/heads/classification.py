@@ -15,12 +15,13 @@ HeadPooling = Literal["mean", "last", "max", "attention", "encoder"]
 
 
 class ClassificationHead(TappedModule):
-    """One vector made of the memory, dropout, and a projection to the classes.
+    """One vector pooled from the memory, dropout, and a projection to the classes.
 
     The poolings `mean`, `last` (in the order of the memory) and `max` read the valid vectors. `attention`
-    weights each vector by `softmax_i(u . h_i)`, with a learned query `u` that starts at zero, which is the
-    mean (Yang et al. 2016). `encoder` takes the summary that the encoder made. A row without valid vectors
-    has zeros. The projection starts normal with standard deviation 0.02, so the first loss is near `ln C`.
+    weights each vector by `softmax_i(u . h_i)` with a learned query `u` (Yang et al. 2016). The query starts
+    at zero, which makes the pooling a mean. `encoder` uses the encoder's summary. A row without valid vectors
+    is pooled to zeros. The projection starts normal with standard deviation 0.02, so the first loss is near
+    `ln C`.
     """
 
     not_hidden = ("projection",)

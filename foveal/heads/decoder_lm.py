@@ -1,4 +1,4 @@
-"""The decoder head: tokens so far to logits of the next token, with a Memory or without."""
+"""The decoder head: the tokens so far to logits of the next token, with or without a Memory."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -16,9 +16,10 @@ from foveal.ops.cross_entropy import CrossEntropySums, linear_cross_entropy
 class DecoderLM(nn.Module):
     """An embedding with an optional norm, a stack of blocks, a norm, and the projection to the vocabulary.
 
-    `state = head.init_state(memory, B)` starts, then `features, state, aux = head(tokens, state)` reads
-    tokens, and `head.project(features)` returns logits where they are needed. A state that is carried on
-    needs no new `init_state`. A `tied` projection shares the embedding's table (Press and Wolf 2017).
+    `state = head.init_state(memory, B)` returns the initial state, `features, state, aux = head(tokens,
+    state)` reads tokens, and `head.project(features)` returns logits where they are needed. Later calls
+    continue from the returned state, without another `init_state`. A `tied` projection shares the embedding's
+    table (Press and Wolf 2017).
 
     The projection (and with it a tied table) starts normal with standard deviation 0.02, so the first loss is
     near `ln V`.
@@ -60,7 +61,7 @@ class DecoderLM(nn.Module):
         return self.stack.init_state(batch, capacity, memory)
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth; the embedding lies below the blocks."""
+        """Return the parameters grouped by depth; the embedding lies below the blocks."""
         groups = self.stack.layer_groups()
         groups[-1] += [*self.embedding.parameters(), *self.embedding_norm.parameters()]
         return groups
@@ -70,7 +71,7 @@ class DecoderLM(nn.Module):
     ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
         """Return the features of each position, the state and `aux`.
 
-        Tokens in the padding may be any of the vocabulary.
+        Padding may hold any tokens of the vocabulary.
         """
         x = self.embedding_norm(self.embedding(tokens))
         x, state, aux = self.stack(x, state, lengths=lengths)
@@ -83,6 +84,7 @@ class DecoderLM(nn.Module):
     def losses(
         self, features: Float[Tensor, "N D"], targets: Int[Tensor, " N"], label_smoothing: float = 0.0
     ) -> CrossEntropySums:
-        """Return the loss of `targets` as next tokens, without all logits of `project` at once."""
+        """Return the loss of `targets` as next tokens, without storing the logits of all positions
+        at once."""
         weight, bias = self.projection.weight, self.projection.bias
         return linear_cross_entropy(features, weight, bias, targets, label_smoothing)

@@ -1,4 +1,4 @@
-"""The classification head of the first convolutional networks, which reads all positions of a grid."""
+"""The classification head of the first convolutional networks, which reads all positions of a feature map."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,12 +13,12 @@ from foveal.layers.dropout import Dropout
 
 
 class FlattenClassificationHead(nn.Module):
-    """The vectors of a grid side by side, hidden layers with dropout behind each, and a projection.
+    """The vectors of a grid concatenated, hidden layers each followed by dropout, and a projection.
 
-    The head is made for one `grid` of rows and columns. A larger grid is averaged to this size, over windows
-    that overlap where the sides do not divide. The vectors stand one after the other; torchvision has all
-    positions of channel 0 first, then of channel 1, and so on. Hidden weights start as those of convolutions
-    with a bias, the projection normal with standard deviation 0.01 (Krizhevsky et al. 2012).
+    The head is made for a `grid` of a fixed number of rows and columns. A larger grid is averaged to this
+    size, over windows that overlap where the sides are not multiples. The vectors are concatenated position
+    by position; torchvision concatenates channel by channel. Hidden weights start as those of convolutions
+    with a bias. The projection starts normal with standard deviation 0.01 (Krizhevsky et al. 2012).
     """
 
     not_hidden = ("projection",)
@@ -50,9 +50,9 @@ class FlattenClassificationHead(nn.Module):
         nn.init.zeros_(self.projection.bias)
 
     def forward(self, memory: Memory) -> tuple[Float[Tensor, "B E"], AuxLosses]:
-        """Return the input of the projection, and empty `aux`.
+        """Return the input of the projection, and an empty `aux`.
 
-        Raises: ValueError: the memory has no grid, or a smaller grid than the head's.
+        Raises: ValueError: the memory has no grid, or its grid is smaller than the head's.
         """
         x = self._flatten(memory)
         for layer in self.hidden:

@@ -1,4 +1,4 @@
-"""The masked language modeling head: a Memory to the token behind each mask."""
+"""The masked language modeling head: a Memory to the token hidden by each mask."""
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -14,9 +14,9 @@ class MaskedLMHead(nn.Module):
     """`norm(activation(W h + b))` of the memory's vectors at some positions, and the projection to the
     vocabulary.
 
-    (Devlin et al. 2019; the layer before the projection is in their code.) The projection may share the
-    `table` of the encoder's embedding. Matrices, and with them a shared table, start normal with standard
-    deviation 0.02, so the first loss is near `ln V`.
+    The head is BERT's (Devlin et al. 2019); the layer before the projection is in the authors' code. The
+    projection may share the `table` of the encoder's embedding. Matrices, including a shared table, start
+    normal with standard deviation 0.02, so the first loss is near `ln V`.
     """
 
     not_hidden = ("projection",)
@@ -47,7 +47,7 @@ class MaskedLMHead(nn.Module):
     def forward(
         self, memory: Memory, positions: Bool[Tensor, "B S"]
     ) -> tuple[Float[Tensor, "N D"], AuxLosses]:
-        """Return the features of the positions that are True, row by row; other positions cost nothing."""
+        """Return the features of the positions that are True, row by row. No other position is computed."""
         return self.norm(self.activate(self.transform(memory.vectors[positions]))), {}
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:

@@ -1,4 +1,4 @@
-"""The classification head of ConvNeXt: a norm between the mean and the projection."""
+"""The classification head of ConvNeXt, with a norm between the mean and the projection."""
 
 from jaxtyping import Float
 from torch import Tensor

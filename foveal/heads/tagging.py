@@ -1,4 +1,4 @@
-"""The tagging head: a Memory to a label for each of some positions."""
+"""The tagging head: a Memory to labels at some of its positions."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -30,8 +30,7 @@ class TaggingHead(nn.Module):
     def forward(
         self, memory: Memory, positions: Int[Tensor, "B T"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], AuxLosses]:
-        """Return the vectors at `positions`, or all vectors. Positions in the padding may be any that
-        exist."""
+        """Return the vectors at `positions`, or all vectors if None. Padding may hold any valid positions."""
         vectors = memory.vectors
         if positions is not None:
             vectors = vectors.gather(1, positions[:, :, None].expand(-1, -1, vectors.shape[2]))

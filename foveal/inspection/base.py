@@ -1,4 +1,4 @@
-"""Views of a run or a model, and the protocols by which views know them.
+"""Views of a run or a model, and the protocols through which views use them.
 
 Views import no task and no command.
 """
@@ -21,7 +21,7 @@ Facts = Sequence[tuple[str, str]]
 
 @runtime_checkable
 class InspectedTask(Protocol):
-    """The part of `tasks.base.Task` that serves every view."""
+    """The methods of `tasks.base.Task` that every view uses."""
 
     @property
     def name(self) -> str: ...
@@ -55,7 +55,7 @@ class InspectedTask(Protocol):
 
 @runtime_checkable
 class InspectedExampleTask(InspectedTask, Protocol):
-    """The part of a task that learns from examples; a task with classes has `predicted_labels`, too."""
+    """The methods of a task that learns from examples. A task with classes also has `predicted_labels`."""
 
     @property
     def data_format(self) -> Any: ...
@@ -71,14 +71,14 @@ class InspectedExampleTask(InspectedTask, Protocol):
 
 @runtime_checkable
 class InspectedRun(Protocol):
-    """The part of `tasks.session.Session` that views use."""
+    """The methods of `tasks.session.Session` that views use."""
 
     @property
     def run(self) -> Run: ...
 
     @property
     def task(self) -> Any:
-        """An `InspectedTask`; an `InspectedExampleTask` where the task learns from examples."""
+        """An `InspectedTask`, or an `InspectedExampleTask` if the task learns from examples."""
 
     @property
     def objective(self) -> Any: ...
@@ -93,23 +93,24 @@ class InspectedRun(Protocol):
     def processor(self) -> Any: ...
 
     def held_out(self, data: str | None, option_hint: str, log: Log) -> Any:
-        """Return a held-out part, its name and its facts: all of `data`, or the run's own held-out part."""
+        """Return a held-out split, its name and its facts: all of `data`, or the run's own held-out split."""
 
     def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""
 
     def training_data(self, log: Log) -> PreparedData[Any, Any]:
-        """Return the run's own data, prepared as they were for training."""
+        """Return the run's own data, prepared as for training."""
 
     def prepare_other(
         self, data: str, log: Log, reused: ReusedProcessors, split: bool
     ) -> PreparedData[Any, Any]:
-        """Return other data, prepared as for training; without `split` all rows are in the training part."""
+        """Return other data, prepared as for training. Without `split`, all rows are in the
+        training split."""
 
 
 @runtime_checkable
 class InspectedModel(Protocol):
-    """A model before its training."""
+    """A model before training."""
 
     @property
     def name(self) -> str:
@@ -121,12 +122,13 @@ class InspectedModel(Protocol):
     def initialized(
         self, initializations: Sequence[str], data: str | None, log: Log
     ) -> Iterator[tuple[str, InspectedTask, Any]]:
-        """Yield each initialization, the task with a model of these first weights, and the same batch."""
+        """Yield each initialization, the task with a model that has these initial weights, and the same
+        batch."""
 
 
 @runtime_checkable
 class ViewResult(Protocol):
-    """The result of a view, for programs and for people."""
+    """The result of a view, for programs and for users."""
 
     def to_json(self) -> dict[str, Any]: ...
 
@@ -147,7 +149,7 @@ class View(ABC, Generic[OptionsT, ResultT]):
     Options: type[OptionsT]
     """A frozen dataclass; the docstrings of its fields are the help."""
     progress: ClassVar[str] = "inspected"
-    """The word in front of the progress bar."""
+    """The word before the progress bar."""
     is_default: ClassVar[bool] = False
     """Whether the view is shown where the user names none."""
 
@@ -159,7 +161,7 @@ class View(ABC, Generic[OptionsT, ResultT]):
 
     @abstractmethod
     def compute(self, run: InspectedRun, options: OptionsT, log: Log, progress: ProgressCallback) -> ResultT:
-        """Return the result; print nothing, write nothing, and leave the model as it is.
+        """Return the result. Print nothing, write nothing, and do not change the model.
 
         Raises: UserError: an option does not fit the run.
         """
@@ -170,13 +172,13 @@ class View(ABC, Generic[OptionsT, ResultT]):
 
 
 class ModelView(View[OptionsT, ResultT]):
-    """A view of a run, and of a model before its training, too."""
+    """A view of a run that can also show a model before training."""
 
     @abstractmethod
     def compute_untrained(
         self, model: InspectedModel, options: OptionsT, log: Log, progress: ProgressCallback
     ) -> ResultT:
-        """Return the result for a model before its training.
+        """Return the result for a model before training.
 
         Raises: UserError: an option does not fit the model.
         """

@@ -1,4 +1,4 @@
-"""A model's input images beside the images they were made of, as a PNG."""
+"""A model's input images next to their original images, as a PNG."""
 
 from collections.abc import Callable, Mapping
 
@@ -22,8 +22,8 @@ def contact_sheet(
 ) -> bytes:
     """Return the PNG of the first images of the first training batch.
 
-    Each image is drawn as it was read, and below as the model gets it, with its label or text. Inputs are
-    turned back from standardized values into levels; levels outside 0 to 255 are clipped.
+    Each image is drawn as read from its file, and below it as the model gets it, with its label or text.
+    Inputs are converted from standardized values back to pixel values, and clipped to 0 to 255.
     """
     batch = batches.batch(0, 0)
     levels = images.processor.statistics.to_pixels(batch.columns["source"][:MAX_SHEET_IMAGES])
@@ -41,7 +41,7 @@ def contact_sheet(
 
 
 def _fit_square(pixels: UInt8[np.ndarray, "H W C"], side: int) -> Image.Image:
-    """Return the whole image within a square, its shape kept."""
+    """Scale the whole image into a square, with its aspect ratio kept."""
     image, square = resize_to_side(to_image(pixels), side), new_sheet(side, side)
     square.paste(image, ((side - image.width) // 2, (side - image.height) // 2))
     return square

@@ -38,7 +38,8 @@ def smooth(values: list[float]) -> list[float]:
 def plot_curves(metrics: Path, title: str, unit: str, loss_unit: str) -> bytes:
     """Return the PNG of the log at `metrics`.
 
-    A step's inputs are counted in `unit` (`characters`). The loss is in nats per `loss_unit` (`token`).
+    `unit` is the unit of a step's inputs, such as `characters`. The loss is in nats per `loss_unit`, such as
+    `token`.
     """
     steps = [record for record in read_metrics_log(metrics, "step") if record["loss"] is not None]
     held_out = [record for record in read_metrics_log(metrics, "evaluation") if record["loss"] is not None]
@@ -65,7 +66,7 @@ def _plot_losses(axes: "Axes", steps: list[Record], held_out: list[Record], loss
 
 
 def _plot_held_out(axes: "Axes", held_out: list[Record], loss_suffix: str) -> None:
-    """Draw the losses of evaluations, and write the best one beside its point."""
+    """Draw the losses of evaluations, and write the best loss next to its point."""
     x, y = [record["step"] for record in held_out], [record["loss"] for record in held_out]
     color = series_color(1)
     axes.plot(x, y, color=color, marker="o", markersize=3.5, label="held out")
@@ -92,7 +93,8 @@ def _plot_rates(axes: "Axes", steps: list[Record], unit: str) -> None:
 
 
 def _y_limits(x: list[int], y: list[float], held_out: list[Record]) -> tuple[float, float]:
-    """Return limits that show held-out losses and the smoothed curve, without the start of the training."""
+    """Return limits that show the held-out losses and the smoothed curve, except for the start of
+    training."""
     start = len(y) // IGNORED_START_DIVISOR
     evaluated = [record["loss"] for record in held_out if record["step"] >= x[start]]
     high, low = max(smooth(y)[start:] + evaluated), min(y + evaluated)

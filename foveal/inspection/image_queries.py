@@ -1,4 +1,4 @@
-"""Images for a view to look up: files that the user names, or held-out images."""
+"""Images to look up in a view: files that the user names, or held-out images."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from foveal.inspection.base import InspectedExampleTask, InspectedRun
 
 
 class ImageQueries(NamedTuple):
-    """Images, with the names of their files and their labels."""
+    """Images with their file names and labels."""
 
     images: ImageExamples
     sources: Sequence[str]
@@ -27,7 +27,7 @@ def load_image_queries(
     query: str | None,
     log: Log,
 ) -> ImageQueries:
-    """Return the images at `query`; without a query the held-out images of the `prepared` data.
+    """Return the images at `query`, or without a query the held-out images of the `prepared` data.
 
     Raises: UserError: there is neither a query nor a held-out image.
     """
@@ -43,7 +43,7 @@ def load_image_queries(
 
 
 def with_center_crop(task: InspectedExampleTask) -> InspectedExampleTask:
-    """Return the task with the center of each image alone, without test-time augmentation."""
+    """Return the task with only the center crop of each image, without test-time augmentation."""
     image = task.config.data.image.model_copy(update={"tta": "none", "tta_scales": "1"})
     data = task.config.data.model_copy(update={"image": image})
     return task.with_config(task.config.model_copy(update={"data": data}))

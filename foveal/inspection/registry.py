@@ -1,4 +1,4 @@
-"""The registry of views: each view registers itself, and a walk over packages finds them."""
+"""The registry of views. Each view registers itself, and a walk over packages finds them."""
 
 import pkgutil
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ def register_view(view: ViewT) -> ViewT:
 
 
 def find_views(*packages: ModuleType) -> Mapping[str, View[Any, Any]]:
-    """Return all views by name, in alphabetical order, after a walk over `packages`.
+    """Return all views by name in alphabetical order, after importing the modules of `packages`.
 
-    A view stands in a module of a package, or in the module `view` of a folder.
+    A view is in a module of a package, or in the module `view` of a folder.
     """
     for package in packages:
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):

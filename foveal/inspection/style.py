@@ -1,7 +1,7 @@
 """The look of all pictures: the palette, figures, labels, small images, and their PNG bytes.
 
 Matplotlib draws figures with axes or text in any script; Pillow draws sheets of small images. Matplotlib is
-imported only when a figure is made, because the import takes longer than most commands.
+imported only when a figure is made, because its import takes longer than most commands.
 """
 
 import io
@@ -66,7 +66,7 @@ def answer_color(answer: str, reference: str | None) -> str:
 
 
 def new_figure(width: float, height: float, layout: Literal["constrained"] | None = None) -> "Figure":
-    """Return an empty figure, its sides in inches."""
+    """Return an empty figure. Width and height are in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout=layout)
@@ -75,14 +75,14 @@ def new_figure(width: float, height: float, layout: Literal["constrained"] | Non
 def check_height(height: float, subject: str, advice: str) -> None:
     """Check that a picture of `subject` is not too tall.
 
-    Raises: UserError: `height` inches are more than a picture may have; the error gives the `advice`.
+    Raises: UserError: `height` inches exceed the limit of a picture; the message ends with the `advice`.
     """
     if height > MAX_HEIGHT:
         raise UserError(f"a picture of {subject} would be taller than {MAX_HEIGHT:.0f} inches; {advice}")
 
 
 def figure_png(figure: "Figure", dpi: int = DPI, crop: bool = False) -> bytes:
-    """Return the PNG of a figure, with `crop` only the part that is drawn on."""
+    """Return the PNG of a figure. With `crop`, return only the part with content."""
     content = io.BytesIO()
     with missing_letters_allowed():
         figure.savefig(content, dpi=dpi, bbox_inches="tight" if crop else None)
@@ -91,7 +91,7 @@ def figure_png(figure: "Figure", dpi: int = DPI, crop: bool = False) -> bytes:
 
 @contextmanager
 def missing_letters_allowed() -> Iterator[None]:
-    """Within this context, letters that no installed font has cause no warning when text is measured."""
+    """Return a context in which measuring text causes no warning about letters that no installed font has."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield
@@ -113,7 +113,7 @@ def _installed_fonts() -> list[str]:
 
 
 def image_grid(figure: "Figure", rows: int, columns: int) -> Any:
-    """Return the axes of a grid of images, an array of (rows, columns), their frames hidden."""
+    """Return the axes of a grid of images, an array of (rows, columns), without frames."""
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat:
         axes.set_axis_off()
@@ -121,30 +121,30 @@ def image_grid(figure: "Figure", rows: int, columns: int) -> Any:
 
 
 def show_pixels(axes: "Axes", pixels: UInt8[np.ndarray, "H W C"]) -> None:
-    """Draw an image on axes, each pixel plain to see; one channel is gray."""
+    """Draw an image on axes without interpolation. A single channel is gray."""
     gray = pixels.shape[-1] == 1
     axes.imshow(pixels[..., 0] if gray else pixels, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
 
 
 def label_below(axes: "Axes", text: str, y: float = -0.03, color: str = "black", size: float = 8.0) -> None:
-    """Write text below axes, centered; `y` is in heights of the axes. Dollars are no formula."""
+    """Write text below axes, centered. `y` is in heights of the axes. Dollar signs are not parsed as math."""
     font = text_font(size)
     place: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "top"}
     axes.text(0.5, y, text, color=color, fontproperties=font, parse_math=False, **place)
 
 
 def cut_text(text: str, max_length: int) -> str:
-    """Return at most `max_length` characters of a text; the last is an ellipsis where text is missing."""
+    """Return at most `max_length` characters of a text. A shortened text ends with an ellipsis."""
     return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
 def to_image(pixels: UInt8[np.ndarray, "H W C"]) -> Image.Image:
-    """Return the pixels as a Pillow image; one channel is gray."""
+    """Return the pixels as a Pillow image. A single channel is gray."""
     return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
 
 
 def resize_to_side(image: Image.Image, side: int) -> Image.Image:
-    """Return the image with its longer side of `side` pixels; when enlarged, each pixel is plain to see."""
+    """Resize the image so that its longer side has `side` pixels. Enlarging does not interpolate."""
     scale = side / max(image.size)
     width, height = (max(1, round(scale * length)) for length in image.size)
     return image.resize((width, height), Image.Resampling.NEAREST if scale > 1 else Image.Resampling.BOX)
@@ -157,7 +157,7 @@ def draw_text(
     color: str = "black",
     max_width: int | None = None,
 ) -> None:
-    """Write text on a sheet, its upper left corner at `position`, cut to `max_width` pixels."""
+    """Write text on a sheet, with its upper left corner at `position`, cut to `max_width` pixels."""
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(FONT_SIZE)
     while text and max_width is not None and pen.textlength(text, font) > max_width:
         text = text[:-1]
@@ -165,7 +165,7 @@ def draw_text(
 
 
 def new_sheet(width: int, height: int) -> Image.Image:
-    """Return a white image to paste small images on, its sides in pixels."""
+    """Return a white image to paste small images on. Width and height are in pixels."""
     return Image.new("RGB", (width, height), "white")
 
 

@@ -1,4 +1,4 @@
-"""Published image networks in Foveal's terms: name, labels, and weights under Foveal's names."""
+"""Published image networks as Foveal's: name, labels, and weights under Foveal's names."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ class ImportedImageNetwork(NamedTuple):
     tensors: dict[str, Tensor]
     """The weights under the names of an `EncoderWithHead`, in float32."""
     size: int | None = None
-    """Pixels to a side of the images that the network reads; None if it reads all sizes."""
+    """The side in pixels of the images that the network reads; None if it reads all sizes."""
 
 
 def network_model_config(network: str) -> ModelConfig:
@@ -44,12 +44,12 @@ def read_network(
     match_network: Callable[[HFConfig], tuple[str, Sequence[int]]],
     published_name: Callable[[str, Sequence[int]], str],
 ) -> ImportedImageNetwork:
-    """Read a Hugging Face model folder with one of Foveal's named networks.
+    """Read a Hugging Face model folder as one of Foveal's named networks.
 
     `match_network` returns the network's name and the number of blocks in each stage. `published_name` maps
     Foveal's name of a weight, and these numbers, to the name in the folder.
 
-    Raises: UserError: a file is missing or damaged, or the network is none of Foveal's.
+    Raises: UserError: a file is missing or damaged, or Foveal has no such network.
     """
     path = folder / HF_CONFIG_FILE
     settings = HFConfig(read_json(path), path)
@@ -61,7 +61,7 @@ def read_network(
 
 
 def network_weight_shapes(network: str, channels: int, classes: int) -> dict[str, Tensor]:
-    """Return the weights of Foveal's network as tensors without numbers, on the meta device."""
+    """Return the weights of Foveal's network as tensors on the meta device, which have no values."""
     with torch.device("meta"):
         encoder = image_encoder(network, channels, "published")
         return unique_state_dict(EncoderWithHead(encoder, image_head(network, encoder, 224, classes, 0.0)))
@@ -94,7 +94,7 @@ def rename_tensors(
 
 
 def read_labels(settings: HFConfig) -> tuple[str, ...]:
-    """Return the labels in the order of their numbers in a Hugging Face config.json."""
+    """Return the labels of a Hugging Face config.json, in the order of their ids."""
     names = settings.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
     numbers = list(map(str, range(len(names)))) if isinstance(names, dict) else []
     if len(numbers) < 2 or any(not isinstance(names.get(number), str) for number in numbers):
@@ -103,7 +103,7 @@ def read_labels(settings: HFConfig) -> tuple[str, ...]:
 
 
 def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names; classes that share a name, as ImageNet's cranes, get their number added."""
+    """Return the names. If classes share a name, as ImageNet's cranes do, their ids are added."""
     return tuple(
         name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names)
     )

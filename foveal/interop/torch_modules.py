@@ -1,6 +1,6 @@
-"""Conversion of torch.nn modules to Foveal's stacks and back: RNN, LSTM, GRU, causal TransformerEncoder.
+"""Conversion between torch.nn modules and Foveal's stacks: RNN, LSTM, GRU, causal TransformerEncoder.
 
-Dropout is a setting of training and no weight, so both directions leave it out.
+Both directions ignore dropout, which is a setting of training.
 """
 
 import torch
@@ -26,8 +26,8 @@ DIRECTION_SUFFIXES = ("", "_reverse")
 def from_torch_rnn(module: nn.RNN | nn.LSTM | nn.GRU) -> Stack:
     """Return a stack that computes the same as `module`, with one block for each layer, for inputs (B, T, D).
 
-    PyTorch adds two biases, b_ih + b_hh. Foveal has their sum, except for the GRU's b_hn, which stands inside
-    the reset gate's product. Gates are in PyTorch's order (LSTM: i, f, g, o; GRU: r, z, n).
+    PyTorch has two biases, b_ih and b_hh. Foveal has their sum, except for the GRU's b_hn, which is
+    multiplied by the reset gate. Gates are in PyTorch's order (LSTM: i, f, g, o; GRU: r, z, n).
 
     Raises: UserError: the module is an LSTM with a projection.
     """
@@ -76,7 +76,8 @@ def to_torch_rnn(stack: Stack) -> nn.RNN | nn.LSTM | nn.GRU:
 
 
 def from_torch_transformer(encoder: nn.TransformerEncoder) -> tuple[Stack, LayerNorm | None]:
-    """Return a stack that computes the same as `encoder` with a causal mask, and the last norm if any.
+    """Return a stack that computes the same as `encoder` with a causal mask, including the final norm if
+    there is one.
 
     Biases that the encoder lacks are zero.
 
@@ -136,7 +137,8 @@ def _make_cell(module: nn.RNNBase, d_in: int) -> RecurrentCell:
 
 
 def _merge_biases(cell: RecurrentCell, b_x: Tensor, b_h: Tensor) -> None:
-    """Fill the bias of a cell with the sum of two; the GRU keeps the new gate's second bias apart."""
+    """Fill the bias of a cell with the sum of both biases. The GRU keeps the second bias of the new gate
+    separate."""
     bias = cell.get_parameter("bias").copy_(b_x)
     if isinstance(cell, GRU):
         gates = 2 * cell.width
@@ -149,7 +151,7 @@ def _merge_biases(cell: RecurrentCell, b_x: Tensor, b_h: Tensor) -> None:
 def _plain_cells(block: nn.Module) -> list[Elman | LSTM | GRU]:
     """Return the cell of a block, or the cells of its two directions.
 
-    Raises: UserError: the block is more than that.
+    Raises: UserError: the block has other parts.
     """
     plain = isinstance(block, Block) and block.feedforward is None and not block.residual
     if not plain or not isinstance(block.mixer_norm, nn.Identity):

@@ -1,1 +1,1 @@
-"""Layers: modules that take plain numbers, one idea a file."""
+"""Layers: modules that take plain numbers, one idea per file."""

@@ -1,4 +1,4 @@
-"""Tokens to vectors: a table, or one-hot vectors (the same, with the table inside the next layer)."""
+"""Tokens to vectors: a learned table, or one-hot vectors (equivalent, with the table in the next layer)."""
 
 import torch
 from jaxtyping import Float, Int
@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 
 class Embedding(nn.Module):
-    """Returns row `tokens[b, t]` of a table (V, D), initially normal with standard deviation 1."""
+    """Returns row `tokens[b, t]` of a table (V, D), which starts normal with standard deviation 1."""
 
     not_hidden = ("table",)
 

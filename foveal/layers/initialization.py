@@ -1,4 +1,4 @@
-"""Initialization of all hidden layers of a model by one rule."""
+"""Initialization of all hidden layers of a model by the same rule."""
 
 import math
 
@@ -7,7 +7,7 @@ from torch.nn.modules.conv import _ConvNd
 
 
 def initialize(model: nn.Module, rule: str, last: nn.Module) -> None:
-    """Draw the weights of all linear layers and convolutions again, except those of `last`.
+    """Reinitialize the weights of all linear layers and convolutions, except those of `last`.
 
     `last` is the projection to the outputs. The weights are normal with mean 0, and the rule decides the
     standard deviation:
@@ -18,9 +18,8 @@ def initialize(model: nn.Module, rule: str, last: nn.Module) -> None:
         kaiming    sqrt(2 / fan_in)                    He et al. 2015b, equation 10: for a rectifier
 
     The fans of a convolution count every position of its kernel. All other parameters stay as they are:
-    biases (zero, except where a gate gives them a meaning), tables, norms, recurrent matrices, scans,
-    experts, and frozen weights. `last` stays small, so the first loss is near ln C where features have size
-    one.
+    biases (zero, except in gates), tables, norms, recurrent matrices, scans, experts, and frozen weights.
+    `last` stays small, so the first loss is near ln C where features have a standard deviation near 1.
     """
     if rule == "default":
         return
@@ -30,7 +29,8 @@ def initialize(model: nn.Module, rule: str, last: nn.Module) -> None:
 
 
 def fan_in_and_fan_out(layer: nn.Linear | _ConvNd) -> tuple[int, int]:
-    """Return how many inputs each output reads, and how many outputs read each input (at stride 1)."""
+    """Return fan-in (the inputs that each output reads) and fan-out (the outputs that read each input, at
+    stride 1)."""
     if isinstance(layer, nn.Linear):
         return layer.in_features, layer.out_features
     kernel_size = math.prod(layer.kernel_size)

@@ -1,4 +1,4 @@
-"""A linear layer: torch's, with a faster path for the few vectors of generation."""
+"""A linear layer: torch's, with a faster path for the few vectors of a generation step."""
 
 from jaxtyping import Float
 from torch import Tensor, nn

@@ -23,6 +23,16 @@ class LearnedPosition(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.normal_(self.table, std=0.02)
 
+    def fit_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the first vectors of a longer table.
+
+        Raises: ValueError: the table is shorter.
+        """
+        table = weights["table"]
+        if self.limit > len(table):
+            raise ValueError(f"learned positions end at {len(table)}, but {self.limit} are needed")
+        return {"table": table[: self.limit]}
+
     def forward(self, offset: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
         return self.table[offset[:, None] + torch.arange(size, device=offset.device)]
 
@@ -30,7 +40,7 @@ class LearnedPosition(nn.Module):
 class SinusoidalPosition(nn.Module):
     """`sin(w_i t), cos(w_i t)` with `w_i = 1 / 10000^(2i/D)`, i = 0 .. D/2 - 1 (Vaswani et al. 2017, 3.5).
 
-    The vectors are bounded, unique, and defined beyond the length of any training text.
+    The vectors are bounded and unique, and are defined beyond the longest training text.
     """
 
     limit: int | None = None
@@ -55,7 +65,7 @@ class SinusoidalPosition(nn.Module):
 
 
 class AddPositions(nn.Module):
-    """Adds positions to `x`, or concatenates them, which adds their width; then applies a norm."""
+    """Adds positions to `x`, or concatenates both, which adds their widths. Then applies a norm."""
 
     def __init__(
         self,

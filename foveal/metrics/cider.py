@@ -1,6 +1,6 @@
-"""CIDEr-D, a score of how similar a caption is to human captions of the same image.
+"""CIDEr-D: how similar a caption is to human captions of the same image.
 
-Vedantam, Lawrence Zitnick and Parikh 2015, section 4, in the variant D, which is harder to game.
+(Vedantam, Lawrence Zitnick and Parikh 2015, section 4.) The variant D is harder to game.
 """
 
 import math
@@ -20,8 +20,8 @@ NGram = tuple[str, ...]
 def caption_words(text: str) -> list[str]:
     """Return the words of a caption in lower case.
 
-    Every character except letters, digits and their marks separates words and is removed. The original uses
-    Stanford's PTBTokenizer, which removes most punctuation too.
+    Every character except letters, digits and their combining marks separates words, and is removed. The
+    original uses Stanford's PTBTokenizer, which removes most punctuation too.
     """
     characters = (
         character if unicodedata.category(character)[0] in "LNM" else " " for character in text.lower()
@@ -30,19 +30,19 @@ def caption_words(text: str) -> list[str]:
 
 
 def cider(references: Sequence[Sequence[list[str]]], outputs: Sequence[list[str]]) -> MetricResult:
-    """Return CIDEr-D in 0 to 10 of outputs c, each with references s_1 .. s_m. All of them are tokens.
+    """Return CIDEr-D (0 to 10) of tokenized outputs c, each with tokenized references s_1 .. s_m.
 
         10/m Σ_j exp(-(l(c) - l(s_j))² / 2σ²) mean_n min(g(c), g(s_j)) · g(s_j) / (|g(c)| |g(s_j)|)
 
-    g has an entry for each n-gram: its count in the caption, times log(I / d), where d of the I examples have
-    the n-gram in a reference (1 for none). n is 1 to 4, and l counts words. As in the authors' program, an
-    entry uses the count, not the relative frequency of equation 1. The two are equivalent only under a plain
-    cosine.
+    g is the vector of TF-IDF weights of n-grams: the count of an n-gram in the caption, times log(I / d),
+    where d of the I examples have the n-gram in a reference (1 if there is none). n is 1 to 4, and l counts
+    words. As in the authors' program, the term frequency is the count, not the relative frequency of equation
+    1. The two are equivalent only under a plain cosine.
 
-    The rarity of n-grams is computed over all examples. `per_example` and `on_rows` use the weights of the
+    Document frequencies are computed over all examples. `per_example` and `on_rows` use the weights of the
     whole set.
 
-    Raises: UserError: there is nothing to score.
+    Raises: UserError: there are no examples.
     Raises: ValueError: the numbers of outputs and references differ, or an output has no reference.
     """
     check_pairs(references, outputs)

@@ -1,4 +1,4 @@
-"""Scores of one label an example: accuracy, F1 and the confusion matrix."""
+"""Metrics for a single label per example: accuracy, F1 and the confusion matrix."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ def accuracy(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
 
 
 def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """Return the mean F1 of the classes, all with equal weight. `per_example` is 1 for a correct label, else
-    0.
+    """Return macro F1: the mean F1 over the classes, all with equal weight.
 
-    The classes of a selection are those that occur in its references or outputs.
+    `per_example` is 1 for a correct label, else 0. The classes of a selection are the labels that occur in
+    its references or outputs.
     """
     check_pairs(references, outputs)
     classes, gold, predicted = _label_ids(references, outputs)
@@ -72,9 +72,10 @@ class ConfusionMatrix:
         return [ClassMetrics(label, *row) for label, row in zip(self.labels, rows, strict=True)]
 
     def most_confused(self, k: int) -> list[tuple[str, str, int, float]]:
-        """Return the k pairs of classes confused most often, the worst first.
+        """Return the k pairs of classes that are confused most often, the most frequent first.
 
-        A pair is the correct class, the predicted class, their count, and the fraction of the correct class.
+        A pair is the correct class, the predicted class, the count, and the fraction of examples of the
+        correct class.
         """
         errors = self.counts * (1 - np.eye(len(self.labels), dtype=np.int64))
         order = np.argsort(-errors, axis=None, kind="stable")[:k]
@@ -87,8 +88,8 @@ class ConfusionMatrix:
         ]
 
     def most_mistaken(self, k: int) -> list[int]:
-        """Return the ids of the k classes with most errors, false negatives or false positives, in ascending
-        order."""
+        """Return the ids, in ascending order, of the k classes with the most errors: false negatives plus
+        false positives."""
         errors = self.counts.sum(0) + self.counts.sum(1) - 2 * np.diag(self.counts)
         class_ids: list[int] = np.sort(np.argsort(-errors, kind="stable")[:k]).tolist()
         return class_ids

@@ -7,14 +7,15 @@ from foveal.metrics.score import MetricResult, check_pairs, error_rate, success_
 
 
 def wer(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """Return substituted, deleted and inserted words over the words of the references. It can exceed 1."""
+    """Return the word error rate: substituted, deleted and inserted words over the reference words. It can
+    exceed 1."""
     from jiwer import process_words
 
     return _edits("wer", process_words, references, outputs)
 
 
 def cer(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """Return the same rate in characters, including the spaces between words."""
+    """Return the character error rate: as `wer`, in characters, including the spaces between words."""
     from jiwer import process_characters
 
     return _edits("cer", process_characters, references, outputs)
@@ -40,8 +41,8 @@ def _edits(
 def _count(process: Callable[[str, str], Any], reference: str, output: str) -> tuple[int, int]:
     """Return the number of edits, and the number of units in the reference.
 
-    Some versions of jiwer reject an empty reference. Then the number of insertions from nothing is computed
-    as the number of deletions to nothing.
+    Some versions of jiwer reject an empty reference. The number of insertions is then computed as the number
+    of deletions in the opposite direction.
     """
     if not reference.strip():
         return (process(output, "").deletions, 0) if output.strip() else (0, 0)

@@ -20,8 +20,8 @@ ConfidenceInterval = tuple[float, float]
 def bootstrap_interval(score: MetricResult, resamples: int = 1000, seed: int = 0) -> ConfidenceInterval:
     """Return the 95 % percentile interval over resampled examples (Efron 1979; for BLEU: Koehn 2004).
 
-    The resamples depend on `seed` and the number of examples alone. So metrics, and models on the same
-    examples, are compared on the same resamples.
+    The resamples depend only on `seed` and the number of examples. Metrics, and models on the same examples,
+    are therefore compared on the same resamples.
     """
     generator, count = np.random.default_rng(seed), len(score.per_example)
     values = [score.on_rows(generator.integers(count, size=count)) for _ in range(resamples)]
@@ -31,7 +31,8 @@ def bootstrap_interval(score: MetricResult, resamples: int = 1000, seed: int = 0
 
 @dataclass(frozen=True)
 class LengthBin:
-    """Examples whose source has a length from `shortest` to `longest`. `values` has each metric on them."""
+    """Examples whose source has a length from `shortest` to `longest`. `values` has the value of each metric
+    on them."""
 
     shortest: int
     longest: int
@@ -40,9 +41,11 @@ class LengthBin:
 
 
 def scores_by_length(scores: Sequence[MetricResult], lengths: Sequence[int]) -> list[LengthBin]:
-    """Return the scores in length ranges with about equally many examples. A few lengths have one range each.
+    """Return the scores in length ranges with about equally many examples. If there are few lengths, each is
+    a range.
 
-    A score with fewer examples than lengths (an example may have several rows) is left out.
+    A score whose number of examples differs from the number of lengths is left out (an example may have
+    several rows).
     """
     lengths_array = np.asarray(lengths)
     ends = np.unique(lengths_array)
@@ -85,7 +88,7 @@ def worst_examples(
     outputs: Sequence[str],
     n: int = 20,
 ) -> list[ScoredExample]:
-    """Return the n examples with the worst score, the worst first, and equal ones in their order.
+    """Return the n examples with the worst score, worst first. Ties keep their order.
 
     Correct outputs are excluded.
     """
@@ -103,7 +106,7 @@ class Report:
     """Scores, their confidence intervals by name, scores by length, and the worst examples by the first
     score.
 
-    A single example has no intervals.
+    There are no intervals for a single example.
     """
 
     scores: tuple[MetricResult, ...]
@@ -136,8 +139,10 @@ class Report:
         return content | ({"alarm": self.warning} if self.warning else {})
 
     def table(self, length: str = "length") -> str:
-        """Return a text table with a line for each score, then a line for each range of `length`, which may
-        include a unit."""
+        """Return a text table: a line for each score, then a line for each range of `length`.
+
+        `length` is the name of the length column, and may include a unit.
+        """
         names = [*self.by_length[0].values] if self.by_length else []
         header = ["score", "value", *(["95 % interval"] if self.intervals else [])]
         intervals = {name: [f"{low:.4g} to {high:.4g}"] for name, (low, high) in self.intervals.items()}
@@ -167,7 +172,7 @@ def make_report(
     """Return the report of some scores.
 
     `lengths` (N,) are the lengths of the sources, in units such as words, characters or frames. `lengths` is
-    empty if all sources are alike.
+    empty if all sources have the same length.
     """
     return Report(
         tuple(scores),
@@ -180,7 +185,7 @@ def make_report(
 
 def collapse_warning(references: Sequence[str], outputs: Sequence[str]) -> str:
     """Return a warning if the outputs have less than a tenth as many distinct texts as the references, else
-    ""."""
+    an empty string."""
     output_count, reference_count = len(set(outputs)), len(set(references))
     if COLLAPSE_RATIO * output_count >= reference_count:
         return ""

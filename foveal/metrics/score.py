@@ -1,4 +1,4 @@
-"""The result of a metric on all examples, on each example, and on any selection."""
+"""The result of a metric on all examples, on each example, and on any subset."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ RowIndices = NDArray[np.int64]
 class MetricResult:
     """The result of a metric.
 
-    `value` is the metric on all N examples, `per_example` (N,) on each example alone, and `on_rows` on a
-    selection.
+    `value` is the metric on all N examples, `per_example` (N,) on each example, and `on_rows` on a subset of
+    rows.
     """
 
     name: str
@@ -30,12 +30,12 @@ class MetricResult:
 
 
 def error_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:
-    """Return errors / totals (N,), both summed first. Where the total is 0, the denominator is 1."""
+    """Return the sum of errors over the sum of totals (N,). If the total is 0, the denominator is 1."""
     return _ratio(name, errors, totals, lambda error, total: error / total, higher_is_better=False)
 
 
 def success_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:
-    """Return 1 - errors / totals (N,), both summed first. The rate is 1 where the total is 0."""
+    """Return 1 minus the sum of errors over the sum of totals (N,). The rate is 1 if the total is 0."""
     return _ratio(name, errors, totals, lambda error, total: (total - error) / total, higher_is_better=True)
 
 
@@ -61,7 +61,7 @@ def _ratio(
 def check_pairs(references: Sequence[object], outputs: Sequence[object]) -> None:
     """Check that there are examples, and as many outputs as references.
 
-    Raises: UserError: there is nothing to score.
+    Raises: UserError: there are no examples.
     Raises: ValueError: the numbers differ.
     """
     if len(references) != len(outputs):

@@ -1,4 +1,4 @@
-"""Scores of one tag a word: accuracy and macro F1 over words, and F1 over entities (nervaluate's strict
+"""Metrics for a tag per word: accuracy and macro F1 over words, and F1 over entities (nervaluate's strict
 counts)."""
 
 import re
@@ -23,10 +23,10 @@ def tag_accuracy(references: Sequence[Sequence[str]], outputs: Sequence[Sequence
 
 
 def tag_macro_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
-    """Return the mean F1 of the tags over words, all tags with equal weight. `per_example` is the fraction of
-    correct words.
+    """Return the mean F1 of the tags over words, all tags with equal weight.
 
-    The tags of a selection are those that occur in its references or outputs.
+    `per_example` is the fraction of correct words in a sentence. The tags of a selection are those that occur
+    in its references or outputs.
     """
     _check_sentences(references, outputs)
     names = sorted({tag for side in (references, outputs) for tags in side for tag in tags})
@@ -48,10 +48,10 @@ def tag_macro_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence
 
 
 def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
-    """Return F1 over entities in BIO or BIOES tags. An entity is correct if its type, first and last word
-    are.
+    """Return F1 over entities in BIO or BIOES tags. An entity is correct if its type and both its bounds are
+    correct.
 
-    `per_example` is a sentence's F1, and 1 for a sentence with neither reference nor predicted entities.
+    `per_example` is a sentence's F1, or 1 for a sentence with neither reference nor predicted entities.
     """
     from nervaluate.entities import Entity
     from nervaluate.strategies import StrictEvaluation
@@ -68,7 +68,8 @@ def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[st
 
 
 def are_entity_tags(tags: Iterable[str]) -> bool:
-    """Return whether the tags mark entities: each is O, or B-, I-, E- or S- with a type, and one is not O."""
+    """Return whether the tags mark entities: each is O, or a type with B-, I-, E- or S-, and at least one is
+    not O."""
     distinct_tags = set(tags)
     return distinct_tags - {"O"} != set() and all(ENTITY_TAG.fullmatch(tag) for tag in distinct_tags)
 
@@ -76,8 +77,8 @@ def are_entity_tags(tags: Iterable[str]) -> bool:
 def entity_spans(tags: Sequence[str]) -> list[EntitySpan]:
     """Return the entities of a sentence, in order.
 
-    Malformed tags are read as conlleval reads them (Tjong Kim Sang and Buchholz 2000). An I- or E- that
-    doesn't continue an entity of its type begins an entity. An entity without E- ends where it isn't
+    Malformed tags are read as in conlleval (Tjong Kim Sang and Buchholz 2000). An I- or E- that does not
+    continue an entity of the same type begins a new entity. An entity without E- ends where it is not
     continued.
 
     Raises: UserError: a tag has another form.

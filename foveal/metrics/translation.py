@@ -1,7 +1,8 @@
 """BLEU and chrF by sacrebleu, with their signatures (Post 2018).
 
 The value and the score of each sentence are sacrebleu's. A selection of sentences is scored from the counts
-of each sentence, by the same equations. So texts are processed only once, however many resamples are drawn.
+of each sentence, by the same equations. Texts are therefore processed only once, however many resamples are
+drawn.
 """
 
 import math
@@ -21,11 +22,11 @@ SCRIPT_SAMPLE = 1000
 
 
 def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str | None = None) -> MetricResult:
-    """Return BLEU in 0 to 100 (Papineni et al. 2002). `per_example` is sentence BLEU with the n-gram orders
-    that the sentence has.
+    """Return BLEU, 0 to 100 (Papineni et al. 2002).
 
-    `tokenize` is sacrebleu's: "13a" for languages with spaces, "zh" or "char" for those without. By default
-    it is detected from the references.
+    `per_example` is sentence BLEU, with the n-gram orders that the sentence has. `tokenize` is sacrebleu's:
+    "13a" for languages with spaces, "zh" or "char" for those without. By default, the tokenizer is chosen
+    from the script of the references.
     """
     from sacrebleu.metrics.bleu import BLEU
 
@@ -52,7 +53,8 @@ def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str | None
 
 
 def chrf(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """Return chrF2 in 0 to 100 (Popović 2015, 2016). It needs no words, so it suits every language."""
+    """Return chrF2, 0 to 100 (Popović 2015, 2016). chrF needs no word boundaries, so it suits
+    every language."""
     from sacrebleu.metrics.chrf import CHRF
 
     check_pairs(references, outputs)
@@ -78,7 +80,8 @@ def bleu_from_counts(counts: Float[np.ndarray, "10"]) -> float:
 
         exp(min(0, 1 - r/w) + (1/4) Σ log p_n)      p_n = matched_n / written_n
 
-    The k-th order without a match gets p_n = 2^-k / written_n (Chen and Cherry 2014, method 3).
+    Orders without a match are smoothed: the k-th such order has p_n = 2^-k / written_n (Chen and Cherry 2014,
+    method 3).
     """
     written, reference = counts[:2]
     matched, possible = counts[2:6], counts[6:]
@@ -103,10 +106,10 @@ def chrf_from_counts(counts: Float[np.ndarray, "3 N"]) -> float:
 
 
 def _character_counts(output: str, reference: str) -> list[list[int]]:
-    """Return (3, CHRF_ORDER) counts: character n-grams of the output, the reference, and both, without white
-    space.
+    """Return (3, CHRF_ORDER) counts of character n-grams: in the output, in the reference, and in both,
+    without white space.
 
-    As in sacrebleu, an output's n-grams don't count where the reference has none of their length.
+    As in sacrebleu, n-grams of the output don't count if the reference has no n-gram of their length.
     """
     sides = ["".join(text.split()) for text in (output, reference)]
     counts = []

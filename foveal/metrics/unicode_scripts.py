@@ -1,4 +1,4 @@
-"""Scripts, by the Unicode names of their letters."""
+"""Writing systems, by the Unicode names of their letters."""
 
 import unicodedata
 from collections import Counter

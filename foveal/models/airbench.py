@@ -1,4 +1,4 @@
-"""A network of seven convolutions that learns small images in few epochs.
+"""A network of seven convolutions that learns small images in few epochs: airbench.
 
 (Jordan 2024, "94 % on CIFAR-10 in 3.29 seconds on a single GPU", section 3, after Page 2019.)
 """
@@ -18,7 +18,7 @@ from foveal.ops.gelu import gelu
 
 
 class IdentityConv2d(Conv2d):
-    """A convolution that starts as the identity on its input channels; the other weights are torch's
+    """A convolution that starts as the identity on its input channels. Additional filters start as torch's
     (3.3)."""
 
     def reset_parameters(self) -> None:
@@ -29,7 +29,7 @@ class IdentityConv2d(Conv2d):
 class ScaledMaxPoolHead(ClassificationHead):
     """The maximum of each channel, with logits divided by 9 (3.1).
 
-    Maxima are large. Without the division the first logits would be large too, and all steps with them.
+    Maxima are large. Without the division, the initial logits and all gradients would be large too.
     """
 
     def __init__(self, width: int, classes: int, dropout: float = 0.0):
@@ -43,7 +43,7 @@ class ScaledMaxPoolHead(ClassificationHead):
 class AirbenchNetwork:
     """Whitened patches of 2x2, then for each of `widths` a convolution, 2x2 pooling and another convolution.
 
-    With `residual` there are two convolutions with a shortcut behind the pooling. Norms have gains, as
+    With `residual`, the pooling is followed by two convolutions with a shortcut instead. Norms have gains, as
     torch's; the published norms have only biases.
     """
 

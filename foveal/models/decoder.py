@@ -37,7 +37,8 @@ def decoder(
 ) -> DecoderLM:
     """Make a decoder that reads a memory of width `memory_width`.
 
-    A learned position table has `context` positions. A `shared` embedding is the encoder's.
+    A learned position table has `context` positions. `shared` is the encoder's embedding, which the decoder
+    then uses.
     """
     return _decoder_lm(config, DecoderMixerFactory(config, memory_width), vocabulary, context, shared)
 

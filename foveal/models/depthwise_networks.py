@@ -1,4 +1,4 @@
-"""Networks with a spatial filter for each channel: ConvNeXt and EfficientNet-Lite."""
+"""Networks with depthwise convolutions: ConvNeXt and EfficientNet-Lite."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,9 @@ from foveal.layers.vision.inverted_residual import InvertedResidual, tf_conv_nor
 
 @dataclass(frozen=True)
 class ConvNeXt:
-    """Stages of `depths[i]` blocks of `widths[i]` channels on patches of 4x4 (Liu et al. 2022, table 9).
+    """Stages of `depths[i]` blocks of `widths[i]` channels, after patches of 4x4 (Liu et al. 2022, table 9).
 
-    The stochastic depth of the paper's recipe is missing.
+    The stochastic depth of the paper's recipe is not implemented.
     """
 
     depths: tuple[int, ...]
@@ -53,7 +53,8 @@ class InvertedStage:
 
 @dataclass(frozen=True)
 class EfficientNetLite:
-    """A convolution to `first` channels at stride 2, stages, and a 1x1 convolution to `last` channels."""
+    """A convolution to `first` channels at stride 2, then stages, then a 1x1 convolution to `last`
+    channels."""
 
     stages: tuple[InvertedStage, ...]
     first: int = 32

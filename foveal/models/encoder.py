@@ -1,4 +1,4 @@
-"""Encoders from a config, and models of an encoder and a head."""
+"""Encoders from a config, and models that combine an encoder with a head."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,8 +30,8 @@ MAX_AUDIO_POSITIONS = 2048
 class EncoderMixerFactory(MixerFactory):
     """Makes the mixers of an encoder, which reads the whole row at once.
 
-    A mixer that can see the whole row does so unless the encoder is causal. Other mixers get a second one for
-    the reversed row if the config asks for it.
+    Unless the encoder is causal, a mixer that can see the whole row does so. If the config asks for both
+    directions, other mixers get a second mixer for the reversed row.
 
     Raises: ConfigError: the encoder should be both causal and bidirectional.
     """
@@ -86,7 +86,7 @@ def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncod
 
     A learned position table has a position for each patch, and one for the class token.
 
-    Raises: ConfigError: patches do not fill the images, or a class token sees nothing.
+    Raises: ConfigError: the image size is not a multiple of the patch size, or the class token sees no patch.
     """
     if size % config.patch_size:
         raise ConfigError(
@@ -137,11 +137,11 @@ class EncoderWithHead(nn.Module):
         self.encoder, self.head = encoder, head
 
     def layer_groups(self) -> LayerGroups:
-        """Return the encoder's parameters by their depth; the head lies above all blocks."""
+        """Return the encoder's parameters grouped by depth; the head lies above all blocks."""
         return layer_groups(self.encoder)
 
     def lendable_encoder(self) -> nn.Module:
-        """Return the encoder that another run can take over: this model's, or a part of it."""
+        """Return the encoder that another run can reuse: this model's encoder, or a part of it."""
         return lendable_encoder(self.encoder) or self.encoder
 
     def encode(

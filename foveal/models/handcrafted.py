@@ -17,11 +17,11 @@ from foveal.layers.vision.visual_words import VisualWords
 
 @dataclass(frozen=True)
 class HandcraftedNetwork:
-    """`W f(x) + b`, in which only W and b are learned. `side` is that of the maps if it is always the
-    same."""
+    """`W f(x) + b`, in which only W and b are learned. `side` is the side of the maps, if it is the same for
+    all images."""
 
     feature: Callable[[int], tuple[nn.Module, int]]
-    """Maps the number of channels of images to a feature and its number of maps."""
+    """Maps the number of channels of the images to a feature and its number of maps."""
     side: int | None = None
 
     def make_encoder(self, channels: int, small: bool) -> ImageEncoder:

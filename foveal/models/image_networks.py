@@ -33,11 +33,11 @@ class ImageNetwork(Protocol):
     def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         """Make the network without its classifier.
 
-        A `small` one, for small images, begins with 3x3 at stride 1, without pooling.
+        With `small`, for small images, the first layer is a 3x3 convolution at stride 1 without pooling.
         """
 
     def make_head(self, width: int, grid: tuple[int, int], classes: int, dropout: float) -> nn.Module:
-        """Make the classifier behind a `grid` of vectors of `width`."""
+        """Make the classifier for a `grid` of vectors of `width`."""
 
 
 SMALL_NETWORKS: dict[str, ImageNetwork | VisionTransformer] = {
@@ -108,11 +108,12 @@ def image_encoder(
 ) -> ImageEncoder | PatchEncoder:
     """Make the named network without its classifier, for images of `channels`.
 
-    The small stem, for images of about 32 pixels, is 3x3 at stride 1 without pooling, and for Transformers
-    patches of 4x4. Networks that begin so in any case stay as they are. A Transformer reads images of `size`
-    by `size` pixels only.
+    The small stem, for images of about 32 pixels, is a 3x3 convolution at stride 1 without pooling, or for
+    Transformers patches of 4x4. Networks that were published with a small stem do not change. A Transformer
+    reads images of `size` by `size` pixels only.
 
-    Raises: ConfigError: the name is unknown, or a Transformer's patches do not fill the images.
+    Raises: ConfigError: the name is unknown, or the image size is not a multiple of a Transformer's patch
+    size.
     Raises: ConfigError: the network can't have another nonlinearity, or has no batch norms to replace.
     """
     if network not in NETWORKS:
@@ -133,8 +134,9 @@ def image_encoder(
 def output_grid(
     network: str, encoder: ImageEncoder | PatchEncoder, size: int | tuple[int, int]
 ) -> tuple[int, int]:
-    """Return rows and columns of the last map of images with `size`: their side in pixels, or rows and
-    columns.
+    """Return the number of rows and columns of the last feature map.
+
+    `size` is the side of the images in pixels, or their rows and columns.
 
     Raises: ConfigError: the images are too small for the network.
     """
@@ -156,7 +158,7 @@ def image_head(
     dropout: float,
     nonlinearity: Nonlinearity = "published",
 ) -> nn.Module:
-    """Make the named network's classifier behind its `encoder`.
+    """Make the named network's classifier for the output of its `encoder`.
 
     `size` is the side of the images in pixels, or their rows and columns.
 

@@ -43,10 +43,11 @@ def stack_mixers(stack: StackConfig, section: str = "model") -> dict[str, StackM
 def resolve_mixer_settings(
     section: Section, user_tables: Mapping[str, Any] | None = None, path: str = "model"
 ) -> Section:
-    """Return a section whose stacks have a complete section of each mixer that they name, and of no other.
+    """Return a section whose stacks have a complete section for each mixer that they name, and for no other
+    mixer.
 
-    `user_tables` holds the settings below the `path` of the section that the user wrote; all others come from
-    a preset.
+    `user_tables` holds the user's settings below the `path` of the section. All other settings come from a
+    preset.
 
     Raises: ConfigError: a setting does not fit, or the user set a mixer that the stack does not name.
     """

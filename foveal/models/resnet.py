@@ -1,4 +1,4 @@
-"""Residual networks, and the same without shortcuts, plain networks (He, Zhang, Ren and Sun 2015)."""
+"""Residual networks, and plain networks: the same layers without shortcuts (He, Zhang, Ren and Sun 2015)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,10 +27,11 @@ class ResNet:
     first: int
     """Channels of the first layer."""
     pooled: bool = True
-    """Whether the published first layer is 7x7 at stride 2 with pooling, or already the small one."""
+    """Whether the published first layer is 7x7 at stride 2 with pooling. If not, it is already the small
+    stem."""
     activation: Activation = "relu"
     attention: int = 0
-    """Stages before a block of attention over the grid; 0 means no such block."""
+    """Number of stages before a self-attention block over the grid; 0 means no such block."""
 
     def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         phi = ACTIVATIONS[self.activation]

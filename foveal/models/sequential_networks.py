@@ -1,4 +1,4 @@
-"""Networks of layers one after the other: LeNet-5, AlexNet, VGG, and networks without a convolution."""
+"""Networks that are a sequence of layers: LeNet-5, AlexNet, VGG, and networks without convolutions."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ from foveal.ops.activation import ACTIVATIONS, Activation
 
 @dataclass(frozen=True)
 class ConvLayer:
-    """A convolution, its activation, and, unless `pool` is 0, pooling at stride 2 over squares with side
-    `pool`."""
+    """A convolution and its activation, then pooling at stride 2 over squares of side `pool`, unless `pool`
+    is 0."""
 
     width: int
     kernel: int = 3
@@ -25,10 +25,10 @@ class ConvLayer:
 
 @dataclass(frozen=True)
 class SequentialNetwork:
-    """Convolutions with biases, one after the other, then hidden layers that read all positions of the grid.
+    """A sequence of convolutions with biases, then hidden layers that read all positions of the grid.
 
     As published, the hidden layers read a grid of `side` by `side`. A larger grid is averaged to this size,
-    as in torchvision. Small images may give a smaller grid; the hidden layers are then made for that.
+    as in torchvision. If small images give a smaller grid, the hidden layers are made for that grid.
     """
 
     layers: tuple[ConvLayer, ...]
@@ -57,7 +57,7 @@ class SequentialNetwork:
 
 
 def vgg(*stages: int) -> SequentialNetwork:
-    """Return five stages of some convolutions and pooling, with 64 to 512 channels.
+    """Return the layers of VGG: five stages of convolutions and pooling, with 64 to 512 channels.
 
     (Simonyan and Zisserman 2015, table 1.)
     """

@@ -1,4 +1,4 @@
-"""A stack from a config: the mixer of each layer, and how the parts fit together."""
+"""A stack from a config: the mixer of each layer, and checks that the parts fit together."""
 
 from torch import nn
 
@@ -39,7 +39,7 @@ class MixerFactory:
         return self.make_one(name, d_in, width, layer)
 
     def make_one(self, name: str, d_in: int, width: int, layer: int, causal: bool = True) -> nn.Module:
-        """Make a single mixer; without `causal` the mixer sees the whole row."""
+        """Make a single mixer. Unless `causal`, the mixer sees the whole row."""
         spec, settings = self.mixers[name]
         rotary = self.config.positions.kind == "rotary"
         place = MixerPlace(
@@ -49,7 +49,8 @@ class MixerFactory:
 
 
 def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stack:
-    """Make the stack behind vectors of `embedding_width`; a learned position table has `context` positions.
+    """Make the stack for input vectors of `embedding_width`. A learned position table has `context`
+    positions.
 
     Raises: ConfigError: the widths of the embedding and of the first mixer do not fit.
     """
@@ -80,7 +81,8 @@ def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stac
 
 
 def _check_width(mixers: MixerFactory, name: str, d_in: int) -> None:
-    """Check the input width of a mixer: only the first may change the width, and only without a residual."""
+    """Check the input width of a mixer: only the first mixer may change the width, and only without a
+    residual connection."""
     config, section = mixers.config, mixers.section
     if d_in == config.width or not (config.residual or mixers.spec(name).same_width):
         return
@@ -92,21 +94,21 @@ def _check_width(mixers: MixerFactory, name: str, d_in: int) -> None:
 
 
 def make_embedding(config: StackConfig, vocabulary: int) -> Embedding | OneHot:
-    """Make the embedding of the config: one-hot vectors for the width -1, the stack's width for 0."""
+    """Make the embedding of the config. Width -1 means one-hot vectors, and 0 the stack's width."""
     if config.embedding_width == -1:
         return OneHot(vocabulary)
     return Embedding(vocabulary, config.embedding_width or config.width)
 
 
 def make_embedding_norm(config: StackConfig, width: int) -> nn.Module:
-    """Make the norm behind the embedding. With added positions there is none here; it stands behind them."""
+    """Make the norm after the embedding. With added positions, the norm comes after the positions instead."""
     added = config.positions.kind in ("learned", "sinusoidal")
     kind = config.norm if config.embedding_norm and not added else "none"
     return make_norm(kind, width, config.norm_epsilon)
 
 
 def make_last_norm(config: StackConfig) -> nn.Module:
-    """Make the norm behind the last block, which pre-norm blocks need."""
+    """Make the norm after the last block, which pre-norm blocks need."""
     return make_norm(
         config.norm if config.norm_placement == "pre" else "none", config.width, config.norm_epsilon
     )
@@ -129,7 +131,7 @@ def make_stack_feedforward(config: StackConfig) -> nn.Module | None:
 
 
 def make_positions(config: StackConfig, width: int, context: int) -> AddPositions | None:
-    """Make absolute positions as wide as the embedding, with the embedding's norm behind; None for other
+    """Make absolute positions as wide as the embedding, followed by the embedding's norm. None for other
     kinds.
 
     Raises: ConfigError: sinusoidal positions would have an odd width.

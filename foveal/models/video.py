@@ -9,9 +9,10 @@ from foveal.models.stack import make_last_norm, make_stack
 
 
 def video_encoder(config: EncoderConfig, image: ImageConfig, max_length: int) -> FrameEncoder | Conv3dEncoder:
-    """Make an encoder of clips with square frames; a learned position table has `max_length` positions.
+    """Make an encoder of clips with square frames. A learned position table has `max_length` positions.
 
-    Raises: ConfigError: the network is unknown, is fitted to single images, or is too deep for such frames.
+    Raises: ConfigError: the network is unknown, reads only single images, or is too deep for such small
+    frames.
     """
     if config.kind == "conv3d":
         try:

@@ -13,10 +13,10 @@ from foveal.models.encoder import patch_encoder
 
 @dataclass(frozen=True)
 class VisionTransformer:
-    """Twelve pre-norm layers over patches of 16x16, with a last norm; for small images patches are 4x4.
+    """Twelve pre-norm layers over patches of 16x16, with a final norm. For small images, patches are 4x4.
 
-    The classifier reads the class token, or the mean of the patches. Each patch has a position, so unlike a
-    convolutional network the encoder fits images of one size only.
+    The classifier reads the class token, or the mean of the patches. Each patch has a position. Unlike a
+    convolutional network, the encoder therefore fits images of one size only.
     """
 
     width: int
@@ -30,7 +30,7 @@ class VisionTransformer:
         return ClassificationHead(width, classes, "encoder", dropout)
 
     def config(self, patch: int) -> EncoderConfig:
-        """Return the settings of an encoder of patches with these sizes."""
+        """Return the settings of a patch encoder with these sizes."""
         return EncoderConfig.model_validate(
             {
                 "kind": "patches",

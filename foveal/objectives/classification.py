@@ -19,8 +19,8 @@ class ClassificationObjective(StatelessObjective):
     """`-log p(label | source)` in nats for each source.
 
     Columns of a batch: `source`, `label`. Mixed sources also have `other` and `share`
-    (`data.images.augmentation.mixup`). A negative label is a class that the training data lack: such a row
-    has no loss, and counts as wrong.
+    (`data.images.augmentation.mixup`). A negative label is a class that does not occur in the training data:
+    such a row has no loss, and counts as wrong.
     """
 
     def __init__(self, model: EncoderWithHead, labels: tuple[str, ...], label_smoothing: float = 0.0):
@@ -59,7 +59,8 @@ class ClassificationObjective(StatelessObjective):
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the logits and `aux`.
 
-        Where a source has several views (B * views), the logits are the logarithm of the mean probability.
+        If a source has several views (B * views), the logits are the logarithm of the mean probability over
+        its views.
         """
         memory, aux = self.model.encode(batch.columns, batch.lengths)
         features, _ = self.model.head(memory)
@@ -83,5 +84,5 @@ def _losses(logits: Tensor, batch: ExampleBatch, label_smoothing: float) -> Tens
 
 
 def predicted_ids_by_row(batch: ExampleBatch, ids: Int[Tensor, " B"]) -> dict[int, list[int]]:
-    """Return a list with the predicted label of each row, by row."""
+    """Return the predicted label of each row, in a list of length one, by row."""
     return dict(zip(batch.rows.tolist(), ids[:, None].tolist(), strict=True))

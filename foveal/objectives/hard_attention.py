@@ -1,4 +1,4 @@
-"""Sequence to sequence by hard attention, whose positions are learned by REINFORCE."""
+"""Sequence to sequence with hard attention, whose positions are learned by REINFORCE."""
 
 from typing import Any
 
@@ -20,17 +20,18 @@ exploring."""
 
 
 class HardAttentionObjective(SequenceToSequenceObjective):
-    """A decoder reads one position s_t of the memory for each token, sampled at random (Xu et al. 2015, 4.1).
+    """A decoder reads a single position s_t of the memory for each token, sampled at random (Xu et al. 2015,
+    4.1).
 
-    Every target is generated twice, with two independent samples of positions. With `R_k = log p(y | s_k)`,
-    and j the other of the two samples k = 1, 2, the update follows
+    Every target is scored twice, with two independent samples of positions k = 1, 2. With `R_k = log p(y |
+    s_k)` and j the other sample, the gradient is
 
         1/2 sum_k grad log p(y | s_k) + (R_k - R_j) grad log p(s_k) + ENTROPY grad H_k
 
-    Except for the entropy H, its mean is the gradient of `E_s log p(y | s)`: the reward of the other sample
-    does not depend on s_k, so it can be the baseline (Williams 1992; Kool et al. 2019). Xu et al. use a
-    moving average over batches instead. In evaluation the decoder reads the likeliest position, and nothing
-    is sampled.
+    Except for the entropy H, the expectation is the gradient of `E_s log p(y | s)`: the reward of the other
+    sample does not depend on s_k, so that reward can be the baseline (Williams 1992; Kool et al. 2019). Xu et
+    al. use a moving average over batches instead. In evaluation, the decoder reads the likeliest position,
+    and nothing is sampled.
     """
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
@@ -63,7 +64,7 @@ class HardAttentionObjective(SequenceToSequenceObjective):
 
 
 def log_prob_and_entropy(state: Any) -> Float[Tensor, "B 2"]:
-    """Return each row's log-probability of the positions read, and their entropy, from a head's last
+    """Return, for each row, the log-probability of the positions read and their entropy, from a head's final
     state."""
     sums: Tensor = sum(block["drawn"] for block in state["blocks"] if "drawn" in block)
     return sums

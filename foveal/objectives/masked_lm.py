@@ -1,4 +1,4 @@
-"""Masked language modeling: the hidden tokens from all others (Devlin et al. 2019, 3.1)."""
+"""Masked language modeling: predict the hidden tokens from all other tokens (Devlin et al. 2019, 3.1)."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,8 @@ from foveal.objectives.stateless import StatelessObjective
 
 
 class MaskedLMObjective(StatelessObjective):
-    """`-log p(x_t | the visible part of x)` in nats over the hidden tokens. No other position is projected.
+    """`-log p(x_t | the visible part of x)` in nats over the hidden tokens. Only hidden positions are
+    projected.
 
     Columns of a batch: `source`, the masked text; `target`, the original text; `hidden`, 1 at tokens to
     predict. `preview_examples` is a batch for previews.
@@ -51,7 +52,7 @@ class MaskedLMObjective(StatelessObjective):
             return self._logits(batch.to(next(self.model.parameters()).device))[0].softmax(1)
 
     def preview(self, step: int) -> str | None:
-        """Return a held-out sentence with gaps, and the sentence with the model's tokens in the gaps."""
+        """Return a held-out sentence with gaps, and the same sentence with the model's tokens in the gaps."""
         if self.preview_examples is None:
             return None
         hidden = self.preview_examples.columns["hidden"].bool()
@@ -67,7 +68,8 @@ class MaskedLMObjective(StatelessObjective):
         return self.model.head.project(features).float(), aux
 
     def _decode(self, tokens: Tensor, hidden: Tensor) -> str:
-        """Return the text of `tokens` in one line, with gaps for hidden tokens and without special tokens."""
+        """Return the text of `tokens` on a single line, with gaps for hidden tokens and without special
+        tokens."""
         text: list[bytes] = []
         for token, gap in zip(tokens.tolist(), hidden.tolist(), strict=True):
             piece = self.tokenizer.pieces[token] if token < self.tokenizer.size else b""

@@ -8,7 +8,7 @@ from foveal.data.core.batching import ExampleBatch
 
 @dataclass(frozen=True)
 class PreviewExamples:
-    """Examples in a `batch`, the texts of their `sources` in the order of its rows, and a tokenizer's
+    """A `batch` of examples, the texts of their `sources` in the order of its rows, and a tokenizer's
     `decode`."""
 
     batch: ExampleBatch

@@ -1,4 +1,4 @@
-"""Classification that learns the hard part of each batch, selected by a small model beside it, the proxy."""
+"""Classification that learns the hard part of each batch, which a small model, the proxy, selects."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ PROXY_PREFIX = "proxy."
 
 
 class ModelWithProxy(EncoderWithHead):
-    """A model, and a small model for the same classes, its `proxy`, which learns beside it."""
+    """A model, and its `proxy`: a small model for the same classes, which is trained alongside."""
 
     beside = ("proxy",)
 
@@ -30,12 +30,12 @@ class ModelWithProxy(EncoderWithHead):
         self.proxy = proxy
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth, each model's on its own."""
+        """Return the parameters of both models grouped by depth, each model on its own."""
         return merge_layer_groups(super().layer_groups(), layer_groups(self.proxy))
 
 
 def with_proxy(model: EncoderWithHead, channels: int, size: int, classes: int) -> ModelWithProxy:
-    """Return a classifier of images of `channels` and `size` pixels with a new proxy beside it.
+    """Return a classifier of images of `channels` and `size` pixels, together with a new proxy.
 
     Raises: ConfigError: the images are too small for the proxy.
     """
@@ -52,7 +52,8 @@ def with_proxy(model: EncoderWithHead, channels: int, size: int, classes: int) -
 def match_proxy(model: object, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return a run's weights for a model with or without a proxy.
 
-    A model without a proxy ignores the run's; a model with a proxy keeps its own where the run had none.
+    A model without a proxy ignores the proxy's weights of the run. A model with a proxy keeps its proxy's own
+    weights if the run had none.
     """
     if not isinstance(model, ModelWithProxy):
         return {name: tensor for name, tensor in tensors.items() if not name.startswith(PROXY_PREFIX)}
@@ -64,10 +65,10 @@ class SelectiveObjective(ClassificationObjective):
     """Classification on the `select_fraction` of each batch for which the proxy has the highest losses.
 
     The proxy learns the same rows ("selection via proxy", Coleman et al. 2020; batch by batch in Jordan's
-    airbench96). Easy images soon teach a large model nothing more, and a proxy with a twentieth of the
-    model's cost finds them: with half of each batch, a training sees twice as many images in the same time.
-    The metrics of a step are those of the hardest rows, and so worse than those of all rows. Evaluation is
-    that of `ClassificationObjective`.
+    airbench96). A large model soon learns nothing more from easy images, and a proxy with a twentieth of the
+    model's cost finds the easy images. With half of each batch, training sees twice as many images in the
+    same time. The metrics of a step are those of the selected rows, and so worse than those of all rows.
+    Evaluation is that of `ClassificationObjective`.
     """
 
     model: ModelWithProxy
@@ -82,7 +83,8 @@ class SelectiveObjective(ClassificationObjective):
         self.select_fraction = select_fraction
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:
-        """Return the weight of each term, in training for the selected rows, whose labels are all known."""
+        """Return the weight of each term. In training, the weight is that of the selected rows, whose labels
+        are all known."""
         if not self.model.training:
             return super().weights(batch)
         return dict.fromkeys(("loss", "proxy", *self.aux_names), float(self._count(batch)))

@@ -1,4 +1,4 @@
-"""Sequence to sequence: an encoder reads a source of any kind, and a decoder writes the target."""
+"""Sequence to sequence: an encoder reads a source of any kind, and a decoder generates the target."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -31,8 +31,8 @@ from foveal.ops.padding import sequence_mask
 class AttentionMaps(NamedTuple):
     """Attention to a memory: the names of the heads, and the weights of each example.
 
-    The name 2.1 is that of the first head of the second layer that reads the memory. The weights of an
-    example are for its T tokens and the S vectors of its memory.
+    The name 2.1 is the first head of the second layer that reads the memory. The weights of an example are
+    for its T tokens and for the S vectors of its memory.
     """
 
     heads: list[str]
@@ -44,7 +44,7 @@ class SequenceToSequenceObjective(StatelessObjective):
 
     Columns of a batch: `source`, `target` (with `eos`). `label_smoothing` is the fraction of the training
     target that is spread over the whole vocabulary (Szegedy et al. 2016, section 7); the metric `loss` is
-    without it. `length_limit` bounds the number of generated tokens.
+    without label smoothing. `length_limit` bounds the number of generated tokens.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class SequenceToSequenceObjective(StatelessObjective):
     def teacher_forcing(
         self, memory: Memory, targets: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
-        """Return the features that predict each token of the targets, the head's last state, and `aux`."""
+        """Return the features that predict each target token, the head's final state, and `aux`."""
         inputs = F.pad(targets[:, :-1], (1, 0), value=self.special_tokens.bos)
         return self.model.head(inputs, self.model.head.init_state(memory, len(targets)), lengths)
 
     def aux_terms(self, weights: dict[str, float], *parts: AuxLosses) -> dict[str, Term]:
-        """Return the terms that layers add: the sums of the `aux` of encoder and head."""
+        """Return the additional terms of the layers: the sums of the `aux` of encoder and head."""
         return {
             name: Term(torch.stack([part[name].sum() for part in parts if name in part]).sum(), weights[name])
             for name in self.aux_names
@@ -145,16 +145,13 @@ class SequenceToSequenceObjective(StatelessObjective):
         return [sampled[row : row + samples] for row in range(0, len(sampled), samples)]
 
     def _limits(self, batch: ExampleBatch) -> list[int]:
-        """Return the maximal number of tokens of each target."""
+        """Return the maximum number of tokens of each target."""
         # Without lengths all sources have one size.
         lengths = batch.lengths.get("source", torch.zeros(len(batch.rows)))
         return [self.length_limit.for_source(length) for length in lengths.int().tolist()]
 
     def attention_maps(self, batch: ExampleBatch, generated: list[list[int]]) -> AttentionMaps:
-        """Return how much each head of each layer reads of each vector of the memory, for each generated
-        token.
-
-        The weights are exact.
+        """Return the attention weights of each head of each layer to the memory, for each generated token.
 
         Raises: UserError: the model has no attention to its memory.
         """
@@ -184,7 +181,7 @@ class SequenceToSequenceObjective(StatelessObjective):
         return AttentionMaps(heads, [row[:, :T, :S] for row, T, S in rows])
 
     def preview(self, step: int) -> str | None:
-        """Return a few held-out sources, each with the target that the model generates now."""
+        """Return a few held-out sources, each with the target that the current model generates."""
         if self.preview_examples is None:
             return None
         generated = self.beam_decode(self.preview_examples.batch)
@@ -193,5 +190,6 @@ class SequenceToSequenceObjective(StatelessObjective):
         )
 
     def strip_special_tokens(self, hypothesis: Hypothesis) -> list[int]:
-        """Return the tokens without special tokens: `eos`, and those that an untrained model may write."""
+        """Return the tokens without special tokens: `eos`, and any others that an untrained model may
+        generate."""
         return [token for token in hypothesis.tokens if token < self.special_tokens.size]

@@ -1,4 +1,4 @@
-"""The part that objectives on independent examples share."""
+"""The common part of objectives on independent examples."""
 
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch

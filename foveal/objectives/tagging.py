@@ -16,7 +16,8 @@ from foveal.ops.padding import sequence_mask
 class TaggingObjective(StatelessObjective):
     """`-log p(tag | source)` in nats for each word.
 
-    Columns of a batch: `source` (tokens), `places` (the token at which each word is tagged), `target` (tags).
+    Columns of a batch: `source` (tokens), `places` (for each word, the position of the token that is tagged),
+    `target` (tags).
     """
 
     def __init__(self, model: EncoderWithHead, tags: tuple[str, ...], label_smoothing: float = 0.0):

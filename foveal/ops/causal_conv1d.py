@@ -1,8 +1,9 @@
-"""Causal convolutions along the sequence: an output depends on its own input and some inputs before it.
+"""Causal convolutions along the sequence: an output depends on the input at its position and on earlier
+inputs.
 
-The inputs before `x` are passed as `history`, the last R inputs (zeros at the start of a sequence). So the
-outputs are the same whether a sequence is passed in parts or at once. `K` is the kernel size. Its last tap is
-for the present input.
+`history` has the R inputs before `x`, zeros at the start of a sequence. The outputs are therefore the same
+whether a sequence is passed in parts or at once. `K` is the kernel size. The last tap is for the current
+input.
 """
 
 import torch
@@ -23,8 +24,9 @@ def causal_conv1d(
     """Compute `y_t = b + sum_j W_j x_(t - (K-1-j) dilation)` with R = (K-1) dilation (van den Oord et al.
     2016, 2.1).
 
-    The fast path is one product with the K inputs side by side. On a CPU it is as fast as torch's convolution
-    on long sequences, and faster on one vector. Under autocast the sum is in float32.
+    The fast path is one matrix product, with the K inputs of each output concatenated. On a CPU, this path is
+    as fast as torch's convolution on long sequences, and faster on a single vector. Under autocast the sum is
+    in float32.
     """
     T, K = x.shape[1], weight.shape[2]
     padded = torch.cat([history, x], 1)
@@ -38,7 +40,7 @@ def causal_conv1d(
 def updated_history(
     history: Float[Tensor, "B R D"], x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None = None
 ) -> Float[Tensor, "B R D"]:
-    """Return the history for the next inputs: the last R inputs up to each row's length."""
+    """Return the history for the next call: the last R inputs up to each row's length."""
     R, T = history.shape[1], x.shape[1]
     if lengths is None:
         count = min(R, T)

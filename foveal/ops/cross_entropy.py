@@ -18,7 +18,7 @@ LOGITS_PER_CHUNK = 1 << 21
 
 
 class CrossEntropySums(NamedTuple):
-    """Sums over all rows."""
+    """Sums of the losses over all rows."""
 
     label_smoothed: Float[Tensor, ""]
     """The training loss: `-sum_v q_v log p_v`, `q = (1 - label_smoothing) onehot + label_smoothing / V`."""
@@ -48,8 +48,10 @@ def linear_cross_entropy(
     targets: Int[Tensor, " N"],
     label_smoothing: float = 0.0,
 ) -> CrossEntropySums:
-    """Return `cross_entropy_reference` of `W h + b`. With many classes, not all logits exist at the same
-    time."""
+    """Return `cross_entropy_reference` of `W h + b`.
+
+    With many classes, the logits are computed in chunks, so that they never all exist at the same time.
+    """
     if not use_fast_path(
         "cross_entropy",
         "chunks",
@@ -65,11 +67,11 @@ def linear_cross_entropy(
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Computes chunks of rows: logits, loss, and, while they are in the cache, their gradients.
+    """Computes the logits, the loss and the gradients chunk by chunk, while a chunk of rows is in the cache.
 
-    `d label_smoothed / d logits = softmax - q`. Only a scalar factor of the gradient is unknown before the
-    backward pass. So the gradients of h, W and b are computed at once, and nothing of size N x V is stored or
-    computed twice.
+    `d label_smoothed / d logits = softmax - q`. Before the backward pass, only a scalar factor of the
+    gradient is unknown. The gradients of h, W and b are therefore computed in the forward pass, and nothing
+    of size N x V is stored or computed twice.
     """
 
     @staticmethod

@@ -22,9 +22,8 @@ NUMBERS_PER_TASK = 1 << 14
 def dropout(x: Float[Tensor, "*B D"], p: float) -> Float[Tensor, "*B D"]:
     """Return `x m / (1 - p)` with m = 0 for a fraction `p` of the elements, else 1 (Srivastava et al. 2014).
 
-    The kernel's noise is a function of the element's index and of one number from torch's generator. Torch
-    generates the noise on one thread, element by element, which takes a tenth of a training step of small
-    Transformers.
+    The kernel's noise is a function of the element's index and of one number from torch's generator. torch
+    generates its noise on a single thread, which takes a tenth of a training step of small Transformers.
     """
     if not use_fast_path("dropout", "kernel", x.numel() % LANES == 0 and _kernel.usable(x)):
         return F.dropout(x, p)

@@ -1,4 +1,4 @@
-"""One fused decoding step: one new position of each row through all blocks of a Transformer."""
+"""A fused decoding step: one new position per row through all blocks of a Transformer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class NormWeights(NamedTuple):
 
 
 class LinearWeights(NamedTuple):
-    """`W x + b`."""
+    """Weights of a linear layer, `W x + b`."""
 
     weight: Float[Tensor, "M K"]
     bias: Float[Tensor, " M"] | None
@@ -108,7 +108,10 @@ def block_supported(block: BlockWeights) -> bool:
 def fused_decode_usable(
     x: Float[Tensor, "R 1 D"], blocks: Sequence[BlockWeights], caches: Sequence[KVCache]
 ) -> bool:
-    """Return whether `fused_decode_step` should compute with these inputs and `block_supported` blocks."""
+    """Return whether `fused_decode_step` should compute with these inputs.
+
+    All `blocks` must be `block_supported`.
+    """
     R, _, D = x.shape
     first, slots, tensors = (
         blocks[0],
@@ -131,7 +134,7 @@ def fused_decode_step(
     """Return the output of the last block.
 
     The new key and value of row r are written into slot `lengths[r]` of each cache, which must have a free
-    slot. Then `lengths` is incremented, and none may exceed `filled`.
+    slot. Each length is then incremented. No length may exceed `filled`.
     """
     y, first = x.clone(memory_format=torch.contiguous_format), blocks[0]
     R, _, D = x.shape

@@ -22,8 +22,8 @@ NUMBERS_PER_TASK = 1 << 14
 def gelu(x: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
     """Return `x Phi(x) = x/2 (1 + erf(x / sqrt(2)))`.
 
-    Torch's function takes a tenth of a training step of small Transformers on processors without AVX-512. The
-    kernel's error function is accurate to 1.5e-7 (Abramowitz and Stegun, 7.1.26).
+    On processors without AVX-512, torch's function takes a tenth of a training step of small Transformers.
+    The kernel's error function is accurate to 1.5e-7 (Abramowitz and Stegun, 7.1.26).
     """
     return _Gelu.apply(x, False) if _use_kernel(x) else F.gelu(x)  # type: ignore[no-untyped-call]
 

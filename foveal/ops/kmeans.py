@@ -9,11 +9,11 @@ POINTS_PER_CHUNK = 1 << 12
 
 
 def kmeans(points: Float[Tensor, "N D"], count: int, rounds: int) -> Float[Tensor, "K D"]:
-    """Return K = `count` centers that make `sum_n min_k |x_n - c_k|^2` small (Lloyd 1982), from a k-means++
-    start.
+    """Return K = `count` centers that approximately minimize `sum_n min_k |x_n - c_k|^2` (Lloyd 1982),
+    initialized by k-means++.
 
-    In each round every center moves to the mean of its nearest points. A center without points stays. Random
-    choices use torch's generator. N must be at least K.
+    In each round, every center moves to the mean of its nearest points. A center without points does not
+    move. Random choices use torch's generator. N must be at least K.
     """
     centers = kmeans_plus_plus(points, count)
     for _ in range(rounds):

@@ -1,7 +1,8 @@
 """Mixture of experts: routing of vectors, load balancing, and the weighted sum of the experts.
 
-`N` numbers the vectors along the batch. There are `E` experts, and `A` of them are active for each vector.
-Expert id `E`, one past the last, stands for no expert: padding is routed there, and neither costs nor counts.
+N is the number of vectors in the batch. There are `E` experts, and `A` of them are active for each vector.
+Padding is routed to expert id `E`, one past the last, which stands for no expert. Padding therefore costs no
+computation, and has no influence on the loss.
 """
 
 from collections.abc import Callable
@@ -22,9 +23,9 @@ def top_k_routing(
     """Return the `active` most likely experts of each vector and their gates. Where `valid` is False, return
     no expert.
 
-    The gates are the probabilities divided by their sum (Shazeer et al. 2017, equations 3 to 5). A single
-    gate would then be 1 and give the router no gradient, so a single gate is the probability itself (Fedus et
-    al. 2021, equation 2).
+    The gates are the probabilities of the active experts divided by their sum (Shazeer et al. 2017, equations
+    3 to 5). With one active expert, the divided gate would be 1 and give the router no gradient, so the gate
+    is the probability itself (Fedus et al. 2021, equation 2).
     """
     best, expert_ids = probs.topk(active, -1)
     gates = best if active == 1 else best / best.sum(-1, keepdim=True)
@@ -38,7 +39,7 @@ def load_balancing_loss(
     equally.
 
     f_e is the fraction of the row's vectors that are routed to expert e, P_e the mean probability of e.
-    Vectors without an expert don't count. A row without any other vectors gives 0.
+    Vectors without an expert don't count. A row in which no vector has an expert gives 0.
     """
     E, A = probs.shape[-1], expert_ids.shape[-1]
     ones = probs.new_ones(()).expand_as(expert_ids.flatten(1))
@@ -100,10 +101,11 @@ def grouped_linear(
 
 
 class _GroupedLinear(torch.autograd.Function):
-    """One product for each group, written into its rows of the result.
+    """One matrix product per group, written into the group's rows of the result.
 
-    Plain autograd would stack the gradients of all experts again. On a CPU this is as fast as
-    `torch._grouped_mm`, which supports no float64 and only widths that are multiples of 16 bytes.
+    Plain autograd would stack the gradients of all experts again. On a CPU, this is as fast as
+    `torch._grouped_mm`, which does not support float64, and supports only widths that are multiples of 16
+    bytes.
     """
 
     @staticmethod

@@ -11,7 +11,7 @@ def sequence_mask(lengths: Int[Tensor, " B"], size: int) -> Bool[Tensor, "B T"]:
 
 
 def zero_padding(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "B T D"]:
-    """Return `x` with zeros from each row's length on. Without `lengths`, return `x`."""
+    """Return `x` with zeros from each row's length on. If `lengths` is None, return `x`."""
     if lengths is None:
         return x
     return torch.where(sequence_mask(lengths, x.shape[1])[:, :, None], x, x.new_zeros(()))
@@ -29,7 +29,7 @@ def last_valid(
 def reverse_by_length(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "B T D"]:
     """Reverse each row within its length. The padding stays in place.
 
-    A bidirectional mixer consists of two forward ones, one of them between two such reversals.
+    A bidirectional mixer is two forward mixers. One of them runs between two such reversals.
     """
     if lengths is None:
         return x.flip(1)

@@ -1,4 +1,4 @@
-"""The user's cache folder, for files that can be made again at any time."""
+"""The user's cache folder, for files that can be recreated at any time."""
 
 import os
 from collections.abc import Iterator

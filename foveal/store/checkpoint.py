@@ -1,7 +1,8 @@
 """Checkpoints: folders of files with a manifest, which exist completely or not at all, and detect damage.
 
-`<folder>/<step>/` is filled under another name, synced to the disk and renamed. It is never written again.
-Older checkpoints are removed only when the new one is durable. The last two stay.
+`<folder>/<step>/` is filled under another name, synced to the disk and renamed. A finished checkpoint is
+never changed. Older checkpoints are removed only after the new checkpoint is durable. The last two
+checkpoints stay.
 """
 
 import hashlib
@@ -57,9 +58,9 @@ def save(folder: Path, step: int, files: dict[str, bytes], previous: Path | None
 
 
 def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """Return the newest checkpoint whose every byte verifies, and one line for each newer damaged one.
+    """Return the newest undamaged checkpoint, and a line about each newer damaged checkpoint.
 
-    The checkpoint is None if there is none yet.
+    The checkpoint is None if there is none yet. Every byte is verified.
 
     Raises: UserError: there are checkpoints, and all are damaged.
     """

@@ -1,7 +1,8 @@
-"""Writing of files such that a crash at any instant leaves the old content or the new, never a mixture.
+"""Writing of files such that a crash at any instant leaves the old content or the new content, never a
+mixture.
 
-Every write that matters uses these few functions (which use `os`). So tests can record the writes, replay
-every prefix, and make any of them fail.
+Every write that matters uses these few functions, which use `os`. Tests can therefore record the writes,
+replay every prefix, and make any write fail.
 """
 
 import errno
@@ -17,7 +18,7 @@ from foveal.store.locks import lock
 
 
 def write_synced(path: Path, content: bytes) -> None:
-    """Write a file that no reader uses yet, and sync it to the disk."""
+    """Write a file that has no readers yet, and sync it to the disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         remaining = memoryview(content)
@@ -29,7 +30,7 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` durable."""
+    """Sync a folder, so that the names in the folder are durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -89,7 +90,7 @@ def _exclusive_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def explain_disk_errors(path: Path) -> Iterator[None]:
-    """Raise OSErrors as RunFailed with the path that could not be written and the free disk space."""
+    """Return a context that turns an OSError into a RunFailed with the path and the free disk space."""
     try:
         yield
     except OSError as error:

@@ -9,8 +9,8 @@ UNSUPPORTED_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
 def lock(descriptor: int, *, wait: bool) -> bool:
     """Lock an open file, and return whether this process now has the lock.
 
-    With `wait`, wait until another process releases the lock. On a file system without locks, return True: no
-    process is kept out.
+    With `wait`, wait until another process releases the lock. On a file system without locks, return True,
+    because locking is impossible there.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

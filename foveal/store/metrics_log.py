@@ -1,4 +1,4 @@
-"""Logs with one JSON object a line, which resume truncates so that no line is repeated or lost."""
+"""Logs with one JSON object per line. Resuming truncates them, so that no line is repeated or lost."""
 
 import errno
 import json
@@ -26,7 +26,7 @@ class JsonlLog:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def offset(self) -> int:
-        """Sync the file, and return its length. A checkpoint records only what is on the disk."""
+        """Sync the file, and return its length, for the checkpoint."""
         with durable.explain_disk_errors(self.path):
             os.fsync(self._descriptor)
         return os.fstat(self._descriptor).st_size

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Plan:
-    """The learning rate falls from step `decay_start` to `total_steps`; the plan is of step `decided_at`.
+    """The plan made at step `decided_at`: the learning rate falls from step `decay_start` to `total_steps`.
 
-    One-cycle begins at `decided_at`, and has its peak just before `decay_start`.
+    A one-cycle schedule begins at `decided_at`, and has its peak just before `decay_start`.
     """
 
     total_steps: int

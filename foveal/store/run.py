@@ -45,7 +45,7 @@ class Run:
 
     @property
     def is_old(self) -> bool:
-        """Whether an older version has made the run, so that settings are read under their new names."""
+        """Whether an older version created the run, so that old names of settings are converted."""
         return bool(self.manifest["format"] <= LAST_OLD_FORMAT)
 
     @property
@@ -54,7 +54,7 @@ class Run:
 
     @property
     def weights(self) -> Path:
-        """Path of the best weights so far. The file's header says their step and loss."""
+        """Path of the best weights so far. The header of the file has their step and loss."""
         return self.path / WEIGHTS_FILE
 
     @property
@@ -75,19 +75,19 @@ class Run:
         return hashlib.sha256(seal_json(self.manifest["files"])).hexdigest()
 
     def read_plan(self) -> Plan | None:
-        """Return the plan, or None if there is none yet."""
+        """Return the plan, or None if there is no plan yet."""
         path = self.path / "plan.json"
         if not path.exists():
             return None
         return dataclass_from_dict(Plan, open_json(path.read_bytes(), str(path)), str(path))
 
     def write_plan(self, plan: Plan) -> None:
-        """Write the plan durably. From then on only steps count."""
+        """Write the plan durably. From then on, a time budget is a number of steps."""
         durable.atomic_write(self.path / "plan.json", seal_json(dataclass_to_dict(plan)))
 
 
 def check_run_path(path: Path) -> None:
-    """Check that a run can be made at `path`. Nothing is written.
+    """Check that a run can be created at `path`. Nothing is written.
 
     Raises: UserError: `path` exists or can't be written.
     """
@@ -101,7 +101,7 @@ def check_run_path(path: Path) -> None:
 
 
 def check_outside_data(path: Path, *data: str | None) -> None:
-    """Check that a run folder is outside the folders of its data, so that it is not read as data.
+    """Check that a run folder is not inside a folder of its data, where it would be read as data.
 
     Raises: UserError: the run folder is inside a folder of its data.
     """
@@ -119,10 +119,10 @@ def create_run(
     weights: bytes | None = None,
     extra_files: Mapping[str, bytes] | None = None,
 ) -> Run:
-    """Create a run folder, which appears complete or not at all.
+    """Create a run folder, completely or not at all.
 
-    `config_toml` is the config as text, without the settings that nothing reads. `processor_files` maps names
-    below `inputs/` (`text/tokenizer.json`) to contents. `data` has facts about the data, for users and for
+    `config_toml` is the config as text, without unread settings. `processor_files` maps names below `inputs/`
+    (`text/tokenizer.json`) to contents. `data` has facts about the data, for users and for
     `Run.manifest["data"]`. `weights` are the sealed weights of a trained model. `extra_files`
     (`skipped.jsonl`) are for users only.
 
@@ -162,7 +162,7 @@ def create_run(
 def open_run(path: Path) -> Run:
     """Read and verify a run folder.
 
-    Raises: UserError: the folder is missing, not a run of Foveal, from a newer version, or edited.
+    Raises: UserError: the folder is missing, not a run, made by a newer version, or edited.
     """
     facts_path = path / "run.json"
     if not path.exists():

@@ -22,7 +22,8 @@ _OPENING = b'{\\"sha256\\":\\"'
 
 
 def seal_json(content: dict[str, Any]) -> bytes:
-    """Return JSON with the sha256 of the rest under `sha256`, a key that `content` must not have."""
+    """Return JSON that contains the sha256 of its other content under `sha256`, a key that `content` must not
+    have."""
     assert "sha256" not in content
     bare = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     digest = hashlib.sha256(bare.encode()).hexdigest()
@@ -46,7 +47,8 @@ def open_json(content: bytes, name: str) -> dict[str, Any]:
 
 
 def seal_tensors(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> bytes:
-    """Return safetensors whose header has, under `foveal`, `metadata` and the sha256 of all other bytes."""
+    """Return safetensors whose header has the entry `foveal`: `metadata` and the sha256 of all
+    other bytes."""
     header = json.dumps({"sha256": _BLANK_SHA256, **metadata}, separators=(",", ":"), allow_nan=False)
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     content = bytearray(safetensors.torch.save(ready, {"foveal": header}))
@@ -56,7 +58,7 @@ def seal_tensors(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> bytes:
 
 
 def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return the tensors and metadata that `seal_tensors` sealed, in storage of their own.
+    """Return the tensors and metadata that `seal_tensors` sealed, in new storage.
 
     `name` is for the error message.
 
@@ -85,7 +87,7 @@ def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str
 
 
 def unique_state_dict(model: nn.Module) -> dict[str, Tensor]:
-    """Return every parameter once (shared ones under their first name) and every persistent buffer."""
+    """Return every parameter once (shared parameters under their first name) and every persistent buffer."""
     parameters = dict(model.named_parameters())
     parameter_names = {name for name, _ in model.named_parameters(remove_duplicate=False)}
     buffers = {name: value for name, value in model.state_dict().items() if name not in parameter_names}

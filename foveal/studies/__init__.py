@@ -1,1 +1,1 @@
-"""Studies: trainings compared on equal terms."""
+"""Studies: training runs compared on equal terms."""

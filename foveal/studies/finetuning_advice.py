@@ -1,12 +1,13 @@
-"""The usual advice on how much of a trained encoder to fine-tune, by two measured questions.
+"""The usual advice on how much of a trained encoder to fine-tune, from two measurements.
 
     |             | similar data    | different data                          |
     | few images  | the head alone  | difficult: the head alone, more images  |
     | many images | the last blocks | all layers                              |
 
-The table is the usual summary of transfer learning (Yosinski et al. 2014). Both questions are measured. Many
-are `MANY_IMAGES_PER_CLASS` images per class. Data are similar if nearest neighbors by the features before
-fine-tuning make at most half of the errors of nearest neighbors by pixels.
+The table is the usual summary of transfer learning (Yosinski et al. 2014). Many images are
+`MANY_IMAGES_PER_CLASS` or more per class. Data are similar if classification by nearest neighbors in feature
+space, before fine-tuning, makes at most half of the errors of classification by nearest neighbors in pixel
+space.
 """
 
 from typing import Literal, NamedTuple
@@ -17,7 +18,7 @@ Strategy = Literal["head", "last-block", "all", "scratch"]
 
 
 class Advice(NamedTuple):
-    """The answers to the two questions, the strategy to take, and the strategy in words."""
+    """The answers to the two questions, the recommended strategy, and the strategy in words."""
 
     many_images: bool
     features_transfer: bool

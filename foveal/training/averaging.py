@@ -1,4 +1,4 @@
-"""Averages of the weights during a training, which are often better than the last weights."""
+"""Averages of the weights during training, which are often better than the final weights."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -28,7 +28,8 @@ class WeightAverage(ABC):
         """Add the weights after update number `step` (from 0) to the average."""
 
     def on_evaluation(self, step: int) -> None:  # noqa: B027
-        """Add the weights at an evaluation, after `step` updates. Repeated calls add them once."""
+        """Add the weights at an evaluation, after `step` updates. Repeated calls for the same step have no
+        effect."""
 
     @abstractmethod
     def averaged_weights(self) -> dict[str, Tensor]:
@@ -40,8 +41,8 @@ class WeightAverage(ABC):
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Return a context in which the model's weights are the average. The exact weights are restored at
-        the end."""
+        """Return a context in which the model's weights are the average. Afterwards the exact weights are
+        restored."""
         originals = [weight.clone() for weight in self._weights.values()]
         for name, mean in self.averaged_weights().items():
             self._weights[name].copy_(mean)
@@ -55,8 +56,8 @@ class WeightAverage(ABC):
 class ExponentialMovingAverage(WeightAverage):
     """`average += (1 - d) * (weights - average)` after each update (Polyak and Juditsky 1992).
 
-    `d = min(decay, (1 + step) / (10 + step))` grows to the configured decay. So the first weights, which are
-    noise, are soon forgotten, and early evaluations are meaningful.
+    `d = min(decay, (1 + step) / (10 + step))` grows to the configured decay. The initial weights, which are
+    noise, are therefore soon forgotten, and early evaluations are meaningful.
     """
 
     def __init__(self, model: nn.Module, decay: float):
@@ -73,10 +74,11 @@ class ExponentialMovingAverage(WeightAverage):
 
 
 class CheckpointAverage(WeightAverage):
-    """The mean of the weights at the last `count` evaluations (Vaswani et al. 2017, 6.1, of checkpoints).
+    """The mean of the weights at the last `count` evaluations (Vaswani et al. 2017, 6.1, there of
+    checkpoints).
 
-    The weights are kept in a ring: those of evaluation number i at index i mod `count`. `steps` has the
-    number of updates before each of them, or -1 for an empty entry.
+    The weights are kept in a ring buffer: those of evaluation number i at index i mod `count`. `steps` has
+    the number of updates before each entry, or -1 for an empty entry.
     """
 
     def __init__(self, model: nn.Module, count: int):
@@ -98,7 +100,7 @@ class CheckpointAverage(WeightAverage):
 
 
 def make_average(model: nn.Module, config: TrainingConfig) -> WeightAverage | None:
-    """Return the configured average, or None if the weights themselves are evaluated and kept."""
+    """Return the configured average, or None if the weights are not averaged."""
     if config.ema_decay:
         return ExponentialMovingAverage(model, config.ema_decay)
     return CheckpointAverage(model, config.average_checkpoints) if config.average_checkpoints else None

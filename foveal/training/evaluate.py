@@ -24,10 +24,9 @@ def evaluate(
 ) -> dict[str, float]:
     """Evaluate every batch once, with the state carried from batch to batch.
 
-    Predicted label ids are added to `predicted_ids`. The result has the metrics of the objective. `loss` is
-    the value of the objective if the objective reports no metric `loss` itself. The mean is NaN where there
-    is nothing to measure, as for answers that never occurred in training. Noise is the same in each
-    evaluation.
+    Predicted label ids are added to `predicted_ids`. The result has the metrics of the objective. If the
+    objective reports no metric `loss`, `loss` is the value of the objective. A mean is NaN if there is
+    nothing to measure, as for answers that never occurred in training. Noise is the same in each evaluation.
     """
     model.eval()
     metrics, terms = Totals(), Totals()

@@ -1,4 +1,4 @@
-"""A search for the module that first produced a number that is not finite."""
+"""A search for the module that first produced a non-finite number."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
@@ -12,10 +12,11 @@ from foveal.core.result import ObjectiveOutput
 def find_first_nonfinite(
     model: nn.Module, forward: Callable[[int], tuple[ObjectiveOutput, Any]], slots: int
 ) -> str:
-    """Return where the first number that is not finite appears.
+    """Return where the first non-finite number appears.
 
-    The forward passes are run again with the same noise. The result names the first module whose output is
-    not finite, else the first such term of the loss, else the first parameter with such a gradient.
+    The forward passes are repeated with the same noise. The result names the first module whose output is not
+    finite, else the first term of the loss that is not finite, else the first parameter whose gradient is not
+    finite.
     """
     locations: list[str] = []
 

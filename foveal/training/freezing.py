@@ -1,4 +1,4 @@
-"""What of a model stays as it is while the rest is trained (`training.freeze`)."""
+"""The parts of a model that are not trained (`training.freeze`)."""
 
 from torch import nn
 
@@ -8,14 +8,15 @@ from foveal.core.module_facts import layer_groups, lendable_encoder, norms_with_
 
 
 def freeze(model: nn.Module, what: FreezeName) -> None:
-    """Freeze `what`: each of the names freezes what those before it do, and more.
+    """Freeze parts of a model. Each choice freezes everything that the previous choices freeze, and more.
 
-    `none`; `norms`: batch norms, with the statistics that run with the batches, which so few images would
-    only blur; `below-last-block`: all that is before the encoder's last block, or the model's, if there is no
-    encoder; `encoder`: the whole of it. Of an encoder with several parts only the part that another run can
-    lend is frozen. A model beside, such as a proxy, learns in any case: it may be a new one.
+    `none` freezes nothing. `norms` freezes batch norms with their running statistics, of which a few images
+    would be a bad estimate. `below-last-block` freezes everything before the last block of the encoder, or of
+    the model if there is no encoder. `encoder` freezes the whole encoder. Of an encoder with several parts,
+    only the part that another run can reuse is frozen. A model trained alongside, such as a proxy, is never
+    frozen, because it may be new.
 
-    Raises: UserError: the model has nothing of that kind.
+    Raises: UserError: the model has no such part.
     """
     encoder = lendable_encoder(model)
     if what == "none":

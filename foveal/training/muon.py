@@ -1,4 +1,4 @@
-"""Muon, an optimizer that steps along the momentum with all singular values brought near 1 (Jordan 2024)."""
+"""Muon, an optimizer whose updates are the momentum with all singular values close to 1 (Jordan 2024)."""
 
 import math
 from collections.abc import Callable
@@ -17,12 +17,14 @@ NEWTON_SCHULZ_STEPS, EPSILON = 5, 1e-7
 
 
 class Muon(torch.optim.Optimizer):
-    """`m += (1 - momentum) (g - m)`, `w -= lr (decay w + 0.2 sqrt(max(D, E)) orthogonalize(u))` with
-    Nesterov's `u = g + momentum (m - g)`, for matrices (D, E), and filters (D, C, k, k) as (D, C k^2).
+    """`m += (1 - momentum) (g - m)`, `w -= lr (decay w + 0.2 sqrt(max(D, E)) orthogonalize(u))`.
 
-    The factor gives an update the size of AdamW's, so that one learning rate serves both (Liu et al. 2025,
-    2.2). It is torch's Muon except for the precision: products are in bfloat16 only where the hardware
-    multiplies bfloat16.
+    `u = g + momentum (m - g)` is Nesterov momentum. Matrices have the shape (D, E). Filters (D, C, k, k) are
+    treated as (D, C k^2).
+
+    The factor gives an update the size of AdamW's, so that a single learning rate serves both (Liu et al.
+    2025, 2.2). The optimizer equals torch's Muon except for the precision: matrix products are in bfloat16
+    only if the hardware supports bfloat16.
     """
 
     def __init__(self, groups: list[dict[str, Any]], lr: float, momentum: float, weight_decay: float):
@@ -49,7 +51,7 @@ class Muon(torch.optim.Optimizer):
 def orthogonalize(x: Float[Tensor, "D E"], low_precision: bool) -> Float[Tensor, "D E"]:
     """Return approximately `U V^T` of `x = U S V^T`.
 
-    The five steps are `x <- a x + (b G + c G^2) x`, `G = x x^T` (Newton and Schulz), in bfloat16 if
+    The five Newton-Schulz steps are `x <- a x + (b G + c G^2) x` with `G = x x^T`, in bfloat16 if
     `low_precision`.
     """
     y = x.bfloat16() if low_precision else x.clone()

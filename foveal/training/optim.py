@@ -1,10 +1,12 @@
-"""Optimizers behind one small face: one rate a step, clipping that reports, state by parameter name.
+"""Optimizers with a common interface: a learning rate per step, clipping with statistics, state by parameter
+name.
 
-Weight decay touches matrices only (`decayed_parameters`: not biases, gains or start states). It is added to
-the gradient for `sgd`, `momentum`, `adagrad`, `rmsprop` and `adam`, and decoupled for `adamw` and `muon`.
+Weight decay applies to matrices only (`decayed_parameters`), not to biases, gains or initial states. It is
+added to the gradient for `sgd`, `momentum`, `adagrad`, `rmsprop` and `adam`, and decoupled for `adamw` and
+`muon`.
 
-With `layer_decay` = d a parameter k layers below the head has d^k of the rate (Howard and Ruder 2018; Clark
-et al. 2020): what is near the input is the most general, and is changed least.
+With `layer_decay` = d, a parameter k layers below the head has d^k of the learning rate (Howard and Ruder
+2018; Clark et al. 2020): layers near the input are the most general, and change least.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,9 +23,10 @@ from foveal.training.muon import Muon
 
 
 class Adagrad(torch.optim.Optimizer):
-    """`s += g²; w -= lr * g / sqrt(s + epsilon)`, epsilon inside the root as in Karpathy's min-char-rnn.
+    """Adagrad: `s += g²; w -= lr * g / sqrt(s + epsilon)`.
 
-    Duchi, Hazan and Singer 2011 have it outside, as torch.optim has.
+    Epsilon is inside the root as in Karpathy's min-char-rnn. Duchi, Hazan and Singer 2011 and torch.optim
+    have epsilon outside.
     """
 
     def __init__(self, groups: list[dict[str, Any]], lr: float, eps: float):
@@ -44,7 +47,7 @@ class Adagrad(torch.optim.Optimizer):
 
 
 class Optimizer:
-    """The configured rule over all parameters of a model that are to be trained."""
+    """The configured optimizer over all trainable parameters of a model."""
 
     def __init__(self, model: nn.Module, config: OptimizerConfig):
         self.config = config
@@ -56,14 +59,14 @@ class Optimizer:
             weight.grad = None
 
     def gradient_stats(self) -> tuple[float, float]:
-        """The gradient's global norm `sqrt(sum g²)` and its largest absolute value."""
+        """Return the gradient's global norm `sqrt(sum g²)` and its largest absolute value."""
         gradients = self._gradients()
         # On a CPU torch's infinity norm takes a hundred times as long as aminmax.
         extremes = torch.stack([extreme for gradient in gradients for extreme in gradient.aminmax()])
         return float(nn.utils.get_total_norm(gradients)), float(extremes.abs().max())
 
     def step(self, lr: float, norm: float) -> None:
-        """Clip by `norm`, the global norm now, then by value, and update every parameter at `lr`."""
+        """Clip by `norm`, the current global norm, then by value, and update every parameter with `lr`."""
         if 0 < self.config.clip_norm < norm:
             torch._foreach_mul_(self._gradients(), self.config.clip_norm / norm)
         if self.config.clip_value:
@@ -75,7 +78,7 @@ class Optimizer:
             part.step()
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Everything the updates so far left behind, as `<parameter>/<moment>`."""
+        """Return the state of the optimizer, as `<parameter>/<moment>`."""
         names: dict[Tensor, str] = {weight: name for name, weight in self.trainable.items()}
         return {
             f"{names[weight]}/{moment}": value
@@ -86,7 +89,7 @@ class Optimizer:
         }
 
     def load_state_dict(self, tensors: dict[str, Tensor], name: str) -> None:
-        """The inverse of `state_dict`; `name` is for the error."""
+        """Restore the state that `state_dict` returned. `name` is for the error message."""
         state: dict[str, dict[str, Tensor]] = {}
         for key, value in tensors.items():
             parameter, _, moment = key.rpartition("/")
@@ -106,16 +109,17 @@ class Optimizer:
 
 
 def decayed_parameters(model: nn.Module) -> set[nn.Parameter]:
-    """Return what weight decay touches: what maps vectors to vectors, and tables of vectors."""
+    """Return the parameters with weight decay: maps from vectors to vectors, and tables of vectors."""
     matrices = {weight for weight in model.parameters() if weight.dim() >= 2}
     return matrices - parameters_without_decay(model)
 
 
 def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
-    """Return what Muon updates: matrices between hidden vectors, and filters over all channels of a grid.
+    """Return the parameters that Muon updates: matrices between hidden vectors, and filters over all channels
+    of a grid.
 
-    Tables and the projection to the vocabulary have one side that is not a hidden vector, and go to AdamW
-    with everything that is no matrix (Jordan 2024).
+    Tables and the projection to the vocabulary have one side that is not a hidden vector. AdamW updates them,
+    and all parameters that are not matrices (Jordan 2024).
     """
     return {
         weight
@@ -165,7 +169,7 @@ def _adamw(groups: ParameterGroups, config: OptimizerConfig) -> torch.optim.Opti
 def _parameter_groups(
     model: nn.Module, trainable: Mapping[str, nn.Parameter], config: OptimizerConfig
 ) -> ParameterGroups:
-    """Group the parameters by decay and depth; `scale` is a group's share of the step's rate."""
+    """Group the parameters by weight decay and depth. `scale` is a factor of the group's learning rate."""
     depth = layer_depths(model) if config.layer_decay != 1 else dict.fromkeys(trainable, 0)
     decayed = decayed_parameters(model)
     groups: dict[tuple[bool, int], list[nn.Parameter]] = {}

@@ -1,8 +1,8 @@
 """The learning rate as a function of the step and a plan, and the conversion of a budget to a plan.
 
 The learning rate depends only on the step and the plan, so a resumed run repeats it exactly. A budget in
-steps, tokens or epochs is converted at once. A budget in time is converted at the last moment at which the
-learning rate does not depend on the plan. Until then, during warm-up and constant rate, the steps are timed.
+steps, tokens or epochs is converted at once. A budget in time is converted at the last step before the
+learning rate depends on the plan. Until then, during warm-up and constant rate, the steps are timed.
 """
 
 import math
@@ -64,10 +64,10 @@ def lr_at(step: int, plan: Plan | None, schedule: ScheduleConfig, peak_lr: float
 
 
 def _one_cycle(step: int, plan: Plan | None, final: float) -> float:
-    """Return the fraction of the peak learning rate (Smith and Topin 2018).
+    """Return the fraction of the peak learning rate in the one-cycle schedule (Smith and Topin 2018).
 
-    It rises from a low fraction to 1, and falls to `final` at the last step, both along half a cosine. Until
-    there is a plan, it is the lowest.
+    The fraction rises from a low value to 1, and falls to `final` at the last step, both along half a cosine.
+    Until there is a plan, the fraction is at its lowest.
     """
     if plan is None or step < plan.decided_at:
         return ONE_CYCLE_START
@@ -78,15 +78,15 @@ def _one_cycle(step: int, plan: Plan | None, final: float) -> float:
 
 
 def _cosine(fraction: float) -> float:
-    """Return half a cosine that falls from 1 (at `share` 0) to 0 (at 1)."""
+    """Return half a cosine that falls from 1 (at `fraction` 0) to 0 (at 1)."""
     return (1 + math.cos(math.pi * fraction)) / 2
 
 
 def make_plan(total_steps: int, schedule: ScheduleConfig, decided_at: int = 0) -> Plan:
     """Return the plan of `total_steps` steps that is decided at step `decided_at`.
 
-    Before `decided_at`, the learning rate is only warmed up and constant. One-cycle takes place in the
-    remaining steps, and rises for at least one of them.
+    Before `decided_at`, the learning rate is only warmed up and constant. The one-cycle schedule takes place
+    in the remaining steps, and rises for at least one step.
     """
     if schedule.name == "one-cycle":
         rising = round(schedule.decay_start * (total_steps - decided_at))
@@ -111,8 +111,10 @@ class StepTimer:
     step_times: list[float] = field(default_factory=list)
 
     def plan(self, step: int, elapsed: float) -> Plan | None:
-        """Return the plan if after `step` steps in `elapsed` seconds the learning rate is about to depend on
-        the plan."""
+        """Return the plan if the learning rate is about to depend on the plan, else None.
+
+        `step` steps took `elapsed` seconds.
+        """
         constant_fractions = {"constant": 1.0, "inverse-sqrt": 1.0, "one-cycle": 0.0}
         fraction = constant_fractions.get(self.schedule.name, self.schedule.decay_start)
         constant_part_done = (
@@ -124,7 +126,7 @@ class StepTimer:
         return make_plan(step + round(seconds_left / self._step_time(step, elapsed)), self.schedule, step)
 
     def _step_time(self, step: int, elapsed: float) -> float:
-        """Return the mean over the later half of the timed steps, which excludes the cost of starting up."""
+        """Return the mean time of the later half of the timed steps, without the cost of starting up."""
         if len(self.step_times) < CALIBRATION_STEPS:
             return elapsed / step
         recent = self.step_times[len(self.step_times) // 2 :]
@@ -132,11 +134,11 @@ class StepTimer:
 
 
 def evaluation_due(step: int, plan: Plan | None, every: int) -> bool:
-    """Return whether to evaluate after `step` steps: after each `every`, and after the last step.
+    """Return whether to evaluate after `step` steps: after every `every` steps, and after the last step.
 
-    With `every` 0 there are about twelve evaluations. Until a budget of time is a plan, the end is unknown,
-    and evaluations are at powers of two from 16. The answer for a step before `plan.decided_at` does not
-    change when the plan is made.
+    If `every` is 0, there are about twelve evaluations. Until a time budget is converted to a plan, the end
+    is unknown, and evaluations are at powers of two from 16. The answer for a step before `plan.decided_at`
+    does not change when the plan is made.
     """
     if step == 0 or (plan and step >= plan.total_steps):
         return step > 0

@@ -17,12 +17,12 @@ class Batch(Protocol):
 
     @property
     def stream_starts(self) -> Bool[Tensor, " B"] | None:
-        """Return True for rows that begin a new stream. None means that every row begins, so nothing is
+        """Return True for rows that begin a new stream. None means that every row begins, so no state is
         carried."""
 
     @property
     def tokens(self) -> int:
-        """Return the tokens trained on, for speed and for budgets."""
+        """The number of tokens trained on, for speed and for budgets."""
 
 
 @runtime_checkable
@@ -30,7 +30,7 @@ class Batches(Protocol):
     """Micro-batches as a pure function of (seed, epoch, index).
 
     With `training.grad_accumulation = K`, micro-batch `index` belongs to slot `index % K` of a step: its rows
-    continue those of `index - K`. Where streams begin anew at an epoch, `stream_starts` marks them.
+    continue those of `index - K`. If streams restart at an epoch, `stream_starts` marks their rows.
     """
 
     @property
@@ -42,7 +42,8 @@ class Batches(Protocol):
 
 @runtime_checkable
 class Objective(Protocol):
-    """Computes the terms of the loss, and the next carry, from a batch and a carry."""
+    """Computes the terms of the loss, and the next carry (the state of the rows), from a batch and
+    a carry."""
 
     def __call__(self, batch: Any, carry: State) -> tuple[ObjectiveOutput, State]: ...
 
@@ -50,13 +51,13 @@ class Objective(Protocol):
         """Return the weight of each term, from the batch alone."""
 
     def start(self, batch: Any) -> State:
-        """Return the carry of rows that begin, with the gradient of learned start states. None means that
-        nothing is carried."""
+        """Return the carry of rows that begin, with the gradient of learned initial states. None means no
+        carry."""
 
     def preview(self, step: int) -> str | None:
-        """Return a short sample of what the model generates now.
+        """Return a short sample that the current model generates.
 
-        Raises: RunFailed: the model can generate none.
+        Raises: RunFailed: the model can't generate a sample.
         """
 
 
@@ -68,18 +69,17 @@ class Reporter(Protocol):
         """Training begins at `step`. `damaged` lists the checkpoints that could not be used, and why."""
 
     def planned(self, plan: Plan) -> None:
-        """A budget of time has become a number of steps."""
+        """A time budget was converted to a number of steps."""
 
     def step(self, record: dict[str, Any]) -> None:
         """One update was applied. `record` is the line in metrics.jsonl."""
 
     def step_skipped(self, record: dict[str, Any]) -> None:
-        """An update was not applied. `record["culprit"]` says where the first number that is not finite
-        appeared."""
+        """An update was not applied. `record["culprit"]` says where the first non-finite number appeared."""
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
-        """The validation batches were evaluated. `record` has the means, and `best_step` is the step of the
-        best ones so far."""
+        """The validation batches were evaluated. `record` has the means. `best_step` is the step of the best
+        means so far."""
 
     def sample(self, step: int, text: str) -> None: ...
 

@@ -1,6 +1,6 @@
 """The complete state of a run between two steps, and its conversion to files.
 
-The position in the data, the schedule and the random generators are functions of the step. So only the step
+The position in the data, the schedule and the random generators are functions of the step, so only the step
 is stored for them.
 """
 
@@ -29,7 +29,7 @@ from foveal.training.optim import Optimizer
 
 @dataclass
 class TrainingCounters:
-    """The numbers that count training. A `key` is the field's name in state.json.
+    """Counters of training. The `key` of a field is its name in state.json.
 
     `seconds` is the time in training steps alone.
     """
@@ -42,11 +42,11 @@ class TrainingCounters:
     last_eval_step: int = field(default=0, metadata={"key": "evaluated"})
     """The step of the last evaluation."""
     last_preview_step: int = field(default=-1, metadata={"key": "previewed"})
-    """The step of the last preview. There is a preview of step 0, of the untrained model."""
+    """The step of the last preview. The preview of step 0 shows the untrained model."""
     best_step: int | None = None
     best_loss: float | None = None
     evals_without_improvement: int = field(default=0, metadata={"key": "stale"})
-    """Evaluations since the best one."""
+    """Evaluations since the best evaluation."""
     finish_reason: str = field(default="", metadata={"key": "finished"})
     """Why training is finished, `budget` or `patience`. Empty while training is not finished."""
 
@@ -62,7 +62,7 @@ class TrainingState:
     samples: JsonlLog
     plan: Plan | None = None
     best: bytes | None = None
-    """Content of model.safetensors with the best weights, once there was an evaluation."""
+    """Content of model.safetensors with the best weights, after the first evaluation."""
     counters: TrainingCounters = field(default_factory=TrainingCounters)
 
 

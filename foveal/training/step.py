@@ -1,5 +1,5 @@
-"""One update of the weights: gradients are summed over micro-batches, clipped, and applied, or skipped if not
-finite."""
+"""An update of the weights: gradients are summed over micro-batches, clipped, and applied, or skipped if they
+are not finite."""
 
 import math
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from foveal.training.protocols import Batch, Objective
 
 @dataclass(frozen=True)
 class StepResult:
-    """The result of one update. `gradient_norm` and `gradient_max` are before any clipping."""
+    """The result of an update. `gradient_norm` and `gradient_max` are before any clipping."""
 
     loss: float
     metrics: dict[str, float]
     gradient_norm: float
     gradient_max: float
     first_nonfinite: str | None
-    """None if the update was applied, else where the first number that is not finite appeared."""
+    """None if the update was applied, else where the first non-finite number appeared."""
 
 
 def train_step(
@@ -40,13 +40,13 @@ def train_step(
     seed: tuple[object, ...],
     precision: Precision = "float32",
 ) -> tuple[StepResult, list[State]]:
-    """Train on the micro-batches of one step, each with the carry of its slot. Return the result and the new
+    """Train on the micro-batches of a step, each with the carry of its slot. Return the result and the new
     carries.
 
-    The objective is, over the terms, `coefficient * sum / total weight`. The total is taken over all
-    micro-batches before the first backward pass, so they equal one large batch. The noise of slot k is a
-    function of (seed, k). If the loss or the gradient is not finite, then weights, buffers and optimizer stay
-    bit for bit as they were, and rows of the carry that are not finite are reset.
+    The objective is the sum over the terms of `coefficient * sum / total weight`. The total weight is taken
+    over all micro-batches before the first backward pass, so the micro-batches equal one large batch. The
+    noise of slot k is a function of (seed, k). If the loss or the gradient is not finite, weights, buffers
+    and optimizer stay the same bit for bit, and the non-finite rows of the carry are reset.
     """
     model.train()
     optimizer.zero_grad()
@@ -97,7 +97,7 @@ def total_loss(result: ObjectiveOutput, totals: dict[str, float]) -> Tensor:
 
 
 def starting_carry(objective: Objective, batch: Batch, carry: State) -> State:
-    """Return the carry that a batch starts from. Rows that begin a stream are reset to the start."""
+    """Return the initial carry of a batch. Rows that begin a stream are reset to the initial state."""
     if batch.stream_starts is None:
         return None
     if carry is None:
@@ -108,10 +108,10 @@ def starting_carry(objective: Objective, batch: Batch, carry: State) -> State:
 
 
 def detach_carry(carry: State) -> State:
-    """Return the carry detached from its history, in storage of its own.
+    """Return the carry detached from its history, in new storage.
 
-    A view would keep its whole chunk alive. Its memory layout would also differ from that after a resume, and
-    then the last bit of a product may differ.
+    A view would keep its whole chunk in memory. The memory layout of a view would also differ from the layout
+    after a resume, and then the last bit of a product may differ.
     """
 
     def leaf(value: Any) -> Any:

@@ -31,7 +31,7 @@ from foveal.training.step import train_step
 
 
 class FinishedError(UserError):
-    """The run was already trained to its end. Its state has been read and can be reported."""
+    """The run was already trained to its end. Its state has been restored, and can be reported."""
 
 
 class Trainer:
@@ -156,8 +156,8 @@ class Trainer:
             )
 
     def _evaluate_and_preview(self, signals: SignalHandler) -> None:
-        """Evaluate (not at step 0), keep the weights if they are the best, and preview. Each is done once a
-        step."""
+        """Evaluate (except at step 0), keep the weights if they are the best, and preview. Each happens once
+        per step."""
         state, counters = self.state, self.state.counters
         if state.average and counters.step:
             state.average.on_evaluation(counters.step)
@@ -188,8 +188,8 @@ class Trainer:
                     self.reporter.sample(counters.step, text)
 
     def _preview(self) -> str | None:
-        """Return what the model generates now, or why it generates nothing. A failure does not stop the
-        training."""
+        """Return what the current model generates, or why the model generates nothing. A failure does not
+        stop the training."""
         seed_everything(self.config.seed, "preview", self.state.counters.step)
         self.model.eval()
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Lines, tables, sizes and times for people, and JSON for programs."""
+"""Lines, tables, sizes and times for users, and JSON for programs."""
 
 import math
 import sys
@@ -19,7 +19,7 @@ PREVIEW_WIDTH = 144
 
 
 def log(message: str) -> None:
-    """Print one line about the progress of the work on standard error."""
+    """Print a line about the progress of the work on standard error."""
     STDERR.print(Text(message, style="dim"), soft_wrap=True)
 
 
@@ -33,14 +33,14 @@ def check_png_path(out: Path | None) -> None:
 
 
 def print_facts(rows: Sequence[tuple[str, str]], console: Console = STDERR) -> None:
-    """Print names and values, aligned. Lines are not wrapped, so that commands can be copied from them."""
+    """Print names and values, aligned. Lines are not wrapped, so that users can copy commands from them."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         console.print(Text.assemble((name.ljust(width), "bold cyan"), "  ", value), soft_wrap=True)
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """Print the result of `--json` on standard output; numbers that are not finite become null."""
+    """Print the result of `--json` on standard output. Numbers that are not finite become null."""
     import json
 
     clean = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in result.items()}
@@ -57,17 +57,17 @@ def print_sections(sections: Iterable[str | Sequence[tuple[str, str]]]) -> None:
 
 
 def truncate(text: str, max_length: int) -> str:
-    """Return at most `max_length` characters of a text; a shortened text ends in dots."""
+    """Return at most `max_length` characters of a text. A shortened text ends with an ellipsis."""
     return text if len(text) <= max_length else f"{text[: max_length - 4]} ..."
 
 
 def format_loss(scores: dict[str, Any], per: str = "") -> str:
-    """Return the loss with its unit: nats, `per` token for instance; or the missed part of a reward of 1."""
+    """Return the loss with its unit, such as nats per token (`per`), or a missed reward as a part of 1."""
     return f"{scores['loss']:.4f} {'of the reward missed' if 'reward' in scores else f'nats{per}'}"
 
 
 def format_extra_metrics(scores: dict[str, Any]) -> str:
-    """Return the metrics to print behind the loss."""
+    """Return the metrics to print after the loss."""
     bits = scores.get("bits_per_character")
     text = "" if bits is None else f", {bits:.4f} bits per character"
     shares = (f", {name} {100 * scores[name]:.1f} %" for name in ("accuracy", "success") if name in scores)
@@ -75,7 +75,7 @@ def format_extra_metrics(scores: dict[str, Any]) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return `under 1 s`, `45 s`, `2:05`, `1:02:05`."""
+    """Return a duration such as `under 1 s`, `45 s`, `2:05` or `1:02:05`."""
     if 0 < seconds < 1:
         return "under 1 s"
     rounded = max(0, round(seconds))
@@ -86,7 +86,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bytes(count: int) -> str:
-    """Return both units, `1.2 GB (1.1 GiB)`, because they are often confused."""
+    """Return a size in both units, such as `1.2 GB (1.1 GiB)`, because the units are often confused."""
     for power, unit, binary in ((3, "GB", "GiB"), (2, "MB", "MiB"), (1, "kB", "KiB")):
         if count >= 1000**power:
             return f"{count / 1000**power:,.1f} {unit} ({count / 1024**power:,.1f} {binary})"

@@ -22,8 +22,8 @@ class TimeLeftColumn(ProgressColumn):
 class ProgressBar:
     """Shows the progress of work on standard error: `with ProgressBar("test loss") as progress`.
 
-    A terminal shows a bar, which disappears at the end. Other outputs get a line now and then. The bar starts
-    again when the count of completed items does.
+    A terminal shows a bar, which disappears at the end. Other outputs get an occasional line. The bar
+    restarts when the count of completed items restarts.
     """
 
     def __init__(self, description: str):

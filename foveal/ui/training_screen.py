@@ -123,7 +123,7 @@ class TrainingScreen:
 
 
 def _fit_preview(line: str) -> str:
-    """Return a line of a preview; in a line that is too long both sides of the arrow are cut."""
+    """Return a line of a preview. If the line is too long, both sides of the arrow are cut."""
     if len(line) <= PREVIEW_WIDTH:
         return line
     sides = line.split(" -> ", 1)

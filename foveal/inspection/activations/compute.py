@@ -1,9 +1,9 @@
-"""Statistics of a model's activations on one batch, layer by layer, with first or with trained weights.
+"""Statistics of a model's activations on a batch, layer by layer, before or after training.
 
-They show whether signals and gradients keep their size from layer to layer (LeCun et al. 1998; Glorot and
+They show whether signals and gradients keep their scale from layer to layer (LeCun et al. 1998; Glorot and
 Bengio 2010, figures 2 to 8). Every call of an activation function is recorded, whether the function is a
-module or is called inside of one. Gates that a kernel would hide are recorded too, because their layers run
-as the plain equations. In stacks of mixers the output of each block is recorded. Calls behind the same layer,
+module or is called inside a module. Gates that a kernel would hide are recorded too, because their layers run
+as the plain equations. In stacks of mixers, the output of each block is recorded. Calls after the same layer,
 as in a loop over time, count together.
 """
 
@@ -46,14 +46,14 @@ _ACTIVATION_OPS = {
 
 @dataclass(frozen=True)
 class ActivationStats:
-    """Statistics of the outputs of one activation function, or of one block, for a batch.
+    """Statistics of the outputs of an activation function, or of a block, for a batch.
 
-    `name` is the layer behind which the function stands: the last module with parameters of its own that ran.
-    `shape` is the shape of one example. Shares are None where they mean nothing: `saturated` belongs to
-    sigmoid and tanh, `zeros` and `dead` (units that are zero for every example) to rectifiers. `gradient` is
-    the standard deviation of the loss's gradient, None if there is no gradient. `counts` are counts of a
-    histogram with bins of equal width from `low` to `high`, the same for all layers of a model. Outputs
-    beyond these limits count in the first or last bin.
+    `name` is the layer before the function: the last module with its own parameters that ran. `shape` is the
+    shape of a single example. Fractions are None where they have no meaning: `saturated` belongs to sigmoid
+    and tanh, `zeros` and `dead` (units that are zero for every example) to rectifiers. `gradient` is the
+    standard deviation of the loss's gradient, None if there is no gradient. `counts` is a histogram with bins
+    of equal width from `low` to `high`, the same limits for all layers of a model. Outputs beyond the limits
+    count in the first or last bin.
     """
 
     name: str
@@ -76,10 +76,10 @@ class ActivationStats:
 
 
 def collect_activations(model: nn.Module, loss: Callable[[], Tensor]) -> list[ActivationStats]:
-    """Return the statistics of `model` while `loss()` runs it on a batch, in the order of calls.
+    """Return the statistics of `model` while `loss()` runs the model on a batch, in the order of calls.
 
-    `loss` returns a scalar. The first axis of every activation counts examples. The model changes only as any
-    call changes it (running statistics).
+    `loss` returns a scalar. The first axis of every activation is the batch axis. The model's running
+    statistics change as in any forward pass.
     """
     recorder = _ActivationRecorder()
     hooks = []
@@ -105,7 +105,7 @@ def unaugmented_batch(task: InspectedTask, data: Any) -> Any:
 
 
 class _CallSite(NamedTuple):
-    """The layer in front of a function, the function, and the shape of its output for one example."""
+    """The layer before the function, the function, and the shape of its output for a single example."""
 
     layer: str
     function: str
@@ -147,7 +147,8 @@ class _ActivationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _gradients(loss: Tensor, recorded: Iterable[list[Tensor]]) -> list[list[Tensor]]:
-    """Return the gradients of the loss by the tensors of each call site; tensors without one are left out."""
+    """Return the gradients of the loss for the tensors of each call site, without tensors that have no
+    gradient."""
     groups = [[tensor for tensor in tensors if tensor.requires_grad] for tensors in recorded]
     flat = [tensor for tensors in groups for tensor in tensors]
     if not flat or not loss.requires_grad:
@@ -186,12 +187,13 @@ def _statistics(
 
 
 def _concatenate(tensors: list[Tensor]) -> Tensor:
-    """Return all tensors as one; a single tensor is not copied, because it may be large."""
+    """Concatenate all tensors. A single tensor is not copied, because it may be large."""
     return (tensors[0] if len(tensors) == 1 else torch.cat(tensors)).detach().float()
 
 
 def _range(x: Tensor) -> tuple[float, float]:
-    """Return the limits of the finite values, at most `HISTOGRAM_STDS` deviations from their mean."""
+    """Return the smallest and largest finite value, at most `HISTOGRAM_STDS` standard deviations from the
+    mean."""
     x = x[x.isfinite()]
     if not x.numel():
         return 0.0, 0.0
@@ -204,7 +206,7 @@ def _std(x: Tensor) -> float:
 
 
 def _saturated_fraction(function: str, y: Tensor) -> float | None:
-    """Return the share of outputs `y` whose slope is small: sigmoid' = y (1 - y), tanh' = 1 - y^2."""
+    """Return the fraction of outputs `y` with a small derivative: sigmoid' = y (1 - y), tanh' = 1 - y^2."""
     if function == "sigmoid":
         slope = 4 * y * (1 - y)
     elif function == "tanh":

@@ -1,4 +1,4 @@
-"""Statistics of activations as a picture: histograms by layer, a row for each model; lines over layers."""
+"""Statistics of activations as a picture: a row of histograms for each model, and lines over the layers."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ StatsByModel = Mapping[str, Sequence[ActivationStats]]
 
 
 def plot_activations(rows: StatsByModel, title: str) -> bytes:
-    """Return the PNG of models by their names, each with at least one layer."""
+    """Return the PNG of models by name. Each model has at least one layer."""
     columns = max(min(MAX_HISTOGRAMS, len(layers)) for layers in rows.values())
     figure = new_figure(max(9.0, 1.3 * columns), 1.5 * len(rows) + 3.6, "constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
@@ -36,7 +36,8 @@ def plot_activations(rows: StatsByModel, title: str) -> bytes:
 
 
 def _histogram_row(panels: Any, layers: Sequence[ActivationStats], color: str) -> None:
-    """Draw the histograms of a model's layers, evenly spaced ones where there are too many."""
+    """Draw the histograms of a model's layers. If there are too many layers, draw an evenly spaced
+    selection."""
     count = min(MAX_HISTOGRAMS, len(layers))
     shown = np.linspace(0, len(layers) - 1, count).round().astype(int).tolist()
     for panel, number in zip(panels, shown, strict=False):
@@ -46,7 +47,8 @@ def _histogram_row(panels: Any, layers: Sequence[ActivationStats], color: str) -
 
 
 def _histogram(axes: "Axes", layer: ActivationStats, number: int, color: str) -> None:
-    """Draw a layer's histogram; a rectifier's bin of zeros is cut above the others, and its share written."""
+    """Draw a layer's histogram. A rectifier's bin of zeros is cut off above the others and labeled with its
+    fraction."""
     counts, width = np.array(layer.counts, float), (layer.high - layer.low) / len(layer.counts)
     left = layer.low + width * np.arange(len(counts))
     axes.bar(left, counts, width or 1.0, align="edge", color=color)
@@ -82,7 +84,8 @@ def _lines(axes: "Axes", rows: StatsByModel, title: str, solid: str, dotted: str
 
 
 def _bars(axes: "Axes", rows: StatsByModel) -> None:
-    """Draw saturated or dead shares, models side by side; a layer has one of the two shares, or none."""
+    """Draw the fractions of saturated or dead units, models side by side. A layer has at most one of the two
+    fractions."""
     from matplotlib.ticker import MaxNLocator
 
     width = 0.8 / len(rows)

@@ -1,4 +1,4 @@
-"""The view `activations`: of a run, or of a model before its training with one or several first weights."""
+"""The view `activations` of a run, or of a model before training with one or several initializations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class ActivationsView(ModelView[ActivationsOptions, ActivationsResult]):
     def compute(
         self, run: InspectedRun, options: ActivationsOptions, log: Log, progress: ProgressCallback
     ) -> ActivationsResult:
-        """Measure a run in evaluation mode, as the run is used, on held-out data."""
+        """Measure a run in evaluation mode on held-out data."""
         path = str(run.run.path)
         if options.initialization:
             raise UserError(f"{path}: a run has its own weights: leave out --initialization")

@@ -1,1 +1,1 @@
-"""Attention maps: how much each target word, or each word of a caption, reads of its source."""
+"""Attention maps: how much attention each target word, or each word of a caption, pays to its source."""

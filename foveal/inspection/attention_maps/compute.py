@@ -20,7 +20,8 @@ WORD_PREFIXES = (" ", "Ġ", "▁")
 
 @dataclass(frozen=True)
 class WordAttention:
-    """Attention between words: `weights[h, t, s]` is how much head h reads of `source[s]` for `target[t]`."""
+    """Attention between words: `weights[h, t, s]` is how much attention head h pays to `source[s]` for
+    `target[t]`."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -29,7 +30,7 @@ class WordAttention:
     """The names of the heads."""
 
     def head_weights(self, head: str | None) -> Float[np.ndarray, "T S"]:
-        """Return the weights of one head, or the mean of all heads for None.
+        """Return the weights of a head, or for None the mean of all heads.
 
         Raises: UserError: there is no such head.
         """
@@ -37,7 +38,7 @@ class WordAttention:
 
 
 def head_index(head: str, heads: Sequence[str]) -> int:
-    """Return the number of a head.
+    """Return the index of a head.
 
     Raises: UserError: there is no such head.
     """
@@ -52,12 +53,12 @@ def word_attention(
     weights: Float[np.ndarray, "H T S"],
     heads: Sequence[str] = (),
 ) -> WordAttention:
-    """Turn weights between tokens (T target, S source) into weights between words.
+    """Convert attention weights between tokens (T target, S source) to weights between words.
 
-    The weight of a source word is the sum over its tokens; that of a target word is the mean over its tokens.
-    A token begins a word if white space stands in front of it or ends the token before, or if it belongs to a
-    script without spaces. A side written in single characters keeps its characters as words. Heads without
-    names are numbered from 1.
+    The weight of a source word is the sum over its tokens. The weight of a target word is the mean over its
+    tokens. A token begins a word if white space comes before the token, or if the token belongs to a script
+    without spaces. A text of single-character tokens keeps its characters as words. Heads without names are
+    numbered from 1.
 
     Raises: UserError: the source or the target has no tokens.
     """
@@ -73,14 +74,14 @@ def word_attention(
 def average_target_words(
     target: Sequence[TokenText], weights: Float[np.ndarray, "H T S"]
 ) -> tuple[tuple[str, ...], Float[np.ndarray, "H W S"]]:
-    """Return the words of a target and the weights of each word: the mean over its tokens."""
+    """Return the words of a target and the weights of each word, the mean over its tokens."""
     texts, starts = split_words(target)
     sizes = np.diff(starts, append=len(target))
     return texts, np.add.reduceat(weights.astype(np.float64), starts, axis=1) / sizes[:, None]
 
 
 def split_words(tokens: Sequence[TokenText]) -> tuple[tuple[str, ...], Int[np.ndarray, " W"]]:
-    """Return the words that the tokens spell, and the number of the first token of each word."""
+    """Return the words that the tokens spell, and the index of the first token of each word."""
     encoded = [token.encode(errors="replace") if isinstance(token, str) else token for token in tokens]
     character_starts = [i for i, token in enumerate(encoded) if i == 0 or not _is_continuation(token)]
     texts = _join_tokens(encoded, character_starts)

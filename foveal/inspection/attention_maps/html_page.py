@@ -1,8 +1,9 @@
-"""Attention between words as an HTML file: a table for each example, its cells colored by weight.
+"""Attention between words as an HTML file: a table for each example, with cells colored by weight.
 
-The page loads nothing from the network. Without JavaScript it shows one head or the mean, with numbers as
-tooltips. With JavaScript it shows any head, highlights the words under the pointer, and follows the arrow
-keys. Text is escaped. By its hash only the page's own script may run.
+The page loads nothing from the network. Without JavaScript, the page shows a single head or the mean, with
+numbers as tooltips. With JavaScript, the page shows any head, highlights the words under the pointer, and
+reacts to the arrow keys. Text is escaped. A content security policy allows only the page's own script, by its
+hash.
 """
 
 import base64
@@ -107,7 +108,7 @@ for (const figure of document.querySelectorAll("figure")) {
 
 
 def attention_html(examples: Sequence[WordAttention], head: str | None) -> bytes:
-    """Return the content of the file; `head` is shown first, by default the mean of all heads."""
+    """Return the content of the file. `head` is shown first, by default the mean of all heads."""
     digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     figures = "".join(_figure(number, example, head) for number, example in enumerate(examples, 1))
@@ -159,7 +160,7 @@ def _figure(number: int, example: WordAttention, head: str | None) -> str:
 
 
 def _row(word: str, source: Sequence[str], weights: Float[np.ndarray, " S"], largest: float) -> str:
-    """Return the row of a target word; the darkest cell has the weight `largest`."""
+    """Return the table row of a target word. The cell with the weight `largest` is darkest."""
     cells = (
         f'<td style="--w:{weight / (largest or 1):.3f}" '
         f'title="{escape(f"{word} reads {source_word}: {weight:.3f}")}">{weight:.3f}</td>'

@@ -1,4 +1,5 @@
-"""Attention between words as a PNG: target words down, source words across, one example below the other."""
+"""Attention between words as a PNG: a row per target word, a column per source word, examples below each
+other."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -33,9 +34,9 @@ MAX_WORD_LENGTH = 24
 
 
 def plot_word_attention(examples: Sequence[WordAttention], head: str | None) -> bytes:
-    """Return the PNG of one head, or of the mean of all heads if `head` is None.
+    """Return the PNG of a head, or of the mean of all heads if `head` is None.
 
-    Raises: UserError: the examples do not fit a picture.
+    Raises: UserError: the examples are too large for a picture.
     """
     figure = new_figure(1.0, 1.0)  # coordinates are inches then; the picture is cropped to the drawing
     top = 0.0
@@ -55,7 +56,7 @@ def plot_word_attention(examples: Sequence[WordAttention], head: str | None) -> 
 
 
 def _cell_size(words: int) -> float:
-    """Return the inches of a cell's side where the longer sentence has so many `words`."""
+    """Return the side of a cell in inches, if the longer sentence has this many `words`."""
     return min(max(min(SIDE / words, CELL), SMALL_CELL), MAX_SIDE_INCHES / words)
 
 

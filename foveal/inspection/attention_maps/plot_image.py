@@ -1,6 +1,6 @@
 """Attention between words and an image as a PNG ("Show, attend and tell", Xu et al. 2015).
 
-The first panel is the image. One panel for each word follows, in reading order, with the word's weights laid
+The first panel is the image. A panel for each word follows, in reading order, with the word's weights drawn
 over the image.
 """
 
@@ -38,10 +38,11 @@ MAX_WORD_LENGTH = 16
 
 
 class ImageAttention(NamedTuple):
-    """Attention to an image: `weights[t, s]` is how much the model reads of grid cell s for `words[t]`.
+    """Attention to an image: `weights[t, s]` is how much attention the model pays to grid cell s for
+    `words[t]`.
 
-    Cells of the `grid` (rows, columns) are numbered row by row. `pixels` are the pixels that the model read;
-    the grid covers exactly these pixels.
+    Cells of the `grid` (rows, columns) are numbered row by row. `pixels` are the pixels that the model read.
+    The grid covers exactly these pixels.
     """
 
     pixels: UInt8[np.ndarray, "H W 3"]
@@ -51,12 +52,13 @@ class ImageAttention(NamedTuple):
 
 
 def plot_image_attention(examples: Sequence[ImageAttention]) -> bytes:
-    """Return the PNG of the examples, one below the other.
+    """Return the PNG of the examples, each below the previous example.
 
-    White is the largest weight of a word, written below the panel; black is 0. A cell has its weight at its
-    center; between centers the weight is interpolated.
+    White is the largest weight of a word, which is written below the panel. Black is 0. The weight of a cell
+    is drawn at the center of the cell, and interpolated between centers.
 
-    Raises: UserError: there are more panels than fit a picture. ValueError: a word or a cell has no weight.
+    Raises: UserError: there are more panels than fit in a picture.
+    Raises: ValueError: a word or a cell has no weight.
     """
     for example in examples:
         if example.weights.shape != (len(example.words), math.prod(example.grid)):
@@ -91,7 +93,7 @@ def _plot_example(figure: "Figure", example: ImageAttention, top: float) -> None
 
 
 def _draw_weights(axes: "Axes", example: ImageAttention, number: int) -> None:
-    """Lay the weights of word `number` over the image; write the word above, its largest weight below."""
+    """Draw the weights of word `number` over the image, the word above, and its largest weight below."""
     weights, (height, width, _) = example.weights[number].reshape(example.grid), example.pixels.shape
     largest = float(weights.max())
     extent = (-0.5, width - 0.5, height - 0.5, -0.5)

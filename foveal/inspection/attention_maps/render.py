@@ -14,17 +14,18 @@ from foveal.store.durable import atomic_write
 def write_word_attention(path: Path, examples: Sequence[WordAttention], head: str | None = None) -> None:
     """Write the examples to `path` as `render_word_attention` returns them.
 
-    Raises: UserError: the suffix is another one, or there are no examples or no such head.
+    Raises: UserError: the suffix is unknown, there are no examples, or there is no such head.
     """
     atomic_write(path, render_word_attention(path, examples, head))
 
 
 def render_word_attention(path: Path, examples: Sequence[WordAttention], head: str | None = None) -> bytes:
-    """Return the content of a picture (.png), a page (.html) or numbers (.json), by the suffix of `path`.
+    """Return the content of a picture (.png), an HTML page (.html) or numbers (.json), by the suffix of
+    `path`.
 
-    A picture shows `head`, by default the mean of all heads. A page and numbers contain all heads.
+    A picture shows `head`, by default the mean of all heads. An HTML page and numbers contain all heads.
 
-    Raises: UserError: the suffix is another one, or there are no examples or no such head.
+    Raises: UserError: the suffix is unknown, there are no examples, or there is no such head.
     """
     if not examples:
         raise UserError(f"{path}: there are no examples to draw; give at least one")

@@ -10,7 +10,8 @@ MAX_CLASSES, MAX_CLASSES_WITH_COUNTS = 40, 20
 
 
 def plot_confusion(confusion: ConfusionMatrix, title: str) -> bytes:
-    """Return the PNG: dark is a large share of the row's class, and counts are written where they fit."""
+    """Return the PNG. A dark cell is a large fraction of the row's class. Counts are written where
+    they fit."""
     classes = confusion.most_mistaken(MAX_CLASSES)
     labels = [confusion.labels[number] for number in classes]
     counts = confusion.counts[np.ix_(classes, classes)]

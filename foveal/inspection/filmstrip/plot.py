@@ -1,4 +1,4 @@
-"""Clips as strips of their frames, with a prediction below each frame or one for the whole clip, as a PNG."""
+"""Clips as strips of frames, with a prediction below each frame or for the whole clip, as a PNG."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ TILE_SIZE, GAP, LINE_HEIGHT, MAX_HEIGHT = 70, 4, 15, 20_000
 
 
 class Filmstrip(NamedTuple):
-    """A clip with a prediction for each frame, or one for the whole; `references` is None where unknown."""
+    """A clip with a prediction for each frame, or for the whole clip. `references` is None where unknown."""
 
     frames: UInt8[np.ndarray, "T H W C"]
     predictions: Sequence[str]
@@ -31,9 +31,9 @@ class Filmstrip(NamedTuple):
 
 
 def plot_filmstrips(strips: Sequence[Filmstrip]) -> bytes:
-    """Return the PNG. Correct predictions are green; below a wrong one stands the reference.
+    """Return the PNG. Correct predictions are green. The reference is written below an incorrect prediction.
 
-    Raises: UserError: there are more clips than fit a picture.
+    Raises: UserError: there are more clips than fit in a picture.
     """
     heights = [TILE_SIZE + LINE_HEIGHT * (1 + bool(_mistakes(strip))) + 2 * GAP for strip in strips]
     if sum(heights) > MAX_HEIGHT:
@@ -62,6 +62,6 @@ def _draw_filmstrip(sheet: Image.Image, strip: Filmstrip, top: int) -> None:
 
 
 def _mistakes(strip: Filmstrip) -> dict[int, str]:
-    """Return the references of the wrong predictions, by their numbers."""
+    """Return the references of the incorrect predictions, by their indices."""
     pairs = zip(strip.predictions, strip.references or strip.predictions, strict=True)
     return {number: reference for number, (text, reference) in enumerate(pairs) if text != reference}

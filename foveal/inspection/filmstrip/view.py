@@ -1,4 +1,4 @@
-"""The view `filmstrip` of a run: clips, with a prediction for each frame or for the whole clip."""
+"""The view `filmstrip` of a run: clips with a prediction for each frame, or for the whole clip."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

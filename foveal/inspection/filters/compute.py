@@ -22,7 +22,7 @@ IDLE_NORM = 0.01
 class Filters:
     """The filters of a layer: unit n computes `sum weights[n] * x + b_n`.
 
-    x are the pixels (channels, frames, rows, columns) of a window of the image, or of the whole image.
+    x is the pixels (channels, frames, rows, columns) in a window of the image, or in the whole image.
     """
 
     layer: str
@@ -44,7 +44,7 @@ class Filters:
 def first_layer_filters(model: nn.Module, channels: int, size: int) -> Filters | None:
     """Return the filters of the first layer that reads the pixels of images of `size` by `size`.
 
-    None where there is no such layer, as behind features that are not learned.
+    Return None if there is no such layer, as after features that are not learned.
     """
     without_blocks = False
     for name, module in model.named_modules():

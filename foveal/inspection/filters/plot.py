@@ -17,21 +17,22 @@ CLIPPED_FRACTION = 0.001
 
 
 def weight_scale(filters: Filters) -> float:
-    """Return the weight that is drawn white, its opposite black; 1 if all weights are 0."""
+    """Return the weight that is drawn white; its negative is drawn black. Return 1 if all weights are 0."""
     return float(np.quantile(np.abs(filters.weights), 1 - CLIPPED_FRACTION)) or 1.0
 
 
 def select_filters(filters: Filters, labels: Sequence[str] | None) -> list[int]:
-    """Return the numbers of the filters that are drawn: templates in the order of classes, others by norm."""
+    """Return the indices of the filters to draw: class templates in the order of the classes, other filters
+    by norm."""
     if labels is not None:
         return [*range(min(MAX_FILTERS, len(labels)))]
     return np.argsort(-filters.norms, kind="stable")[:MAX_FILTERS].tolist()
 
 
 def filter_images(filters: Filters) -> Float[np.ndarray, "N H W 3"]:
-    """Return each filter as colors from 0 to 1, frames side by side.
+    """Return each filter as RGB values from 0 to 1, with its frames side by side.
 
-    Filters of other than three channels are gray: the mean channel.
+    A filter that does not have three channels is gray, the mean over its channels.
     """
     levels = np.clip(0.5 + 0.5 * filters.weights / weight_scale(filters), 0, 1)
     if levels.shape[1] != 3:
@@ -42,7 +43,7 @@ def filter_images(filters: Filters) -> Float[np.ndarray, "N H W 3"]:
 
 
 def plot_filters(filters: Filters, labels: Sequence[str] | None, title: str) -> bytes:
-    """Return the PNG, with the classes' `labels` below their templates."""
+    """Return the PNG. The classes' `labels` are written below their templates."""
     numbers = select_filters(filters, labels)
     tiles = filter_images(filters)[numbers]
     N, H, W, _ = tiles.shape

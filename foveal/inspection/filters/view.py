@@ -29,7 +29,7 @@ class FiltersResult:
     run: str
     filters: Filters
     labels: tuple[str, ...] | None
-    """The classes, where each filter is the template of a class."""
+    """The names of the classes, if each filter is the template of a class."""
 
     def to_json(self) -> dict[str, Any]:
         facts = {"run": self.run, "layer": self.filters.layer, "shape": list(self.filters.weights.shape)}

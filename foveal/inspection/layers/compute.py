@@ -1,6 +1,6 @@
 """Sizes of each layer of a module: output shape, parameters, multiply-adds, memory, receptive field.
 
-No numbers are computed: the module runs on PyTorch's meta device, whose tensors have only shapes.
+No values are computed: the module runs on PyTorch's meta device, whose tensors have only shapes.
 """
 
 import copy
@@ -18,12 +18,12 @@ from foveal.inspection.layers.receptive_field import AxisSizes, ReceptiveFieldTr
 
 @dataclass(frozen=True)
 class LayerSummary:
-    """The sizes of a module for one example.
+    """The sizes of a module for a single example.
 
-    `parameters` and `multiply_adds` do not include those of modules inside. Multiply-adds are those of
-    products and convolutions, without biases. `memory` is the bytes of the output in float32. `field` is the
-    receptive field of one position of an output grid, on each axis. `field` is empty if the output is no
-    grid, or if a position may depend on the whole input.
+    `parameters` and `multiply_adds` exclude those of submodules. Multiply-adds count matrix products and
+    convolutions, without biases. `memory` is the bytes of the output in float32. `field` is the receptive
+    field of a position of an output grid, on each axis. `field` is empty if the output is not a grid, or if a
+    position may depend on the whole input.
     """
 
     name: str
@@ -40,9 +40,9 @@ def summarize_layers(
 ) -> list[LayerSummary]:
     """Return the layers of `model` in the order in which their calls end.
 
-    Layers are modules without submodules, and others with parameters or products of their own. `shape` is the
-    shape of one example, without the batch axis. `run(model, x)` calls the model; without it the call is
-    `model(x)`. The model itself stays as it is.
+    Layers are modules without submodules, and modules with parameters or matrix products of their own.
+    `shape` is the shape of a single example, without the batch axis. `run(model, x)` calls the model; the
+    default is `model(x)`. The model does not change.
     """
     meta_model = copy.deepcopy(model).to("meta").eval()
     x = torch.empty(1, *shape, device="meta")
@@ -64,8 +64,8 @@ def summarize_layers(
 def _parameter_counts(model: nn.Module, called: Collection[str]) -> dict[str, int]:
     """Return the number of parameters of each called module.
 
-    Parameters of submodules that are not called themselves (such as projections that are computed in one
-    product) count for the module around them.
+    Parameters of submodules that are not called themselves (such as projections computed in a single product)
+    count for the enclosing module.
     """
     counts: dict[str, int] = {}
     for name, weight in model.named_parameters():
@@ -113,5 +113,5 @@ class _LayerRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _first(result: Any) -> Any:
-    """Return the first item of a tuple or list, other values as they are."""
+    """Return the first item of a tuple or list, and other values unchanged."""
     return result[0] if isinstance(result, (tuple, list)) and result else result

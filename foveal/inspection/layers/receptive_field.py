@@ -1,7 +1,7 @@
 """Receptive fields of the positions of a grid, tracked from operation to operation.
 
 A window adds `(kernel - 1) * dilation * jump`, where `jump` is the product of the strides before the window
-(Araujo, Norris and Sim 2019). The means and variances of norms are not counted, though they depend on more.
+(Araujo, Norris and Sim 2019). The means and variances of norms depend on more pixels, but are not counted.
 """
 
 from dataclasses import dataclass, replace
@@ -35,9 +35,9 @@ PADDING_OPS = tuple(
 class ReceptiveField:
     """The receptive field of a tensor with a grid.
 
-    `axes` are the tensor's axes that form the grid. `field` is the size of a position's receptive field on
-    each of them, and `jump` the distance between the fields of neighboring positions. `flattened_axes` are
-    the sizes of axes that were flattened to one, for a product over the last axis.
+    `axes` are the tensor's axes that form the grid. For each axis, `field` is the size of a position's
+    receptive field, and `jump` is the distance between the fields of neighboring positions. `flattened_axes`
+    are the sizes of axes that were flattened to a single axis, for a product over the last axis.
     """
 
     axes: AxisSizes
@@ -46,13 +46,14 @@ class ReceptiveField:
     flattened_axes: AxisSizes = ()
 
     def after_window(self, extent: AxisSizes, stride: AxisSizes) -> "ReceptiveField":
-        """Return the field behind a window that reaches `extent` positions beyond one."""
+        """Return the field after a window that spans `extent` positions beyond the first."""
         field = tuple(f + e * j for f, e, j in zip(self.field, extent, self.jump, strict=True))
         return replace(self, field=field, jump=tuple(j * s for j, s in zip(self.jump, stride, strict=True)))
 
 
 class ReceptiveFieldTracker:
-    """Tracks the receptive fields of all tensors computed from an input (B, C, ...), a grid behind axis C."""
+    """Tracks the receptive fields of all tensors computed from an input (B, C, ...), whose grid is the axes
+    after C."""
 
     def __init__(self, x: Tensor):
         # Tensors are kept, so that no other tensor gets the same id. None: positions may depend on anything.
@@ -61,7 +62,8 @@ class ReceptiveFieldTracker:
         self._known[id(x)] = x, ReceptiveField(axes, (1,) * len(axes), (1,) * len(axes)) if axes else None
 
     def size_of(self, x: Tensor) -> AxisSizes:
-        """Return the field of a position of `x`; empty if `x` is no grid, or may depend on anything."""
+        """Return the receptive field of a position of `x`. Empty if `x` is not a grid, or may depend on the
+        whole input."""
         field = self._known.get(id(x), (x, None))[1]
         return () if field is None or field.flattened_axes else field.field
 
@@ -77,7 +79,8 @@ class ReceptiveFieldTracker:
 def _receptive_field(
     operation: Any, args: tuple[Any, ...], y: Tensor, known: list[Any]
 ) -> ReceptiveField | None:
-    """Return the field of an operation's result `y` from those of its inputs; None for an unknown one."""
+    """Return the field of an operation's result `y` from the fields of its inputs. None for an unknown
+    operation."""
     if any(field is None for _, field in known):
         return None
     x, field = next(((tensor, field) for tensor, field in known if tensor.shape == y.shape), known[0])
@@ -102,7 +105,7 @@ def _receptive_field(
 
 
 def _flattened_field(operation: Any, y: Tensor, receptive_field: ReceptiveField) -> ReceptiveField | None:
-    """Return the field while all positions stand on one axis, until a reshape separates the axes again."""
+    """Return the field while all positions are on a single axis, until a reshape separates the axes again."""
     if operation in RESHAPE_OPS:
         return (
             replace(receptive_field, flattened_axes=())
@@ -114,7 +117,7 @@ def _flattened_field(operation: Any, y: Tensor, receptive_field: ReceptiveField)
 
 
 def _permuted_axes(operation: Any, args: tuple[Any, ...], x: Tensor, axes: AxisSizes) -> AxisSizes | None:
-    """Return the grid's axes after an operation that moves axes; None for other operations."""
+    """Return the grid's axes after an operation that permutes axes. None for other operations."""
     order = list(range(x.dim()))
     if operation is aten.permute:
         order = [axis % x.dim() for axis in args[1]]
@@ -133,7 +136,7 @@ def _permuted_axes(operation: Any, args: tuple[Any, ...], x: Tensor, axes: AxisS
 def _op_window(
     operation: Any, args: tuple[Any, ...], x: Tensor, y: Tensor, axes: AxisSizes
 ) -> WindowGeometry | None:
-    """Return the window of `x` that a position of `y` depends on; None where that may be all of `x`."""
+    """Return the window of `x` that a position of `y` depends on. None if the window may be all of `x`."""
     if operation is aten.convolution and not args[6]:
         return _kernel_window(x, axes, args[1].shape[2:], args[3], args[5])
     if operation in AVERAGE_POOLING_OPS or operation in MAX_POOLING_OPS:
@@ -157,7 +160,8 @@ def _op_window(
 def _kernel_window(
     x: Tensor, axes: AxisSizes, kernel: Any, stride: Any, dilation: Any
 ) -> WindowGeometry | None:
-    """Return the window of a kernel over the last axes; arguments have a number for each axis, or one."""
+    """Return the window of a kernel over the last axes. Each argument is a single number, or a number per
+    axis."""
     count = len(kernel)
     indices = [axis - (x.dim() - count) for axis in axes]
     if min(indices) < 0:

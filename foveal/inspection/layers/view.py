@@ -35,9 +35,9 @@ class NetworkTask(InspectedTask, Protocol):
 
 
 def describe_layers(task: NetworkTask, input_shape: str | None, classes: int | None, json: bool) -> None:
-    """Print a table of the layers for one image of the shape `input_shape`, such as 3x32x32.
+    """Print a table of the layers for an image of the shape `input_shape`, such as 3x32x32.
 
-    Raises: UserError: the shape is no shape of an image, or does not fit the model.
+    Raises: UserError: the shape is not the shape of an image, or does not fit the model.
     """
     config = task.config
     image, encoder = config.data.image, config.model.encoder
@@ -59,7 +59,8 @@ def describe_layers(task: NetworkTask, input_shape: str | None, classes: int | N
 
 
 def _meta_model(task: NetworkTask, shape: ImageShape, classes: int) -> EncoderWithHead:
-    """Return the model for images of that shape; named networks take rectangles, too."""
+    """Return the model for images of this shape, on the meta device. Named networks also accept
+    rectangles."""
     _, rows, columns = shape
     encoder, config = task.encoder(), task.config
     if rows == columns:

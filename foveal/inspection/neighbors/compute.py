@@ -30,8 +30,8 @@ class NearestNeighbors:
         cosine      1 - a.b / (|a| |b|)  =  |a/|a| - b/|b||² / 2
         euclidean   |a - b|
 
-    Differences are squared and summed, without the faster matrix product, so that equal vectors have
-    distance 0.
+    Differences are squared and summed directly, so that equal vectors have distance 0. The faster matrix
+    product would round.
     """
 
     def __init__(self, queries: Float[Tensor, "Q D"], k: int, measure: DistanceMeasure):
@@ -42,7 +42,7 @@ class NearestNeighbors:
         self._count = 0
 
     def add(self, vectors: Float[Tensor, "N D"]) -> None:
-        """Add candidates; their row numbers follow the last ones. Of equal distances the first stays."""
+        """Add candidates. Their row numbers continue from the last. Ties go to the candidate added first."""
         exact = "donot_use_mm_for_euclid_dist"
         distances = torch.cdist(self.queries, self._normalized(vectors), compute_mode=exact)
         distances = distances.square() / 2 if self.measure == "cosine" else distances
@@ -76,7 +76,7 @@ def embed_images(model: Any, batches: Batches, progress: ProgressCallback) -> It
 
 
 class NeighborsBySpace(NamedTuple):
-    """The neighbors of the same queries in two spaces."""
+    """The neighbors of the same queries by features and by pixels."""
 
     features: NearestNeighbors
     pixels: NearestNeighbors
@@ -90,7 +90,8 @@ def find_neighbors(
     measure: DistanceMeasure,
     progress: ProgressCallback,
 ) -> NeighborsBySpace:
-    """Return the `k` nearest candidates to each query: by features in `measure`, by pixels Euclidean."""
+    """Return the `k` nearest candidates of each query: by features with `measure`, by pixels with the
+    Euclidean distance."""
     features, pixels = map(torch.cat, zip(*embed_images(model, queries, progress), strict=True))
     nearest = NeighborsBySpace(
         NearestNeighbors(features, k, measure), NearestNeighbors(pixels, k, "euclidean")
@@ -102,9 +103,9 @@ def find_neighbors(
 
 
 def majority_labels(nearest: NearestNeighbors, labels: Sequence[str]) -> list[str]:
-    """Return for each query the label that most of its neighbors have (Cover and Hart 1967).
+    """Return the most frequent label among each query's neighbors (Cover and Hart 1967).
 
-    Between equally frequent labels the nearest neighbor decides.
+    Among equally frequent labels, the nearest neighbor decides.
     """
     neighbor_labels = [[labels[row] for row in rows] for rows in nearest.rows.tolist()]
     return [max(near, key=near.count) for near in neighbor_labels]

@@ -1,6 +1,7 @@
 """Queries and their nearest images as a PNG.
 
-A query stands on the left, then its nearest images by features, and in the row below by pixels.
+The query is on the left, followed by its nearest images by features. The row below has its nearest images by
+pixels.
 """
 
 from collections.abc import Sequence
@@ -32,12 +33,12 @@ MAX_LABEL_LENGTH = 16
 
 
 class NeighborImage(NamedTuple):
-    """An image with the lines below it."""
+    """An image with the lines of text below it."""
 
     pixels: UInt8[np.ndarray, "H W C"]
     label: str
     distance: float | None = None
-    """None for a query, whose label is empty where unknown."""
+    """The distance to the query. None for the query itself, whose label is empty where unknown."""
 
 
 class QueryNeighbors(NamedTuple):
@@ -49,9 +50,9 @@ class QueryNeighbors(NamedTuple):
 
 
 def plot_neighbors(queries: Sequence[QueryNeighbors], measure: str) -> bytes:
-    """Return the PNG; a label like the query's is green.
+    """Return the PNG. Labels equal to the query's are green.
 
-    Raises: UserError: there are more queries than fit a picture.
+    Raises: UserError: there are more queries than fit in a picture.
     """
     columns = 1 + max(len(sheet.features) for sheet in queries)
     height = 2 * len(queries) * (CELL + LINE_HEIGHT)

@@ -52,7 +52,7 @@ class NeighborsResult:
     candidates: SplitData[ImageExamples]
     neighbors: NeighborsBySpace
     accuracy: dict[str, float] | None
-    """By space, the share of queries whose nearest images mostly have their label; None where unknown."""
+    """By space, the fraction of queries whose nearest images mostly have their label. None where unknown."""
 
     def to_json(self) -> dict[str, Any]:
         accuracy = {} if self.accuracy is None else {"accuracy": self.accuracy}
@@ -145,6 +145,6 @@ def _prepare_candidates(
 def _accuracy(
     neighbors: NeighborsBySpace, candidate_labels: Sequence[str], labels: Sequence[str]
 ) -> dict[str, float]:
-    """Return the share of queries with the label that most of their nearest images have, by space."""
+    """Return the fraction of queries with the label that most of their nearest images have, by space."""
     votes = {space: majority_labels(near, candidate_labels) for space, near in neighbors._asdict().items()}
     return {space: float(np.mean(np.array(vote) == np.array(labels))) for space, vote in votes.items()}

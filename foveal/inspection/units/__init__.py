@@ -1,1 +1,1 @@
-"""The view `units`: the images that activate the units of a deeper layer most."""
+"""The view `units`: the images that most activate the units of a deeper layer."""

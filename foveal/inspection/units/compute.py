@@ -1,12 +1,12 @@
-"""The images that activate units of a deeper layer most, and guided backpropagation to their pixels.
+"""The images that most activate units of a deeper layer, and guided backpropagation to their pixels.
 
 Guided backpropagation (Springenberg et al. 2015, section 3.4) changes the gradient at each rectifier:
 
     g_l = g_(l+1) * [x_l > 0] * [g_(l+1) > 0]
 
-It shows edges that could activate a unit, and hardly depends on what the layer itself has learned (Adebayo et
-al. 2018; Sixt et al. 2020). Therefore a control is computed, too: the same positions, through a copy of the
-layer with random weights.
+The result shows edges that could activate a unit, and depends little on what the layer itself has learned
+(Adebayo et al. 2018; Sixt et al. 2020). A control is therefore computed too: the same positions, through a
+copy of the layer with random weights.
 """
 
 import copy
@@ -34,7 +34,8 @@ _POOLING = torch.ops.aten.max_pool2d_with_indices_backward
 
 
 class UnitResponse(NamedTuple):
-    """The largest activation of a unit in the image `row` of the examples, and its `position` in the map."""
+    """The largest activation of a unit in image `row` of the examples, and its `position` in the
+    feature map."""
 
     value: float
     row: int
@@ -77,7 +78,7 @@ class _GuidedReLU(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def feature_maps(model: Any, layer: str, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
     """Return the output of a layer of the model's encoder, by the layer's name.
 
-    Raises: ValueError: the output is no feature map.
+    Raises: ValueError: the output is not a feature map.
     """
     outputs: list[Any] = []
     hook = model.get_submodule(layer).register_forward_hook(lambda _, inputs, output: outputs.append(output))
@@ -95,7 +96,7 @@ def top_responses(
 ) -> list[list[UnitResponse]]:
     """Return for each unit the `k` images that activate the unit most, the strongest response first.
 
-    An image counts once, at the position of its largest activation.
+    An image counts once per unit, at the position of the unit's largest activation.
     """
     device, strongest = next(model.parameters()).device, [list[UnitResponse]() for _ in units]
     for batch in iterate_batches(batches, progress):
@@ -121,9 +122,10 @@ def guided_backprop(
     positions: Int[Tensor, "B 2"],
     rule: bool = True,
 ) -> Float[Tensor, "B C H W"]:
-    """Return the signal at the pixels of each image, from one unit at one position of its feature map.
+    """Return the guided backpropagation signal at the pixels of each image, from a unit at a position of the
+    feature map.
 
-    Without the guided `rule` every rectifier passes all gradients, so the signal is zero only outside of the
+    Without the guided `rule`, every rectifier passes all gradients, so the signal is zero only outside the
     receptive field.
     """
     pixels = images.detach().clone().requires_grad_()
@@ -149,7 +151,7 @@ def receptive_windows(
 
 
 def randomized_copy(model: nn.Module, layer: str) -> nn.Module:
-    """Return a copy of the model with random weights in one layer, always the same."""
+    """Return a copy of the model in which a layer has random weights, the same in every call."""
     randomized = copy.deepcopy(model)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -170,9 +172,9 @@ def most_active_units(
 
 
 class GuidedSignals(NamedTuple):
-    """The signals of B responses, an image each.
+    """The signals of B responses, with one image per response.
 
-    `guided` comes from the unit itself. `control` goes through a layer of random weights, from the most
+    `guided` is the signal of the unit itself. `control` goes through a layer of random weights, from the most
     active unit at the same position. `windows` are the receptive fields of the positions.
     """
 
@@ -188,7 +190,7 @@ def guided_signals(
     units: Sequence[int],
     positions: Sequence[tuple[int, int]],
 ) -> GuidedSignals:
-    """Return the signals from one unit at one position for each image."""
+    """Return the signals of each image from its unit at its position."""
     randomized = randomized_copy(model, layer)
     guided, control, windows = list[Tensor](), list[Tensor](), list[PixelWindow]()
     columns = images, torch.tensor(units), torch.tensor(positions)
@@ -201,9 +203,9 @@ def guided_signals(
 
 
 def mean_correlation(guided_signals: GuidedSignals) -> float | None:
-    """Return the mean correlation of the sizes of signal and control over the pixels of each window.
+    """Return the mean correlation of the magnitudes of signal and control over the pixels of each window.
 
-    None where there is no correlation, as for windows of one pixel.
+    Return None if there is no correlation, as for windows of a single pixel.
     """
     correlations = []
     for guided, control, window in zip(*guided_signals, strict=True):

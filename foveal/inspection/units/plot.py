@@ -1,4 +1,4 @@
-"""Units as a PNG, a row each: patches that activate the unit most, and guided backpropagation to them.
+"""Units as a PNG, one per row: the patches that activate the unit most, and guided backpropagation to them.
 
 The last columns are guided backpropagation through a layer of random weights.
 """
@@ -25,7 +25,7 @@ class UnitPatch(NamedTuple):
 
 
 def plot_units(rows: Sequence[tuple[str, Sequence[UnitPatch]]], title: str) -> bytes:
-    """Return the PNG of units by their names, all with equally many patches."""
+    """Return the PNG of units by name. All units have the same number of patches."""
     count = max(len(patches) for _, patches in rows)
     group = count * (CELL + GAP) + GROUP_GAP
     sheet = new_sheet(MARGIN + 3 * group, 2 * LINE_HEIGHT + len(rows) * (CELL + GAP) + GAP)

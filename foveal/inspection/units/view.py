@@ -1,4 +1,4 @@
-"""The view `units` of a run: the images that activate the units of a deeper layer most."""
+"""The view `units` of a run: the images that most activate the units of a deeper layer."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class UnitsResult:
     split: str
     layer: str
     count: int
-    """Units of the layer."""
+    """The number of units of the layer."""
     responses: dict[int, list[UnitResponse]]
     """The strongest responses of the shown units."""
     signals: GuidedSignals
@@ -131,9 +131,9 @@ class UnitsView(View[UnitsOptions, UnitsResult]):
 
 
 def _count_units(run: InspectedRun, layer: str, image: Tensor) -> int:
-    """Return the number of a layer's units, from the feature maps of one image.
+    """Return the number of a layer's units, from the feature maps of an image.
 
-    Raises: UserError: there is no such layer, or the layer makes no feature map.
+    Raises: UserError: there is no such layer, or its output is not a feature map.
     """
     names = ", ".join(f"encoder.blocks.{number}" for number in range(len(run.model.encoder.blocks)))
     if layer not in dict(run.model.named_modules()):

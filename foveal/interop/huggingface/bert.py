@@ -1,8 +1,9 @@
-"""BERT (Devlin et al. 2019): an encoder with attention to the whole row, and its masked-language head if any.
+"""BERT (Devlin et al. 2019): an encoder with attention to the whole row, and its masked-language head if
+there is one.
 
-BERT's sentences are [CLS] x [SEP], Foveal's are bos x eos. The rows of the special tokens at the end of
-Foveal's table are copies of the rows of [CLS], [SEP] and [MASK]. The embedding of the first sentence's type
-is added to every position.
+BERT's sentences are [CLS] x [SEP], Foveal's are bos x eos. The special tokens at the end of Foveal's table
+have copies of the rows of [CLS], [SEP] and [MASK]. The token type embedding of the first sentence is added to
+every position.
 """
 
 from collections.abc import Iterator, Mapping
@@ -119,7 +120,7 @@ def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
 
 
 def _name_pairs(layers: int, with_head: bool) -> Iterator[tuple[str, str]]:
-    """Yield the Hugging Face name and Foveal's name of each tensor that is the same in both."""
+    """Yield the Hugging Face name and Foveal's name of each tensor that is equal in both."""
     modules = {hf_name: (f"encoder.{name}", weights) for hf_name, (name, weights) in TOP_LEVEL_NAMES.items()}
     for i in range(layers):
         for hf_name, (name, weights) in LAYER_NAMES.items():
@@ -149,7 +150,7 @@ def _normalize_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _meta_weights(config: EncoderConfig, size: int, max_length: int) -> dict[str, Tensor]:
-    """Return the weights of Foveal's model as tensors without numbers, on the meta device."""
+    """Return the weights of Foveal's model as tensors on the meta device, which have no values."""
     with torch.device("meta"):
         encoder = text_encoder(config, SpecialTokens(size).vocab_size, max_length)
         return unique_state_dict(EncoderWithHead(encoder, MaskedLMHead(config.width, encoder.vocabulary)))

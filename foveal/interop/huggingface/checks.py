@@ -40,7 +40,7 @@ def validate_model_config(tables: dict[str, Any], path: Path) -> ModelConfig:
 def check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor], folder: Path) -> None:
     """Check the names, shapes and dtypes of the tensors in a folder.
 
-    Raises: UserError: they are not those expected.
+    Raises: UserError: names, shapes or dtypes differ from the expected ones.
     """
     problems = [f"no {name}" for name in expected if name not in tensors]
     problems += [f"{name} is not in such a model" for name in tensors if name not in expected]

@@ -24,7 +24,7 @@ BLOCK_NAMES = {
 def read_convnext(folder: Path) -> ImportedImageNetwork:
     """Read a model folder.
 
-    Raises: UserError: a file is missing or damaged, or the network is none of Foveal's.
+    Raises: UserError: a file is missing or damaged, or Foveal has no such network.
     """
     return read_network(folder, _match_network, hf_name)
 

@@ -1,4 +1,4 @@
-"""The description of a Hugging Face model_type: its settings and tensor names beside Foveal's."""
+"""The description of a Hugging Face model_type: its settings and tensor names, mapped to Foveal's."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -52,11 +52,12 @@ def broadcast_vector(name: str) -> TensorMapping:
 class ModelFamily:
     """A Hugging Face model_type.
 
-    `top_level` and `per_layer` map Hugging Face names to Foveal's. Hugging Face's names begin with `prefix`;
-    those of a layer go on with `layers` and the layer's number. Foveal's names are in the block {first}, and
-    in {second} where a layer is two blocks. `from_hf_config` returns the tables of a `ModelConfig` and the
-    context length; `to_hf_config` is the inverse. Settings that `from_hf_config` leaves out have their
-    defaults. The `ignored_settings` do not change the model's outputs.
+    `top_level` and `per_layer` map Hugging Face names to Foveal's. Hugging Face's names start with `prefix`;
+    the names in a layer continue with `layers` and the number of the layer. In Foveal's names, `{first}` is
+    the layer's block. If a layer is two blocks, `{second}` is the second block. `from_hf_config` returns the
+    tables of a `ModelConfig` and the context length. `to_hf_config` is the inverse. Settings that
+    `from_hf_config` does not return have their defaults. The `ignored_settings` do not change the model's
+    outputs.
     """
 
     model_type: str
@@ -74,7 +75,8 @@ class ModelFamily:
     to_hf_config: Callable[[ModelConfig, int], dict[str, Any]]
 
     def tensor_mappings(self, layers: int, tied: bool) -> Iterator[tuple[str, TensorMapping]]:
-        """Yield the Hugging Face names of a model with so many `layers`, and the mapping of each tensor."""
+        """Yield the Hugging Face names of a model with this number of `layers`, and the mapping of each
+        tensor."""
         yield self.prefix + self.embedding, unchanged("embedding.table")
         for name, mapping in self.top_level.items():
             yield self.prefix + name, mapping

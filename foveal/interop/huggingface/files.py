@@ -22,7 +22,7 @@ HF_CONFIG_FILE, HF_WEIGHTS_FILE, HF_INDEX_FILE, HF_TOKENIZER_FILE = (
 def read_json(path: Path) -> dict[str, Any]:
     """Read the JSON object in a file.
 
-    Raises: UserError: the file can't be read, or holds no JSON object.
+    Raises: UserError: the file can't be read, or has no JSON object.
     """
     try:
         content = json.loads(path.read_bytes())

@@ -11,21 +11,21 @@ MAX_CONFIG_SIZE = 1 << 20
 
 
 class HFConfig:
-    """The `content` of the file `path`; a value that is null or missing is the default.
+    """The `content` of the file `path`. For a value that is null or missing, methods return the default.
 
-    All methods raise a UserError for a value that is not as expected.
+    All methods raise a UserError if a value is not as expected.
     """
 
     def __init__(self, content: Mapping[str, Any], path: Path):
         self.content, self.path = content, path
 
     def get(self, key: str, default: Any) -> Any:
-        """Return a value unchecked."""
+        """Return a value without a check."""
         value = self.content.get(key)
         return default if value is None else value
 
     def size(self, key: str, default: int) -> int:
-        """Return a whole number from 1 on."""
+        """Return an integer of at least 1."""
         value = self.get(key, default)
         if type(value) is not int or not 1 <= value <= MAX_CONFIG_SIZE:
             raise self.error(key, f"expected a whole number from 1 to {MAX_CONFIG_SIZE}")
@@ -38,14 +38,14 @@ class HFConfig:
         return value
 
     def fraction(self, key: str, default: float) -> float:
-        """Return a number from 0, below 1."""
+        """Return a number from 0 to 1, without 1."""
         value = self.get(key, default)
         if type(value) not in (int, float) or not 0 <= value < 1:
             raise self.error(key, "expected a number from 0, below 1")
         return float(value)
 
     def choice(self, key: str, default: str, known: Mapping[str, str]) -> str:
-        """Return Foveal's name, in the table `known`, of a Hugging Face name."""
+        """Return Foveal's name for a Hugging Face name, from the table `known`."""
         value = self.get(key, default)
         if not isinstance(value, str) or value not in known:
             raise self.error(key, f"Foveal supports only {', '.join(known)}")
@@ -58,6 +58,6 @@ class HFConfig:
             raise self.error(key, f"Foveal supports only {value}")
 
     def error(self, key: str, reason: str) -> UserError:
-        """Return the error of a setting: file, setting, value and reason."""
+        """Return the error for a setting, with its file, value and reason."""
         value = repr(self.content.get(key))
         return UserError(f"{self.path}: {key}={value[:60]}: {reason}")

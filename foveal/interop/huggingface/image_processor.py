@@ -1,4 +1,4 @@
-"""The preprocessing of a Hugging Face image network: the size of images, and the scale of their levels."""
+"""The preprocessing of a Hugging Face image network: the size of images, and the scale of pixel values."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ MAX_IMAGE_SIZE = 4096
 
 
 def read_image_processor(folder: Path, network: ImportedImageNetwork) -> PairProcessor:
-    """Read the processor from the file beside the weights, in which levels are from 0 to 1.
+    """Read the processor from the file next to the weights, in which pixel values are from 0 to 1.
 
     Raises: UserError: the file is missing, or has a preprocessing that Foveal does not support.
     """

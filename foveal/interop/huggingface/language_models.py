@@ -33,18 +33,20 @@ OTHER_MODEL_TYPES = (BERT_MODEL_TYPE, "resnet", "convnext", "vit")
 
 
 class ImportedTextModel(NamedTuple):
-    """A model folder in Foveal's terms: a language model, or BERT's encoder with or without its head."""
+    """An imported text model: a language model, or BERT's encoder with or without its head."""
 
     model_type: str
     config: ModelConfig
     vocabulary: int
     context: int
-    """The length in tokens of the model's training windows; GPT-2 and BERT have no further positions."""
+    """The length in tokens of the model's training windows. GPT-2 and BERT have no positions beyond this
+    length."""
     tensors: dict[str, Tensor]
     """The weights under Foveal's names, in float32."""
     has_head: bool = True
     bounded: bool = False
-    """Whether the model's state stays of one size, so that training can carry the state through a text."""
+    """Whether the size of the model's state is bounded, so that training can carry the state
+    through a text."""
 
 
 def read_language_model(folder: Path) -> ImportedTextModel:
@@ -154,9 +156,9 @@ def _drop_tied_head(family: ModelFamily, tensors: dict[str, Tensor], folder: Pat
 
 
 def _family_of(config: ModelConfig) -> ModelFamily:
-    """Return the family with the mixers of a config.
+    """Return the family whose mixers are those of a config.
 
-    Raises: UserError: there is none.
+    Raises: UserError: there is no such family.
     """
     mixers = _distinct_mixers(config)
     for family in FAMILIES.values():
@@ -186,7 +188,7 @@ def _check_representable(family: ModelFamily, config: ModelConfig, settings: HFC
 
 
 def _is_relevant(key: str, family: ModelFamily) -> bool:
-    """Return whether this family reads a setting; those of other mixers and layers have no effect."""
+    """Return whether this family reads a setting. Settings of other mixers and layers have no effect."""
     section, dot, _ = key.partition(".")
     if key in ("projection_bias", "initialization", "head_pooling"):
         return False
@@ -204,7 +206,7 @@ def _normalized(config: ModelConfig) -> ModelConfig:
 
 
 def _distinct_mixers(config: ModelConfig) -> str:
-    """Return the mixers of the model's layers, each once."""
+    """Return the mixers of the model's layers, without duplicates."""
     pattern = ["+".join(layer) for layer in config.pattern]
     return ",".join(sorted(set((pattern * config.layers)[: config.layers])))
 

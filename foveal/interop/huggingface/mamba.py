@@ -12,7 +12,7 @@ from foveal.models.mixer_settings import settings_of
 def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
     """Return the tables of a `ModelConfig`, and the context length.
 
-    residual_in_fp32 has no effect in float32. time_step_... and rescale_... concern the first weights alone.
+    residual_in_fp32 has no effect in float32. time_step_... and rescale_... affect only the initial weights.
     """
     settings.require("layer_norm_epsilon", NORM_EPSILON)
     settings.require("hidden_act", "silu")

@@ -15,7 +15,7 @@ BLOCK_TYPES = {"basic": basic_block, "bottleneck": bottleneck_block}
 def read_resnet(folder: Path) -> ImportedImageNetwork:
     """Read a model folder.
 
-    Raises: UserError: a file is missing or damaged, or the network is none of Foveal's.
+    Raises: UserError: a file is missing or damaged, or Foveal has no such network.
     """
     return read_network(folder, _match_network, hf_name)
 

@@ -11,7 +11,7 @@ from foveal.interop.huggingface.hf_config import HFConfig
 def from_hf_config(settings: HFConfig) -> tuple[dict[str, Any], int]:
     """Return the tables of a `ModelConfig`, and the context length.
 
-    rescale_every keeps float16 from overflowing at inference; files contain the weights as trained.
+    rescale_every prevents float16 overflow at inference. Files contain the unscaled weights.
     """
     settings.require("layer_norm_epsilon", NORM_EPSILON)
     width = settings.size("hidden_size", 4096)

@@ -13,12 +13,13 @@ ANY_CHARACTER = r"[\s\S]"
 
 
 def read_tokenizer(folder: Path, vocabulary: int) -> Tokenizer:
-    """Read the tokenizer of a model of `vocabulary` tokens: byte-level BPE, or characters that Foveal wrote.
+    """Read the tokenizer of a model of `vocabulary` tokens: byte-level BPE, or characters that Foveal
+    exported.
 
-    Models often have more tokens than their tokenizer, for the sake of round sizes. The missing tokens are
-    added as `<unused N>`.
+    Models often have more tokens than their tokenizer, because their sizes are rounded up. The missing tokens
+    are added as `<unused N>`.
 
-    Raises: UserError: the tokenizer is another one, or has more tokens than the model.
+    Raises: UserError: the tokenizer is of another kind, or has more tokens than the model.
     """
     path = folder / HF_TOKENIZER_FILE
     content = read_json(path)
@@ -36,7 +37,7 @@ def read_tokenizer(folder: Path, vocabulary: int) -> Tokenizer:
 
 
 def tokenizer_files(tokenizer: Tokenizer) -> dict[str, bytes]:
-    """Return tokenizer.json, and the config with which transformers' AutoTokenizer opens that file."""
+    """Return tokenizer.json, and the config with which transformers' AutoTokenizer opens this file."""
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
     return {
         HF_TOKENIZER_FILE: _to_json(tokenizer).encode(),
@@ -81,9 +82,9 @@ def _read_characters(model: dict[str, Any], path: Path) -> str:
 
 
 def _check_byte_level_bpe(content: dict[str, Any], model: dict[str, Any], path: Path) -> None:
-    """Check that a tokenizer is byte-level BPE as GPT-2's, which cuts text before white space.
+    """Check that a tokenizer is byte-level BPE like GPT-2's, which splits text before white space.
 
-    Raises: UserError: a part of the tokenizer is another one.
+    Raises: UserError: a part of the tokenizer is of another kind.
     """
     pre_tokenizer, post_processor, normalizer = (
         part if isinstance(part, dict) else {"type": part}

@@ -103,7 +103,7 @@ def hf_name(name: str) -> str:
 
 
 def _meta_weights(config: ModelConfig, channels: int, size: int, classes: int) -> dict[str, Tensor]:
-    """Return the weights of Foveal's model as tensors without numbers, on the meta device."""
+    """Return the weights of Foveal's model as tensors on the meta device, which have no values."""
     with torch.device("meta"):
         encoder = patch_encoder(config.encoder, channels, size)
         return unique_state_dict(

@@ -1,4 +1,4 @@
-"""Conversion of BERT's tokenizer.json to a tokenizer of Foveal's."""
+"""Conversion of BERT's tokenizer.json to a Foveal tokenizer."""
 
 import json
 from pathlib import Path
@@ -17,9 +17,9 @@ class WordPieceVocabulary(NamedTuple):
 
 
 def read_wordpiece(folder: Path) -> WordPieceVocabulary:
-    """Read the tokenizer of a BERT.
+    """Read the tokenizer of a BERT model.
 
-    Raises: UserError: there is none, or it is not BERT's WordPiece.
+    Raises: UserError: there is no tokenizer, or the tokenizer is not BERT's WordPiece.
     """
     from tokenizers import Tokenizer as Fast
 
@@ -41,7 +41,7 @@ def read_wordpiece(folder: Path) -> WordPieceVocabulary:
 def _check_bert_tokenizer(content: dict[str, Any], path: Path) -> None:
     """Check that a tokenizer is BERT's WordPiece.
 
-    Raises: UserError: a part of the tokenizer is another one.
+    Raises: UserError: a part of the tokenizer is of another kind.
     """
     types = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
     for name, expected in types.items():

@@ -1,4 +1,5 @@
-"""The published weights of EfficientNet-Lite0 for ImageNet's thousand classes (Liu 2020), from packages.
+"""The published weights of EfficientNet-Lite0 for ImageNet's thousand classes (Liu 2020), from a package on
+the Python Package Index.
 
 The package has the weights of TensorFlow's checkpoint in a PyTorch file. Only tensors are read from the file,
 never code.
@@ -64,7 +65,7 @@ def read_efficientnet(folder: Path) -> tuple[ImportedImageNetwork, PairProcessor
 
 
 def published_name(name: str) -> str:
-    """Return the published name of Foveal's weight `name`; block 1 has no expansion."""
+    """Return the published name of Foveal's weight `name`. Block 1 has no expansion."""
     if name.startswith("head.projection."):
         return name.replace("head.projection", "_fc")
     _, _, number, *rest = name.split(".")

@@ -1,4 +1,4 @@
-"""A pyramid of bidirectional LSTM layers. Each layer but the first halves the length."""
+"""A pyramid of bidirectional LSTM layers. Each layer except the first halves the length."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -12,8 +12,8 @@ from foveal.layers.mixers.recurrent import LSTM, Recurrent
 class PyramidalLSTM(nn.Module):
     """`h_t^j = BLSTM(h_(t-1)^j, [h_(2t)^(j-1), h_(2t+1)^(j-1)])` (Chan et al. 2016, equation 5).
 
-    The first layer reads single steps. Each direction has half of `width`, and the outputs of both stand side
-    by side. A last step without a partner is paired with zeros.
+    The first layer reads single steps. Each direction has half of `width`, and the outputs of both are
+    concatenated. If the length is odd, the last step is paired with zeros.
     """
 
     def __init__(self, d_in: int, width: int, layers: int, dropout: float = 0.0):
@@ -42,5 +42,5 @@ class PyramidalLSTM(nn.Module):
 
 
 def join_pairs(x: Float[Tensor, "B T D"]) -> Float[Tensor, "B S E"]:
-    """Return steps 2t and 2t + 1 side by side, (B, ceil(T / 2), 2 D). The padding of `x` must be zeros."""
+    """Concatenate steps 2t and 2t + 1: (B, ceil(T / 2), 2 D). The padding of `x` must be zeros."""
     return F.pad(x, (0, 0, 0, x.shape[1] % 2)).reshape(x.shape[0], -1, 2 * x.shape[2])

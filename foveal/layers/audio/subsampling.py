@@ -1,4 +1,4 @@
-"""Strided convolutions over time, which leave a quarter of the vectors."""
+"""Strided convolutions over time, which keep a quarter of the steps."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -8,11 +8,12 @@ from foveal.ops.padding import zero_padding
 
 
 class ConvSubsampling(nn.Module):
-    """Two convolutions, each `y_t = gelu(b + sum_j W_j x_(2t + j))` with j = -1, 0, 1: ceil(T / 2) outputs.
+    """Two convolutions, each `y_t = gelu(b + sum_j W_j x_(2t + j))` with j = -1, 0, 1 and ceil(T / 2)
+    outputs.
 
-    As in Radford et al. 2022 (2.2), where the first convolution has stride 1. Zeros stand before the first
-    step and behind the last. Weights start normal with variance 2 / (3 D), for a rectifier (He et al. 2015),
-    which keeps the size of the vectors; biases start at zero.
+    Radford et al. 2022 (2.2) use the same, but their first convolution has stride 1. The input is padded with
+    zeros before the first step and after the last. Weights start normal with variance 2 / (3 D), for a
+    rectifier (He et al. 2015), which keeps the scale of the vectors. Biases start at zero.
     """
 
     def __init__(self, d_in: int, width: int):

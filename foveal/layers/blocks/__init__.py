@@ -1,1 +1,1 @@
-"""Blocks and stacks: norm, mixer, residual, feed-forward."""
+"""Blocks and stacks: norm, mixer, residual connection, feed-forward layer."""

@@ -1,4 +1,4 @@
-"""Feed-forward layers: a small network that reads each vector by itself."""
+"""Feed-forward layers: a small network applied to each vector separately."""
 
 from typing import Literal
 
@@ -89,11 +89,11 @@ def make_feedforward(
     active: int = 2,
     balance: float = 0.01,
 ) -> MLP | SwiGLU | Highway | Experts | None:
-    """Return the layer called `kind`, or None for `none`.
+    """Return the feed-forward layer called `kind`, or None for `none`.
 
-    MLP, SwiGLU and each expert have about `2 * expansion * width^2` weights. `activation` is that of the MLP
-    and of the experts. `active` of `experts` compute each vector, and `balance` is the coefficient of the
-    load balancing loss.
+    MLP, SwiGLU and each expert have about `2 * expansion * width^2` weights. `activation` is the activation
+    of the MLP and of the experts. Each vector is computed by `active` of the `experts`. `balance` is the
+    coefficient of the load balancing loss.
     """
     hidden = round(expansion * width)
     if kind == "mlp":

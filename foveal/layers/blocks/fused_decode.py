@@ -36,14 +36,15 @@ _active_plans: ContextVar[Mapping[nn.Module, BlockPlan] | None] = ContextVar(
 
 
 class FusedDecoding:
-    """The blocks that `fuse_for_decoding` found in a model, which its stacks use while this is `active`."""
+    """The blocks that `fuse_for_decoding` found in a model. The model's stacks use the kernel while this is
+    `active`."""
 
     def __init__(self, plans: Mapping[nn.Module, BlockPlan]):
         self._plans = plans
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Let the model's stacks use the kernel while this context is open, in this thread."""
+        """Return a context in which the model's stacks use the kernel, in this thread."""
         token = _active_plans.set(self._plans)
         try:
             yield
@@ -52,7 +53,7 @@ class FusedDecoding:
 
 
 def plan_blocks(blocks: Iterable[nn.Module]) -> BlockPlan:
-    """Return the weights of each block for the kernel, as the block is now."""
+    """Return the weights of each block for the kernel, from the block's current state."""
     return [_block_weights(block) for block in blocks]
 
 
@@ -67,8 +68,8 @@ def try_fused_decode_step(
 ) -> tuple[Float[Tensor, "B T D"], list[State]]:
     """Return the output of as many of the plan's first blocks as the kernel computes, and their new states.
 
-    The kernel computes no block if there is more than one position, too many rows, or if gradients, autocast
-    or a tap are on.
+    The kernel computes no block if there is more than one position or too many rows, or if gradients,
+    autocast or a tap are active.
     """
     if x.shape[1] != 1 or len(x) > MAX_KERNEL_VECTORS or not x.is_cpu or torch.compiler.is_compiling():
         return x, []
@@ -96,7 +97,7 @@ def try_fused_decode_step(
 def _block_weights(block: nn.Module) -> BlockWeights | None:
     """Return the weights of a block, or None if the kernel must not compute it.
 
-    The kernel computes no block in training, with a hook inside, or with layers of other kinds.
+    The kernel computes no block in training mode, with hooks, or with layers of other classes.
     """
     if type(block) is not Block or block.training:  # with dropout
         return None
@@ -111,7 +112,7 @@ def _is_kv_cache(state: State) -> bool:
 
 
 class _UnsupportedLayer(Exception):
-    """A layer of another class than those that the kernel computes."""
+    """Raised for a layer of a class that the kernel does not compute."""
 
 
 def _collect_weights(block: Block) -> BlockWeights | None:

@@ -1,4 +1,4 @@
-"""A block: norm, mixer, residual, feed-forward."""
+"""A block: norm, mixer, residual connection, feed-forward layer."""
 
 from typing import Literal
 
@@ -22,9 +22,9 @@ class Block(TappedModule):
 
     Post-norm: `x = norm(x + mixer(x))`, `x = norm(x + feedforward(x))` (Vaswani et al. 2017).
 
-    Without `residual` the `x +` is missing, and the mixer may change the width. `epsilon` is the norms'. A
-    feed-forward layer that is a `MoELayer` returns `aux`, sums within each row, which the block passes on to
-    the objective.
+    Without `residual` there is no `x +`, and the mixer may change the width. `epsilon` is that of the norms.
+    A `MoELayer` as feed-forward layer returns `aux`, a sum within each row, which the block passes on to the
+    objective.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Mixture of experts: many small networks, a few of which compute each vector."""
+"""Mixture of experts: many small networks, of which a few compute each vector."""
 
 from abc import ABC, abstractmethod
 
@@ -32,13 +32,13 @@ class MoELayer(nn.Module, ABC):
 
 
 def aux_names(module: nn.Module) -> list[str]:
-    """Return the names in `aux` of all expert layers of a module."""
+    """Return the keys in `aux` of all expert layers of a module."""
     layers = (layer for layer in module.modules() if isinstance(layer, MoELayer))
     return sorted({name for layer in layers for name in layer.aux_names})
 
 
 def add_aux(first: AuxLosses, second: AuxLosses) -> AuxLosses:
-    """Return the sums of two parts of a model together."""
+    """Return the sums of the `aux` of two parts of a model."""
     return first | {name: first[name] + sums if name in first else sums for name, sums in second.items()}
 
 
@@ -46,10 +46,10 @@ class Experts(MoELayer, TappedModule):
     """`y = sum_e g_e(x) W_2e activation(W_1e x)` over the `active` likeliest of `count` experts.
 
     The probabilities are `softmax(W_r x)`, computed in the precision of the weights even under autocast
-    (Fedus et al. 2021, 2.4). `ops.moe.top_k_routing` makes the gates of them. `aux["balance"]` is
-    `coefficient` times `ops.moe.load_balancing_loss`. An active expert costs as much as an MLP of the same
-    hidden width. All weights start normal with standard deviation 0.02; there are no biases. Sources: Shazeer
-    et al. 2017, Fedus et al. 2021.
+    (Fedus et al. 2021, 2.4). `ops.moe.top_k_routing` turns them into gates. `aux["balance"]` is `coefficient`
+    times `ops.moe.load_balancing_loss`. An active expert costs as much as an MLP of the same hidden width.
+    All weights start normal with standard deviation 0.02; there are no biases. Sources: Shazeer et al. 2017,
+    Fedus et al. 2021.
     """
 
     aux_names = ("balance",)

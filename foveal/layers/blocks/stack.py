@@ -1,4 +1,4 @@
-"""Blocks one after the other."""
+"""A sequence of blocks."""
 
 import torch
 from jaxtyping import Float, Int
@@ -15,7 +15,7 @@ from foveal.ops.padding import zero_padding
 
 
 class Stack(nn.Module):
-    """Blocks one after the other, behind absolute positions if there are any.
+    """A sequence of blocks, after absolute positions if there are any.
 
     The state holds the states of the blocks and, with positions, the number of inputs so far.
     """
@@ -41,7 +41,7 @@ class Stack(nn.Module):
         return state
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by their depth; absolute positions lie below the blocks."""
+        """Return the parameters grouped by depth; absolute positions lie below the blocks."""
         return stack_layer_groups(self, self.blocks)
 
     def forward(
@@ -87,11 +87,11 @@ class Stack(nn.Module):
 def fuse_for_decoding(model: object) -> FusedDecoding:
     """Find the Transformer blocks of a model that a kernel can compute together, one position at a time.
 
-    While the result is `active`, the model's stacks use the kernel, on a CPU and without gradients. The
-    outputs equal those of layer by layer up to rounding. Other blocks are computed as usual: in training
-    mode, with a hook, a window or post-norm, without residuals, or with a layer of another class.
+    While the result is `active`, the model's stacks use the kernel, on a CPU and without gradients. Up to
+    rounding, the outputs equal those of the separate layers. Some blocks are computed as usual: in training
+    mode, with hooks, a window or post-norm, without residuals, or with a layer of another class.
 
-    Between this call and the last use nothing of the model may be replaced: layers, parameters, settings,
+    Between this call and the last use, no part of the model may be replaced: layers, parameters, settings,
     hooks, training mode. Values of parameters may change in place. A new call sees every change.
     """
     modules = model.modules() if isinstance(model, nn.Module) else ()

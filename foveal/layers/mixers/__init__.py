@@ -1,1 +1,1 @@
-"""Mixers, one file each. A mixer moves information along the sequence."""
+"""Mixers, one per file. A mixer moves information along the sequence."""

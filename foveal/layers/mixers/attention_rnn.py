@@ -1,4 +1,4 @@
-"""Recurrent decoders that read a memory: by attention at every step, or as one summary vector."""
+"""Recurrent decoders that read a memory, by attention at every step or as a single summary vector."""
 
 import math
 from collections.abc import Callable
@@ -43,7 +43,7 @@ AttendFunction = Callable[[Tensor], Tensor]
 class AdditiveScore(nn.Module):
     """`e_i = v . tanh(W s + k_i)` with keys `k_i = U h_i + b` (Bahdanau et al. 2015).
 
-    All weights start uniform in +-1/sqrt(number of inputs), the bias at zero.
+    All weights start uniform in +-1/sqrt(fan-in), the bias at zero.
     """
 
     def __init__(self, width: int, memory_width: int):
@@ -68,13 +68,14 @@ class AdditiveScore(nn.Module):
         mask: Bool[Tensor, "B S"],
         steps: int,
     ) -> AttendFunction:
-        """Return the function from s to the context, for `steps` calls."""
+        """Return the function from s to the context, to be called `steps` times."""
         context_of = additive_attention(keys, self.weight, values, mask, steps)
         return lambda s: context_of(self.query(s))
 
 
 class DotProductScore(nn.Module):
-    """A product of `s` and each key. A key is a vector of the memory, or `W h_i` (Luong et al. 2015)."""
+    """The dot product of `s` and each key. A key is a vector of the memory, or `W h_i` (Luong et
+    al. 2015)."""
 
     def __init__(self, key: nn.Module, score_function: Callable[[Tensor, Tensor], Tensor]):
         super().__init__()
@@ -94,30 +95,31 @@ class DotProductScore(nn.Module):
         mask: Bool[Tensor, "B S"],
         steps: int,
     ) -> AttendFunction:
-        """Return the function from s to the context. The same for any number of `steps`."""
+        """Return the function from s to the context, which does not depend on `steps`."""
         return lambda s: weighted_sum(masked_softmax(self(s, keys), mask), values)
 
 
 class AttentionRNN(TappedModule):
-    """A recurrent cell that reads a context beside its input: `s_t = cell([x_t; c_t], s_(t-1))`.
+    """A recurrent cell that reads a context in addition to its input: `s_t = cell([x_t; c_t], s_(t-1))`.
 
-    The context is a weighted mean of the memory's vectors `h_i`, and the weights depend on the state before:
-    `c_t = sum_i a_ti h_i`, `a_t = softmax(e_t)`. With s = s_(t-1), the h of a cell, the score `e_ti` is
+    The context is a weighted mean of the memory's vectors `h_i`, and the weights depend on the previous
+    state: `c_t = sum_i a_ti h_i`, `a_t = softmax(e_t)`. With s = s_(t-1), the h of a cell, the score `e_ti`
+    is
 
     * additive: `v . tanh(W s + U h_i + b)` (Bahdanau et al. 2015, A.1.2);
     * dot: `s . h_i`, for equal widths (Luong et al. 2015, 3.1);
     * general: `s . W h_i` (Luong et al. 2015, 3.1);
     * scaled-dot: `s . W h_i / sqrt(width)` (Vaswani et al. 2017, 3.2.1).
 
-    *Hard* attention reads one position: `c_t = h_i`. In training the position is sampled with probability
-    a_ti, in evaluation the likeliest is taken (Xu et al. 2015, 4.1). The state entry `drawn` (B, 2) holds two
-    sums over the steps so far: of log a_ti of the sampled positions, and of the entropies of the a_t. The
-    objective makes a loss of them.
+    *Hard* attention reads a single position: `c_t = h_i`. In training, the position is sampled with
+    probability a_ti. In evaluation, the likeliest position is read (Xu et al. 2015, 4.1). The state entry
+    `drawn` (B, 2) holds two sums over the steps so far: of log a_ti of the sampled positions, and of the
+    entropies of the a_t. The objective uses them in its loss.
 
     In all variants `s_0 = tanh(W summary + b)`, and an LSTM's cell state starts at zero. Two variants have no
-    attention, but the bottleneck that attention widens. For *every-step* c_t is the memory's summary at every
-    step (Cho et al. 2014). For *initial-state* there is no c_t, so only s_0 depends on the memory (Sutskever
-    et al. 2014).
+    attention, only the summary as a bottleneck. For *every-step*, c_t is the memory's summary at every step
+    (Cho et al. 2014). For *initial-state* there is no c_t, so only s_0 depends on the memory (Sutskever et
+    al. 2014).
 
     State: the cell's, and constants: `memory_keys` (B, S, width), computed once, `memory_values` (B, S, M),
     the memory's vectors, and `memory_mask` (B, S). For *every-step* the constant is `memory_summary` (B, M);
@@ -152,7 +154,7 @@ class AttentionRNN(TappedModule):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Reset the cell and the score; W of s_0 is uniform in +-1/sqrt(memory_width), its bias zero."""
+        """Reset the cell and the score. W of s_0 is uniform in +-1/sqrt(memory_width), its bias zero."""
         self.recurrent.reset_parameters()
         _init_linear(self.first)
         if self.score is not None:
@@ -224,9 +226,10 @@ class AttentionRNN(TappedModule):
     def _join_context(
         self, x: Float[Tensor, "B T D"]
     ) -> tuple[Float[Tensor, "B T P"], Callable[[Tensor, Tensor], Tensor]]:
-        """Return the part of the projection known before the steps, and how a context joins it.
+        """Return the projection of the inputs before the loop, and the function that adds a context to a
+        step.
 
-        The parts are `W_x x_t + b` and `+ W_c c_t`. In generation of one position, the single product
+        The projection is `W_x x_t + b`, and the function adds `W_c c_t`. For a single position, one product
         `W [x_t; c_t] + b` reads the weights once, in the order in which they are stored.
         """
         cell = self.recurrent.cell
@@ -254,7 +257,8 @@ def _make_score(
 
 
 def _init_linear(*layers: nn.Module) -> None:
-    """Draw weights of linear layers uniform in +-1/sqrt(inputs), as torch does, and set biases to zero."""
+    """Initialize weights of linear layers uniformly in +-1/sqrt(fan-in), as torch does, and biases
+    with zero."""
     for layer in layers:
         if isinstance(layer, nn.Linear):
             layer.reset_parameters()

@@ -16,8 +16,8 @@ class Mixer(Protocol):
 
     `x` is (B, T, d_in), `y` (B, T, d_out). `lengths` (B,) are the lengths of the rows; the rest of a row is
     padding on the right, where `y` is zero. The returned state is exact after each row's own length. None
-    stands for the initial state. With gradients off the mixer may write into the state it gets, so `select` a
-    copy first to continue from it twice.
+    stands for the initial state. With gradients off, the mixer may write into the state that is passed. To
+    continue from a state twice, copy the state first, for example with `core.state.select_rows`.
     """
 
     d_in: int
@@ -50,7 +50,8 @@ def check_input(x: Float[Tensor, "B T D"], state: State, shapes: StateShapes, li
     The state's floating-point numbers must have the dtype of `like` or, under autocast, that of autocast.
     None, the initial state, always fits.
 
-    Raises: ValueError: the input or the state does not fit; the message has both the actual and the needed.
+    Raises: ValueError: the input or the state does not fit; the message has the actual and the expected shape
+    or dtype.
     """
     if not (x.shape[0] and x.shape[1]):
         raise ValueError(f"{x.shape[0]} rows of {x.shape[1]} positions: both must be at least 1")

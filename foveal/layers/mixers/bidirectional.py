@@ -15,8 +15,8 @@ from foveal.ops.padding import reverse_by_length
 class Bidirectional(nn.Module):
     """Two mixers, one of which reads each row backward, reversed within its own length.
 
-    `join` says whether their outputs stand side by side (Schuster and Paliwal 1997) or are added. Both
-    directions need the whole row at once, so there is no state, and a state is refused.
+    `join` says whether their outputs are concatenated (Schuster and Paliwal 1997) or added. Both directions
+    need the whole row at once, so there is no state, and a state as argument is an error.
     """
 
     bounded = False

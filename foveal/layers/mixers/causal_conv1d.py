@@ -1,4 +1,4 @@
-"""Causal convolution as a mixer. Its state is the inputs that later outputs still read."""
+"""Causal convolution as a mixer. Its state is the last inputs, which later outputs still read."""
 
 import math
 
@@ -19,7 +19,7 @@ from foveal.ops.padding import zero_padding
 class CausalConv1d(nn.Module):
     """`y_t = b + sum_j W_j x_(t - (K-1-j) dilation)`, K = `kernel` (van den Oord et al. 2016, 2.1).
 
-    A linear map alone: the nonlinearity is the block's feed-forward layer. An output reads `1 + (K-1)
+    The mixer is linear; the nonlinearity is in the block's feed-forward layer. An output reads `1 + (K-1)
     dilation` inputs. In a stack it reads 1 + the sum of (K-1) dilation over the layers (all strides are 1).
     Weights start uniform in +-1/sqrt(D K), as torch's, and the bias at zero.
 

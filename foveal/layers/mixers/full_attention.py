@@ -15,7 +15,7 @@ class FullAttention(MultiHeadAttention):
     """Self-attention in which every position sees its whole row (Vaswani et al. 2017, 3.2.3).
 
     With `rotary`, queries and keys are rotated by their positions. The layer needs the whole row at once, so
-    it has no state, and a state is refused.
+    there is no state, and a state as argument is an error.
     """
 
     bounded = False

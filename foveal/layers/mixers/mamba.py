@@ -1,4 +1,4 @@
-"""Mamba, version 1: a selective state space behind a short convolution, in one gated mixer."""
+"""Mamba, version 1: a short convolution, then a selective state space model, in a gated mixer."""
 
 import math
 
@@ -26,7 +26,7 @@ MIN_DELTA, MAX_DELTA = 0.001, 0.1
 
 
 class Mamba(TappedModule):
-    """A selective state space behind a short convolution (Gu and Dao 2023, 3.4 and figure 3).
+    """A short convolution, then a selective state space model (Gu and Dao 2023, 3.4 and figure 3).
 
     There are E = `expansion` D channels of N = `states` states each:
 

@@ -1,4 +1,4 @@
-"""Checks that mixers over a memory share: they start from a memory, never from nothing."""
+"""Checks of mixers that read a memory: such mixers start from a memory, never from None."""
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -23,7 +23,8 @@ def memory_tensors(memory: Memory | None, batch: int) -> tuple[Float[Tensor, "B 
 
 
 def require_state(state: State) -> None:
-    """Check that a state was passed. None is an initial state for other mixers, but here it has no memory.
+    """Check that a state was passed. For other mixers None is the initial state, but here the initial state
+    has a memory.
 
     Raises: ValueError: the state is None.
     """

@@ -1,4 +1,4 @@
-"""The part that all multi-head attention shares: four linear layers, and the product between them."""
+"""The common part of all multi-head attention: four linear layers, and scaled dot-product attention."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,7 +16,7 @@ from foveal.ops.linear import linear
 class MultiHeadAttention(TappedModule):
     """H heads in parallel, each `softmax(q k^T / sqrt(K)) v` with K = width / H (Vaswani et al. 2017, 3.2).
 
-    Keys and values are made of vectors of width `source_width`. All weights start normal with standard
+    Keys and values are projections of vectors of width `source_width`. All weights start normal with standard
     deviation 0.02, biases at zero.
     """
 
@@ -38,10 +38,10 @@ class MultiHeadAttention(TappedModule):
             nn.init.zeros_(layer.bias)
 
     def _project(self, x: Float[Tensor, "B T D"], *layers: Linear) -> Float[Tensor, "B T E K"]:
-        """Return the heads of all `layers` side by side.
+        """Return the heads of all `layers`, concatenated.
 
-        They are computed by one product; for few positions by one product each, which needs no copy of the
-        weights.
+        The heads are computed by a single product. For few positions, each layer has its own product, which
+        needs no copy of the weights.
         """
         if x.shape[0] * x.shape[1] < self.width:
             heads = torch.cat([linear(x, layer.weight, layer.bias) for layer in layers], 2)
@@ -53,7 +53,8 @@ class MultiHeadAttention(TappedModule):
     def _queries_keys_values(
         self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"] | None
     ) -> tuple[Float[Tensor, "B T H K"], Float[Tensor, "B T H K"], Float[Tensor, "B T H K"]]:
-        """Return queries, keys and values of one input, queries and keys rotated by `positions` if any."""
+        """Return queries, keys and values of the same input. With `positions`, queries and keys
+        are rotated."""
         heads = self._project(x, self.query, self.key, self.value)
         if positions is None:
             q, k, v = heads.chunk(3, 2)
@@ -80,9 +81,9 @@ class MultiHeadAttention(TappedModule):
 
 
 def check_heads(heads: int, stack: StackFacts, section: str) -> None:
-    """Check that the heads of the mixer with this section divide the stack's width.
+    """Check that the number of heads in the mixer's section divides the stack's width.
 
-    Raises: ValueError: they do not divide it, or they leave an odd width for rotary positions.
+    Raises: ValueError: the heads do not divide the width, or leave an odd width for rotary positions.
     """
     width = stack.width
     if width % heads:

@@ -1,7 +1,7 @@
 """Recurrent mixers: a cell is one step of equations, and `Recurrent` runs the cell along the sequence.
 
-A cell of your own needs `sizes`, `project` and `step`. Training, truncated backpropagation, generation and
-the tests of the laws then work for it (`examples/own_cell.py`).
+Your own cell needs `sizes`, `project` and `step`. Training, truncated backpropagation, generation and the
+tests of the laws then work for it (`examples/own_cell.py`).
 """
 
 import math
@@ -48,9 +48,9 @@ class RecurrentCell(nn.Module, ABC):
     def fused(
         self, x: Float[Tensor, "B T D"], state: dict[str, Tensor], lengths: Int[Tensor, " B"] | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Compute the whole sequence, by a faster way than steps if there is one.
+        """Compute the whole sequence, by a faster way than single steps if there is one.
 
-        Returns the outputs, and the state after each row's own length.
+        Return the outputs, and the state after each row's own length.
         """
         return cells.run_recurrence(self.step, self.project(x), state, lengths)
 
@@ -60,7 +60,7 @@ class RecurrentCell(nn.Module, ABC):
 
 
 class Recurrent(TappedModule):
-    """The mixer that a cell makes. The initial state is zeros, or learned (one vector for all rows)."""
+    """The mixer that runs a cell. The initial state is zeros, or a learned vector that all rows share."""
 
     bounded = True
 
@@ -107,9 +107,9 @@ class Recurrent(TappedModule):
 
 
 class _GatedCell(RecurrentCell):
-    """The part that the built-in cells share: `gates` blocks of rows in `W_x`, `W_h` and one bias.
+    """The common part of the built-in cells: `W_x`, `W_h` and one bias, each with `gates` blocks of rows.
 
-    All weights start uniform in +-1/sqrt(H), as torch's, and biases at zero.
+    All weights start uniform in +-1/sqrt(H), as in torch, and biases at zero.
     """
 
     def __init__(self, d_in: int, width: int, gates: int):
@@ -139,8 +139,7 @@ class _GatedCell(RecurrentCell):
 
 
 class Elman(_GatedCell):
-    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`, or with ReLU and W_h initially the identity (Le et al.
-    2015)."""
+    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`. With ReLU, W_h starts as the identity (Le et al. 2015)."""
 
     def __init__(self, d_in: int, width: int, nonlinearity: Literal["tanh", "relu"] = "tanh"):
         super().__init__(d_in, width, gates=1)
@@ -188,10 +187,11 @@ class LSTM(_GatedCell):
 
 
 class GRU(_GatedCell):
-    """The gated recurrent unit. `reset_after` makes r multiply after the recurrent product instead of before.
+    """The gated recurrent unit. With `reset_after`, the reset gate r multiplies after the recurrent product,
+    else before.
 
-    Before the product is the paper's order (Cho et al. 2014). After the product is torch's and cuDNN's, with
-    an additional bias inside the product. Weights of one order do not fit the other.
+    The order of the paper is before the product (Cho et al. 2014). The order of torch and cuDNN is after the
+    product, which has an additional bias. Weights trained in one order do not fit the other.
     """
 
     def __init__(self, d_in: int, width: int, reset_after: bool = True):

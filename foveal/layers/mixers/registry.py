@@ -1,4 +1,4 @@
-"""Mixers by name: each file of this package registers mixers that a config may name."""
+"""Mixers by name. Each file of this package registers the mixers that a config may name."""
 
 import importlib
 import pkgutil
@@ -22,7 +22,7 @@ S = TypeVar("S", bound=StrictModel)
 
 @dataclass(frozen=True)
 class MixerPlace(Generic[S]):
-    """A mixer's settings, and its place in a model."""
+    """A mixer's settings, and the mixer's place in a model."""
 
     settings: S
     d_in: int

@@ -1,9 +1,10 @@
 """RWKV, version 4: time mixing and channel mixing (Peng et al. 2023).
 
-Both read the previous input too, so both are mixers with a state. A layer of RWKV is two blocks, each with
-its norm and its residual. The initialization is that of the author's code (github.com/BlinkDL/RWKV-LM,
-RWKV-v4): all matrices but one in each mixer are zero, and decays, bonuses and mixing weights differ between
-channels and layers. `layer`, counted from 0, and `layers` say where in a model the mixer stands.
+Both also read the previous input, so both are mixers with a state. A layer of RWKV is two blocks, each with
+its own norm and residual connection. The initialization is that of the author's code
+(github.com/BlinkDL/RWKV-LM, RWKV-v4): all matrices but one in each mixer are zero, and decays, bonuses and
+mixing weights differ between channels and layers. `layer`, counted from 0, and `layers` give the mixer's
+place in the model.
 """
 
 import math
@@ -23,13 +24,13 @@ from foveal.ops.recurrent.rwkv import EMPTY_EXPONENT, wkv
 
 
 class TimeMixing(TappedModule):
-    """A decaying mean of values in each channel, behind a gate (Peng et al. 2023, equations 11 to 17).
+    """A gated, exponentially decaying mean of values in each channel (Peng et al. 2023, equations 11 to 17).
 
         r, k, v = W_r, W_k, W_v times (μ x_t + (1 - μ) x_(t-1)), each with its own μ
         y       = W_o (σ(r) * wkv(k, v, w = -exp(decay), u = bonus))
 
-    Initially W_r, W_k and W_o are zero, and W_v is orthogonal. With `d = i / (D - 1)`,
-    `l = layer / (layers - 1)` and `m = (i / D)^(1 - layer / layers)` in channel i = 0 .. D - 1:
+    Initially W_r, W_k and W_o are zero, and W_v is orthogonal. With `d = i / (D - 1)`, `l = layer / (layers -
+    1)` and `m = (i / D)^(1 - layer / layers)` in channel i = 0 .. D - 1:
 
         decay = -5 + 8 d^(0.7 + 1.3 l)
         bonus = ln 0.3 + ((i + 1) mod 3 - 1) / 2
@@ -97,8 +98,7 @@ class TimeMixing(TappedModule):
 
 
 class ChannelMixing(TappedModule):
-    """A feed-forward layer that reads the previous input too, behind a gate (Peng et al. 2023, eq. 14, 15,
-    18).
+    """A gated feed-forward layer that also reads the previous input (Peng et al. 2023, eq. 14, 15, 18).
 
         r, k = W_r, W_k times (μ x_t + (1 - μ) x_(t-1)), each with its own μ
         y    = σ(r) * W_v max(k, 0)²

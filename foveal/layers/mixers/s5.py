@@ -1,4 +1,4 @@
-"""S5: a linear differential equation as a mixer, the simplified state space layer."""
+"""S5, the simplified state space layer: a linear differential equation as a mixer."""
 
 import math
 

@@ -24,12 +24,12 @@ from foveal.ops.padding import zero_padding
 class SelfAttention(MultiHeadAttention):
     """Causal self-attention: each query sees itself and all earlier positions.
 
-    With a `window` w a query sees itself and the w - 1 positions before. With `rotary`, queries and keys are
+    With a `window` w, a query sees itself and the w - 1 positions before. With `rotary`, queries and keys are
     rotated by their positions.
 
     State: `count` (B,), the number of inputs of each row so far, and their `keys` and `values` (B, C, H, K).
-    Without a window input j of row b has slot j, and `filled` is the number of slots that some row uses. With
-    a window C = w - 1, and the last w - 1 inputs stand at the right end.
+    Without a window, input j of row b is in slot j, and `filled` is the largest number of slots that any row
+    uses. With a window, C = w - 1, and the last w - 1 inputs are right-aligned.
     """
 
     def __init__(self, width: int, heads: int, window: int = 0, rotary: bool = False):
@@ -84,7 +84,7 @@ class SelfAttention(MultiHeadAttention):
     def _attend_cached(
         self, q: Float[Tensor, "B 1 H K"], k: Tensor, v: Tensor, state: State
     ) -> tuple[Float[Tensor, "B 1 H K"], dict[str, State]]:
-        """Write one key and one value for each row, and attend, in place."""
+        """Write one key and one value for each row into the cache in place, then attend."""
         filled = state["filled"] + 1
         keys, values = with_capacity(state["keys"], filled), with_capacity(state["values"], filled)
         y = cached_attention(q, k, v, keys, values, state["count"], filled)
@@ -100,11 +100,11 @@ class SelfAttention(MultiHeadAttention):
     def _append(
         self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"]
     ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, State]]:
-        """Write keys and values into the slots behind each row's count.
+        """Write keys and values into the slots after each row's count.
 
-        Returns all keys and values so far, which of them a query sees, and the new cache. Padding that is
-        written into a slot lies behind the row's new count, so no query sees it before it is overwritten. The
-        first inputs of all rows see no other inputs, as without a state.
+        Return all keys and values so far, which of them each query sees, and the new cache. Padding is
+        written after the row's new count, so no query sees the padding before it is overwritten. At the first
+        call, the queries of all rows see only the new inputs, as without a state.
         """
         T, filled = k.shape[1], state["filled"] + k.shape[1]
         slots = before[:, None] + torch.arange(T, device=k.device)
@@ -121,9 +121,9 @@ class SelfAttention(MultiHeadAttention):
     def _slide(
         self, k: Tensor, v: Tensor, state: State, before: Int[Tensor, " B"], added: Int[Tensor, " B"]
     ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, State]]:
-        """Put the new keys and values behind the w - 1 past ones, and cache the last w - 1 of each row.
+        """Append the new keys and values to the w - 1 past ones, and cache the last w - 1 of each row.
 
-        A row may have fewer past keys than that; the mask excludes the slots before them.
+        A row may have fewer than w - 1 past keys. The mask excludes the slots before them.
         """
         past = self.window - 1
         if state is None:
@@ -141,7 +141,8 @@ class SelfAttention(MultiHeadAttention):
 
 
 def _write_slots(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: int) -> Tensor:
-    """Return `cache` with `new` in `slots`, grown to `filled` slots; in place with gradients off."""
+    """Return `cache` with `new` written into `slots`, enlarged to `filled` slots. With gradients off, write
+    in place."""
     cache = with_capacity(cache, filled)
     index = slots[:, :, None, None].expand_as(new)
     new = new.to(cache.dtype)
@@ -149,7 +150,7 @@ def _write_slots(cache: Tensor, new: Tensor, slots: Int[Tensor, "B T"], filled: 
 
 
 def with_capacity(cache: Tensor, filled: int) -> Tensor:
-    """Return `cache` with at least `filled` slots. Without gradients it grows by doubling."""
+    """Return `cache` with at least `filled` slots. Without gradients, the capacity grows by doubling."""
     if filled <= cache.shape[1]:
         return cache
     capacity = filled if torch.is_grad_enabled() else max(filled, 2 * cache.shape[1])

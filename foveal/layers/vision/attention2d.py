@@ -1,4 +1,4 @@
-"""Self-attention over the positions of a grid, between convolutions (Zhang et al. 2019, section 3)."""
+"""Self-attention over the positions of a feature map, between convolutions (Zhang et al. 2019, section 3)."""
 
 import torch
 from jaxtyping import Float
@@ -16,9 +16,9 @@ class SelfAttention2d(TappedModule):
     """`y_j = x_j + gamma * W_v sum_i a_ij h(x_i)`, `a_ij = softmax_i(f(x_i) . g(x_j) / sqrt(K))`.
 
     i and j are positions of the grid. f, g and h are 1x1 convolutions to K = C / 8 channels, and `W_v` is a
-    1x1 convolution back to C. The paper does not divide by sqrt(K) (Vaswani et al. 2017 do), which only
-    scales f. Gamma, a single number, starts at zero, so that a network begins without the block. The weights
-    start normal with variance 1 / (number of inputs).
+    1x1 convolution back to C. The paper does not divide by sqrt(K) as Vaswani et al. 2017 do; the division
+    only scales f. Gamma, a single number, starts at zero, so the block starts as the identity. The weights
+    start normal with variance 1 / fan-in.
     """
 
     def __init__(self, width: int):

@@ -1,4 +1,4 @@
-"""Convolution over a grid and batch normalization: torch's, initialized for image networks."""
+"""2D convolution and batch normalization: torch's, initialized for image networks."""
 
 import math
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from foveal.ops.vision.winograd import conv2d_3x3
 class Conv2d(nn.Conv2d):
     """torch's convolution. By default the padding keeps the size at stride 1, and there is no bias.
 
-    Weights start normal with variance 2 / n, for a rectifier (He et al. 2015b). Without a bias, n is the fan
-    out (equation 14): a norm behind the convolution sets the size of the outputs anyway. With a bias, and so
-    without a norm, n is the fan in (equation 10), which keeps the size. Biases start at zero.
+    Weights start normal with variance 2 / n, for a rectifier (He et al. 2015b). Without a bias, n is the
+    fan-out (equation 14): a norm after the convolution sets the scale of the outputs anyway. With a bias, and
+    so without a norm, n is the fan-in (equation 10), which keeps the scale. Biases start at zero.
     """
 
     def __init__(
@@ -46,10 +46,11 @@ class Conv2d(nn.Conv2d):
 
 
 class Conv2dSame(Conv2d):
-    """A convolution padded as TensorFlow's "SAME": of an odd number of zeros, one more stands behind than
-    before.
+    """A convolution with TensorFlow's "SAME" padding: if the number of zeros is odd, the extra zero is at the
+    end.
 
-    At stride 2 on an even side, the windows begin one pixel later than with equal padding on both sides.
+    At stride 2 on an even side, the windows therefore begin one pixel later than with equal padding on both
+    sides.
     """
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
@@ -61,11 +62,12 @@ class Conv2dSame(Conv2d):
 
 
 class BatchNorm2d(nn.BatchNorm2d):
-    """torch's batch norm (Ioffe and Szegedy 2015), in two cases with the running statistics in training too.
+    """torch's batch norm (Ioffe and Szegedy 2015), which in two cases uses the running statistics in training
+    too.
 
-    The statistics then stay as they are. The cases: the gain is frozen; or there is one value for each
-    channel, which has no variance. The last batch of an epoch may be a single image whose map has shrunk to
-    one position.
+    In these cases the running statistics do not change. In the first case, the gain is frozen. In the second
+    case, each channel has a single value, which has no variance. This happens if the last batch of an epoch
+    is a single image whose feature map has shrunk to one position.
     """
 
     keeps_statistics = True

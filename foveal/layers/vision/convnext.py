@@ -20,10 +20,11 @@ class LayerNorm2d(LayerNorm):
 
 
 class ConvNeXtBlock(nn.Module):
-    """`y = x + scale * MLP(norm(filter(x)))`, with a 7x7 filter for each channel (figure 4).
+    """`y = x + scale * MLP(norm(filter(x)))` with a 7x7 depthwise convolution `filter` (Liu et al. 2022,
+    figure 4).
 
-    The MLP is four times as wide inside, with GELU. The scale, one number for each channel, starts at 1e-6,
-    so a block is nearly the identity at first.
+    The MLP has four times the width, and GELU. The scale, a number per channel, starts at 1e-6, so a block is
+    nearly the identity at first.
     """
 
     def __init__(self, width: int):

@@ -17,10 +17,11 @@ IMAGES_PER_CHUNK = 32
 
 
 class StandardizedFeatures(nn.Module):
-    """`(f(x) - m) / s`: the maps of `feature`, scaled so that a classifier learns them easily.
+    """`(f(x) - m) / s`: the maps of `feature`, standardized so that a classifier learns them easily.
 
-    m is the mean of each map. s is one standard deviation for all maps, so that rare colors or words are not
-    magnified. `fit` computes both from training images, over all positions; before that they are 0 and 1.
+    m is the mean of each map. s is a single standard deviation for all maps, so that rare colors or words are
+    not magnified. `fit` computes m and s from training images, over all positions. Before `fit`, m is 0 and s
+    is 1.
     """
 
     mean: Tensor
@@ -52,11 +53,12 @@ class StandardizedFeatures(nn.Module):
 
 
 class ColorHistogram(nn.Module):
-    """The root of the fraction of pixels in each of `bins^C` color boxes, at a single position (B, D, 1, 1).
+    """The square roots of the fractions of pixels in each of `bins^C` color bins, at a single position (B, D,
+    1, 1).
 
-    Pixels are standardized. Each channel is cut into bins of half a standard deviation around the mean, and
-    the two outer bins are open. With roots, a linear classifier compares images by `sum_k sqrt(p_k q_k)`
-    (Bhattacharyya 1943), in which frequent colors weigh less than in `sum_k p_k q_k`.
+    Pixels are standardized. Each channel is divided into bins of half a standard deviation around the mean,
+    and the two outer bins are open. With square roots, a linear classifier compares images by `sum_k sqrt(p_k
+    q_k)` (Bhattacharyya 1943), in which frequent colors have less weight than in `sum_k p_k q_k`.
     """
 
     def __init__(self, bins: int):
@@ -72,11 +74,11 @@ class ColorHistogram(nn.Module):
 class HistogramOfOrientedGradients(nn.Module):
     """Histograms of oriented gradients over cells of 8 x 8 pixels (Dalal and Triggs 2005).
 
-    There is a map for each of `orientations` between 0 and 180 degrees. Its values are the mean vote
-    (`gradient_orientation_votes`) of the pixels of a cell. Two things are simpler than in the paper: a pixel
-    votes in its own cell only, and each cell is divided once by the strength of the 3 x 3 cells around it,
-    instead of four times in overlapping blocks. Pixels at the right and at the bottom that fill no cell are
-    ignored.
+    There is a map for each of the `orientations` between 0 and 180 degrees. The values of a map are the mean
+    votes (`gradient_orientation_votes`) of the pixels of a cell. Two things are simpler than in the paper: a
+    pixel votes in its own cell only, and each cell is divided once by the strength of the 3 x 3 cells around
+    it, instead of four times in overlapping blocks. Pixels at the right and at the bottom that fill no cell
+    are ignored.
     """
 
     def __init__(self, orientations: int):

@@ -17,15 +17,16 @@ def tf_conv_norm_act(
     activation: Callable[[Tensor], Tensor] | None = F.relu6,
     groups: int = 1,
 ) -> ConvNormAct:
-    """Return a `ConvNormAct` as these networks were published: with TensorFlow's padding and epsilon 1e-3."""
+    """Return a `ConvNormAct` with TensorFlow's padding and epsilon 1e-3, as these networks were published."""
     return ConvNormAct(d_in, d_out, kernel, stride, activation, groups, Conv2dSame, 1e-3)
 
 
 class InvertedResidual(nn.Module):
-    """A 1x1 convolution to `expansion` times the channels, a filter for each, and a 1x1 convolution back.
+    """A 1x1 convolution to `expansion` times the channels, a depthwise convolution, and a 1x1 convolution
+    back.
 
-    (Table 1, figure 3.) The last convolution has no activation. The input is added where the shapes are
-    equal.
+    See table 1 and figure 3 of the paper. The last convolution has no activation. The input is added if the
+    shapes are equal.
     """
 
     def __init__(self, d_in: int, d_out: int, kernel: int, stride: int, expansion: int):

@@ -1,4 +1,4 @@
-"""Norms over a grid, each image by itself, instead of batch norms."""
+"""Norms over each feature map of a single image, instead of batch norms."""
 
 import math
 from typing import Literal
@@ -13,12 +13,12 @@ MAX_GROUPS = 32
 
 
 def replace_batch_norm(network: nn.Module, kind: Norm2d) -> bool:
-    """Replace every batch norm by a norm of that kind. Return False if there is none.
+    """Replace every batch norm by the norm called `kind`. Return False if there is no batch norm.
 
-    All three kinds are torch's GroupNorm (Wu and He 2018, figure 2): mean and variance are those of one
-    image, over all positions of a group of channels. `layer` has one group with all channels (Ba et al.
-    2016), `instance` a group for each channel (Ulyanov et al. 2016). Each channel has its gain and bias, as
-    in a batch norm.
+    All three kinds are torch's GroupNorm (Wu and He 2018, figure 2): mean and variance are computed per
+    image, over all positions of a group of channels. `layer` has a single group with all channels (Ba et al.
+    2016), `instance` a group per channel (Ulyanov et al. 2016). Each channel has a gain and a bias, as in a
+    batch norm.
     """
     batch_norms = [
         (parent, name, norm)

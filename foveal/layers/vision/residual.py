@@ -15,9 +15,9 @@ Shortcut = Literal["projection", "padded", "none"]
 class ResidualBlock(nn.Module):
     """`y = phi(body(x) + shortcut(x))` (equations 1 and 2), or without a shortcut `y = phi(body(x))`.
 
-    `phi` is the `activation`, a rectifier as published. The shortcut is the identity where the shapes are
-    equal. Otherwise it is a `projection`, a 1x1 convolution with a norm (option B), or `padded`: every
-    `stride`-th position, with zeros as the new channels (option A).
+    `phi` is the `activation`, as published a ReLU. The shortcut is the identity if the shapes are equal.
+    Otherwise it is a `projection`, a 1x1 convolution with a norm (option B), or `padded`: every `stride`-th
+    position, with zeros as the new channels (option A).
     """
 
     def __init__(
@@ -70,7 +70,7 @@ def bottleneck_block(
     """Return a 1x1 convolution to a quarter of the channels, a 3x3 convolution, and a 1x1 convolution back.
 
     The 3x3 convolution has the stride, as in torchvision and Hugging Face ("v1.5"). In the paper the first
-    1x1 convolution has it, which skips three of four positions.
+    1x1 convolution has the stride, which skips three of four positions.
     """
     inner = d_out // 4
     return nn.Sequential(

@@ -1,4 +1,4 @@
-"""A bag of visual words: how often an image contains each patch of a codebook, whatever their order."""
+"""A bag of visual words: how often each patch of a codebook occurs in an image, regardless of position."""
 
 from contextlib import nullcontext
 
@@ -23,12 +23,12 @@ PIXELS_PER_CHUNK = 1 << 16
 class VisualWords(nn.Module):
     """The frequency of each word of a codebook in each quarter of the image (B, K, 2, 2).
 
-    A word stands for the patches of `side` x `side` pixels that are nearer to it than to any other word
-    (Csurka et al. 2004, here with plain patches instead of SIFT). Patches begin at every second pixel. The
-    mean of each patch is subtracted, the patch is divided by its standard deviation, and all patches are
-    whitened (ZCA; Coates et al. 2011). The frequencies of an image sum to 1. Counting in quarters is the
-    first level of a spatial pyramid (Lazebnik et al. 2006). The words are the centers that k-means finds in
-    patches of training images; before `fit` they are random vectors.
+    A word stands for the patches of `side` x `side` pixels whose nearest word it is (Csurka et al. 2004, here
+    with plain patches instead of SIFT). A patch begins at every second pixel. Each patch is normalized to
+    mean 0 and standard deviation 1, and all patches are whitened (ZCA; Coates et al. 2011). The frequencies
+    of an image sum to 1. Counting per quarter is the first level of a spatial pyramid (Lazebnik et al. 2006).
+    The words are the centers that k-means finds in patches of training images. Before `fit`, the words are
+    random vectors.
     """
 
     mean: Tensor
@@ -76,8 +76,7 @@ class VisualWords(nn.Module):
         return frequencies.view(-1, 2, 2, count).permute(0, 3, 1, 2)
 
     def _word_indices(self, images: Float[Tensor, "B C H W"]) -> Int[Tensor, "B h w"]:
-        """Return the index of each patch's word, offset by the number of words for each quarter before the
-        patch's."""
+        """Return the index of each patch's word, offset by the number of words in all earlier quarters."""
         sides = [(size - self.side) // 2 + 1 for size in images.shape[2:]]
         patches = self._whiten(self._normalize(images)).flatten(0, 1)
         lower, right = (torch.arange(side, device=images.device) * 2 // side for side in sides)
@@ -94,7 +93,7 @@ class VisualWords(nn.Module):
         return (patches - self.mean) @ self.whitening
 
     def _sample_patches(self, images: Float[Tensor, "N C H W"]) -> Float[Tensor, "M F"]:
-        """Return random patches, equally many of each image."""
+        """Return random patches, equally many from each image."""
         per_image, size = -(-MAX_PATCHES // len(images)), max(1, PIXELS_PER_CHUNK // images[0, 0].numel())
         samples = []
         for start in range(0, len(images), size):

@@ -1,4 +1,5 @@
-"""A first convolution with decorrelated outputs, computed from images and not learned."""
+"""A first convolution with decorrelated outputs, whose weights are computed from images instead of
+learned."""
 
 import torch
 from jaxtyping import Float
@@ -13,10 +14,10 @@ magnified."""
 class WhiteningConv2d(nn.Conv2d):
     """`y = [W; -W] * x + b` over patches with side `kernel` (Jordan 2024, 3.2, after Page 2019).
 
-    The rows of `W` are the eigenvectors of the patches' second moments, each divided by the root of its
-    eigenvalue, so the outputs are uncorrelated and of size one. Both signs are there for the rectifier that
-    follows. `fit` computes W, which is frozen; the bias is learned. Before `fit` W is random, with outputs of
-    size one for noise.
+    The rows of `W` are the eigenvectors of the patches' second-moment matrix, each divided by the square root
+    of its eigenvalue, so the outputs are uncorrelated with variance 1. Each filter occurs with both signs
+    because a rectifier follows. `fit` computes W, which is frozen; the bias is learned. Before `fit`, W is
+    random, and noise with variance 1 gives outputs with variance 1.
     """
 
     def __init__(self, channels: int, kernel: int):

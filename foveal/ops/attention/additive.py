@@ -1,4 +1,4 @@
-"""Additive attention for a decoder, which attends with one query after the other to one memory."""
+"""Additive attention for a decoder, which sends one query after another to the same memory."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,8 +41,8 @@ def additive_attention(
     """Return a function from q to c, to be called `num_queries` times.
 
     `c = sum_i a_i h_i`, `a = softmax(e)`, `e_i = v . tanh(q + k_i)`. The keys are `k_i = U h_i`, and `q = W
-    s` (Bahdanau et al. 2015, A.1.2). Only vectors that the mask shows have a weight. If it shows none, c is
-    zero. The kernel computes in float32, and returns float32.
+    s` (Bahdanau et al. 2015, A.1.2). Only vectors at which the mask is True have a weight. If the mask is
+    False everywhere, c is zero. The kernel computes in float32, and returns float32.
     """
     worthwhile = num_queries > 1 or keys.numel() > MIN_KERNEL_NUMBERS
     if not use_fast_path("additive", "kernel", worthwhile and _forward.usable(v) and _backward.usable()):
@@ -63,12 +63,12 @@ def additive_attention(
 
 
 class _AdditiveStep(torch.autograd.Function):
-    """One step. Keys, v (a copy for each row) and values pass through the step to the next one.
+    """One step. Keys, v (a copy for each row) and values pass through the step to the next step.
 
-    So in the backward pass a step receives the sums of the gradients of all later steps, and adds its own in
-    place. The last step allocates these buffers. No other code holds them, since the tensors that pass
-    through never leave `additive_attention`. Without this, each step would allocate gradients as large as the
-    memory, for autograd to add up.
+    In the backward pass, a step therefore receives the sums of the gradients of all later steps, and adds its
+    own gradients in place. The last step allocates these buffers. No other code holds the buffers, since the
+    tensors that pass through never leave `additive_attention`. Without this chain, each step would allocate
+    gradients as large as the memory, and autograd would add them up.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Attention of one new position a row to cached keys and values, which are not copied."""
+"""Attention of one new position per row to cached keys and values, which are not copied."""
 
 import torch
 from jaxtyping import Float, Int

@@ -38,8 +38,8 @@ with a window of 64, and 178, 180, 220, 315 with a window of 256 (without a wind
 def masked_softmax(
     e: Float[Tensor, "*B S"], visible: Bool[Tensor, "*#B S"] | None = None
 ) -> Float[Tensor, "*B S"]:
-    """Return `a_i = exp(e_i) / sum_j exp(e_j)` over the visible entries, and zeros, not NaN, if none is
-    visible."""
+    """Return `a_i = exp(e_i) / sum_j exp(e_j)` over the visible entries, and zeros instead of NaN if no entry
+    is visible."""
     if visible is None:
         return e.softmax(-1)
     # The lowest finite number, not -inf, so that the softmax of a row without visible entries stays finite.
@@ -52,7 +52,8 @@ def attention_weights(
     k: Float[Tensor, "B H S K"],
     visible: Bool[Tensor, "#B #H #T S"] | None = None,
 ) -> Float[Tensor, "B H T S"]:
-    """Return `softmax(q k^T / sqrt(K))` over the visible keys, and zeros, not NaN, without any."""
+    """Return `softmax(q k^T / sqrt(K))` over the visible keys, and zeros instead of NaN if no key
+    is visible."""
     return masked_softmax((q / math.sqrt(q.shape[-1])) @ k.transpose(-1, -2), visible)
 
 
@@ -210,8 +211,8 @@ _kernel_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_ba
 
 
 def _query_key_chunks(q: Tensor, k: Tensor, window: int) -> Iterator[tuple[slice, slice]]:
-    """Yield slices of queries, with the keys up to the last of them, from the first key in any of their
-    windows."""
+    """Yield slices of queries, each with the slice of keys from the first in any query's window to the last
+    query."""
     T, S = q.shape[2], k.shape[2]
     for first in range(0, T, QUERY_CHUNK):
         last = min(first + QUERY_CHUNK, T)
@@ -242,7 +243,7 @@ def _additive_mask(mask: Tensor, dtype: torch.dtype, hidden: float) -> Tensor:
 def combine_masks(
     q: Tensor, k: Tensor, visible: Bool[Tensor, "#B #H #T S"] | None, causal: bool, window: int = 0
 ) -> Bool[Tensor, "#B #H #T S"] | None:
-    """Return which keys each query sees, with all conditions together. None means all."""
+    """Return which keys each query sees, under all conditions together. None means all keys."""
     if not causal:
         return visible
     mask = causal_mask(q.shape[2], window, q.device, k.shape[2])[None, None]
@@ -252,10 +253,10 @@ def combine_masks(
 def causal_mask(
     size: int, window: int = 0, device: torch.device | None = None, keys: int | None = None
 ) -> Bool[Tensor, "T S"]:
-    """Return True where query i may see key j: j <= i and, with a window w, j > i - w (itself and w - 1
-    before).
+    """Return True where query i may see key j: j <= i and, with a window w, j > i - w (i itself and the w - 1
+    keys before).
 
-    There are `size` queries and as many keys. With more `keys`, the queries are at their end.
+    There are `size` queries and as many keys. If there are more `keys`, the queries are the last positions.
     """
     keys = size if keys is None else keys
     ones = torch.ones(size, keys, dtype=torch.bool, device=device).tril(keys - size)

@@ -1,4 +1,4 @@
-"""Hard attention: one position is sampled, and only its vector is read (Xu et al. 2015, 4.1)."""
+"""Hard attention: a position is sampled, and only the vector there is read (Xu et al. 2015, 4.1)."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,8 @@ def sample_position(e: Float[Tensor, "B S"], visible: Bool[Tensor, "B S"], sampl
     """Sample a position i with probability `p(i) = softmax(e)_i` over the visible positions (equation 8).
 
     Without `sample`, return the most likely position. Where no position is visible, any position may be
-    returned. The argmax of `log p` plus Gumbel noise is a sample. Unlike `torch.multinomial` it accepts NaN.
+    returned. The argmax of `log p` plus Gumbel noise is a sample. Unlike `torch.multinomial`, the argmax
+    accepts NaN.
     """
     e = at_least_float32(e)
     log_p = e.masked_fill(~visible, torch.finfo(e.dtype).min / 2).log_softmax(1)

@@ -1,4 +1,4 @@
-"""Attention over sequences so short that the keys and values of a head fit in the cache of a core."""
+"""Attention over short sequences: the keys and values of a head fit in the cache of one CPU core."""
 
 from typing import Any, cast
 
@@ -47,7 +47,7 @@ def short_attention_usable(
     visible: Bool[Tensor, "#B #H #T S"] | None,
     causal: bool,
 ) -> bool:
-    """Return whether `short_attention` can compute with these tensors, and is faster."""
+    """Return whether `short_attention` supports these tensors, and is faster than the other paths."""
     if visible is not None and visible.shape[1:3] != (1, 1):
         return False
     T, S, K = q.shape[2], k.shape[2], q.shape[3]
@@ -66,8 +66,11 @@ def short_attention(
     visible: Bool[Tensor, "#B 1 1 S"] | None = None,
     causal: bool = False,
 ) -> Float[Tensor, "B H T K"]:
-    """Return `ops.attention.dot_product.attention` with a mask of keys, the queries at the keys' end. Memory
-    O(T + S)."""
+    """Compute `ops.attention.dot_product.attention` with a mask of keys, where the queries are the last
+    positions.
+
+    Memory is O(T + S).
+    """
     B, S = k.shape[0], k.shape[2]
     bias = q.new_full((B if visible is not None else 1, -(-S // LANES) * LANES), -torch.inf)
     bias[:, :S] = 0.0 if visible is None else bias[:, :S].masked_fill(visible[:, 0, 0], 0.0)
@@ -134,5 +137,5 @@ def _with_strides(x: Float[Tensor, "B H T K"]) -> tuple[Tensor, int, int, int]:
 
 
 def _with_row_stride(bias: Float[Tensor, "#B W"]) -> tuple[Tensor, int]:
-    """Return the bias, and the stride of its rows, 0 if the rows share one bias."""
+    """Return the bias, and its row stride, which is 0 if all rows share the bias."""
     return bias, bias.shape[1] if len(bias) > 1 else 0

@@ -1,9 +1,9 @@
-"""Attention built up in steps, each of them one equation (docs/attention-steps.md).
+"""Attention built up in steps. Each step is one equation (docs/attention-steps.md).
 
-A query `s` attends to a memory of `S` vectors `h_i`: a score `e_i` of each, weights `a = softmax(e)` over the
-memory, and the context `c = sum_i a_i h_i`. Later steps add many queries at once, separate keys and values,
-masks, and heads. The layers compute with `ops.attention.dot_product.attention`, the fast form of the last
-step.
+A query `s` attends to a memory of `S` vectors `h_i`. Each vector has a score `e_i`, the weights `a =
+softmax(e)` sum to 1 over the memory, and the context is `c = sum_i a_i h_i`. Later steps add many queries at
+once, separate keys and values, masks, and heads. The layers compute with
+`ops.attention.dot_product.attention`, the fast form of the last step.
 """
 
 import math
@@ -57,7 +57,8 @@ def scaled_dot_scores(s: Float[Tensor, "*B K"], h: Float[Tensor, "*#B S K"]) -> 
 
 
 def weighted_sum(a: Float[Tensor, "B S"], h: Float[Tensor, "B S D"]) -> Float[Tensor, "B D"]:
-    """Return `c = sum_i a_i h_i`, a mean of the memory's vectors. With one-hot weights, c is one of them."""
+    """Return `c = sum_i a_i h_i`, a weighted mean of the memory's vectors. With one-hot weights, c is a
+    vector of the memory."""
     return (a.unsqueeze(1) @ h).squeeze(1)
 
 
@@ -79,8 +80,7 @@ def key_value_attention(
     W_v: Float[Tensor, "E D"],
     visible: Bool[Tensor, "#B #T S"] | None = None,
 ) -> Float[Tensor, "B T E"]:
-    """Return `Y = softmax(Q K^T / sqrt(K)) V`, with keys `K = H W_k^T` to match and values `V = H W_v^T` to
-    read.
+    """Return `Y = softmax(Q K^T / sqrt(K)) V`, with keys `K = H W_k^T` and values `V = H W_v^T`.
 
     With a mask, query t has a weight for vector i only where `visible`.
     """
@@ -96,8 +96,8 @@ def self_attention(
     W_v: Float[Tensor, "E D"],
     visible: Bool[Tensor, "#B #T T"] | None = None,
 ) -> Float[Tensor, "B T E"]:
-    """Return the attention of the vectors to each other: `Q = X W_q^T`. Without a mask it ignores their
-    order."""
+    """Return the attention of the vectors to each other, with `Q = X W_q^T`. Without a mask, the order of the
+    vectors has no effect."""
     return key_value_attention(F.linear(x, W_q), x, W_k, W_v, visible)
 
 
@@ -110,10 +110,10 @@ def multi_head_attention(
     heads: int,
     visible: Bool[Tensor, "#B #T T"] | None = None,
 ) -> Float[Tensor, "B T D"]:
-    """Return H self-attentions of width K = D / H side by side, then `W_o` (Vaswani et al. 2017, 3.2.2).
+    """Run H self-attentions of width K = D / H in parallel, then apply `W_o` (Vaswani et al. 2017, 3.2.2).
 
-    Rows h K .. (h + 1) K of `W_q`, `W_k` and `W_v` belong to head h. The scale is sqrt(K), of the head's
-    width, and the softmax is over the keys, the last axis of (B, H, T, S).
+    Rows h K .. (h + 1) K of `W_q`, `W_k` and `W_v` belong to head h. The scale is sqrt(K), where K is the
+    width of a head, and the softmax is over the keys, the last axis of (B, H, T, S).
     """
     q, k, v = (torch.unflatten(F.linear(x, W), 2, (heads, -1)).transpose(1, 2) for W in (W_q, W_k, W_v))
     y = attention_reference(q, k, v, None if visible is None else visible[:, None])

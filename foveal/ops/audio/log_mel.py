@@ -1,4 +1,4 @@
-"""Log-mel frames of a recording: the power in each frequency band, a hundred times a second."""
+"""Log-mel frames of a recording: the power in each frequency band, a hundred times per second."""
 
 from functools import cache
 
@@ -16,12 +16,12 @@ MIN_POWER = 1e-10
 
 
 def log_mel(samples: Float[Tensor, " N"], rate: int, bins: int) -> Float[Tensor, "S F"]:
-    """Return `log(max(sum_k M_fk |X_sk|^2, 1e-10))`, F = `bins` (Davis and Mermelstein 1980, without their
-    cosines).
+    """Return log-mel frames, `log(max(sum_k M_fk |X_sk|^2, 1e-10))` with F = `bins` bands.
 
-    X_s is the Fourier transform of the W = 0.025 `rate` samples from 0.01 `rate` s on under Hann's window, M
-    are `mel_filters`. There are as many frames as lie inside the samples. Fewer samples than W are padded
-    with zeros to one frame.
+    These are the features of Davis and Mermelstein (1980) without the cosine transform. X_s is the Fourier
+    transform of the W = 0.025 `rate` samples from sample 0.01 `rate` s on, under Hann's window. M are the
+    `mel_filters`. There are as many frames as fit in the samples. Fewer than W samples are padded with zeros
+    to one frame.
     """
     window, hop = round(WINDOW_SECONDS * rate), round(HOP_SECONDS * rate)
     samples = F.pad(samples, (0, max(0, window - len(samples))))
@@ -34,12 +34,12 @@ def log_mel(samples: Float[Tensor, " N"], rate: int, bins: int) -> Float[Tensor,
 
 @cache
 def mel_filters(bins: int, rate: int, window: int) -> Float[Tensor, "F K"]:
-    """Return overlapping triangles of height 1, equally wide in mel from 0 to half the `rate` (F, window // 2
-    + 1).
+    """Return the mel filter bank (F, window // 2 + 1): overlapping triangles of height 1.
 
-    `m = 2595 log10(1 + f / 700)` with f in Hz (O'Shaughnessy 1987, p. 150).
+    The triangles are equally wide in mel, from 0 to half the `rate`, with `m = 2595 log10(1 + f / 700)` and f
+    in Hz (O'Shaughnessy 1987, p. 150).
 
-    Raises: UserError: a triangle is so narrow that no frequency of the transform lies inside.
+    Raises: UserError: a triangle is so narrow that it contains no frequency of the transform.
     """
     half = 2595 * torch.tensor(1 + rate / 2 / 700, dtype=torch.float64).log10()
     corners = 700 * (10 ** (torch.linspace(0, 1, bins + 2, dtype=torch.float64) * half / 2595) - 1)

@@ -1,1 +1,1 @@
-"""Kernels: dispatch, compilation, the cache of machine code, and the launch on threads."""
+"""Compiled kernels: dispatch, compilation, the cache of machine code, and the launch on threads."""

@@ -1,7 +1,7 @@
-"""Compilation of a kernel's Python to machine code, once on each machine: Numba compiles, LLVM loads.
+"""Compilation of a kernel's Python to machine code, once per machine: Numba compiles, LLVM loads.
 
 Only the object code is cached, with its hash, so a damaged file is detected and compiled again. A process
-that finds the code in the cache needs neither Numba's import nor its compiler.
+that finds the code in the cache neither imports nor runs Numba's compiler.
 """
 
 import hashlib
@@ -27,10 +27,10 @@ _engines: list[Any] = []
 
 
 def kernel_address(module: str, kernel: str) -> int:
-    """Return the address of `void entry(int64 *arguments)`, which works on tasks until none is left.
+    """Return the address of `void entry(int64 *arguments)`, which takes tasks until none is left.
 
     A task is `kernel(task, arguments)` in `foveal.ops.kernels.<module>`. `arguments[0]` counts the tasks
-    taken, `arguments[1]` is the number of tasks, and the others belong to the kernel.
+    taken, `arguments[1]` is the number of tasks, and all other arguments are the kernel's own.
     """
     path = cache_folder() / "kernels" / f"{module}-{kernel}-{_cache_key()[:24]}.o"
     code = _read_cached(path)
@@ -42,8 +42,8 @@ def kernel_address(module: str, kernel: str) -> int:
 
 @cache
 def _cache_key() -> str:
-    """Return a hash of everything that the machine code depends on: all sources, since kernels share parts,
-    the compiler, and the processor."""
+    """Return a hash of everything that the machine code depends on: the compiler, the processor, and all
+    sources, since kernels share parts."""
     import llvmlite.binding as llvm
 
     sources = (*sorted(KERNEL_FOLDER.rglob("*.py")), Path(__file__))
@@ -75,7 +75,7 @@ def _write_cached(path: Path, code: bytes) -> None:
 
 
 def _compile(module: ModuleType, kernel: str) -> bytes:
-    """Return object code for this processor."""
+    """Return the object code for this processor."""
     import llvmlite.binding as llvm
     from numba import njit, types
 
@@ -91,8 +91,10 @@ def _compile(module: ModuleType, kernel: str) -> bytes:
 
 
 def _entry_point_ir(name: str) -> str:
-    """Return the LLVM code of the entry point, which takes the next task until none is left, on any number of
-    threads."""
+    """Return the LLVM IR of the entry point, which any number of threads may run.
+
+    Each thread takes the next task until none is left.
+    """
     return f"""
 define void @{ENTRY_POINT}(ptr %arguments) {{
 start:

@@ -1,4 +1,5 @@
-"""The choice of the path for an operation, made on Python facts only, never on a tensor's values."""
+"""The choice of the path for an operation, from shapes, dtypes and devices only, never from a tensor's
+values."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ _record: ContextVar[list[str] | None] = ContextVar("record", default=None)
 
 
 def use_fast_path(operation: str, fast: str, usable: bool) -> bool:
-    """Return True if the path called `fast` computes `operation`, False for the reference."""
+    """Return True if the fast path, called `fast`, computes `operation`; False for the reference."""
     chosen = usable and not _only_reference.get()(operation)
     record = _record.get()
     if record is not None:
@@ -19,7 +20,7 @@ def use_fast_path(operation: str, fast: str, usable: bool) -> bool:
 
 @contextmanager
 def reference_only(*operations: str) -> Iterator[None]:
-    """Return a context in which every operation, or each named one, uses its reference."""
+    """Return a context in which the named operations, or all of them if none is named, use the reference."""
     token = _only_reference.set(lambda name: not operations or name in operations)
     try:
         yield
@@ -29,7 +30,7 @@ def reference_only(*operations: str) -> Iterator[None]:
 
 @contextmanager
 def record_paths() -> Iterator[list[str]]:
-    """Return a context in which the list gains one `operation:path` for every choice."""
+    """Return a context with a list that gains an entry `operation:path` for every choice."""
     paths: list[str] = []
     token = _record.set(paths)
     try:

@@ -31,7 +31,7 @@ os.register_at_fork(after_in_child=_mark_forked_child)
 
 
 class Kernel:
-    """A kernel by the names of its module and function, compiled or loaded at its first use."""
+    """A kernel, named by its module and function. It is compiled or loaded at its first use."""
 
     def __init__(self, module: str, name: str):
         self.module, self.name = module, name
@@ -46,8 +46,8 @@ class Kernel:
     def __call__(self, tasks: int, *arguments: int | float | Tensor | None) -> None:
         """Run every task in 0 .. tasks - 1, on as many threads as torch uses.
 
-        A tensor is passed as the address of its elements. It has to be contiguous, and to outlive the call.
-        None is passed as no address, and a float by its bits.
+        A tensor is passed as the address of its elements. The tensor must be contiguous, and must outlive the
+        call. None is passed as address 0, and a float as its bits.
         """
         packed = array("q", [0, tasks, *pack_arguments(arguments)])
         address, _ = packed.buffer_info()
@@ -65,7 +65,7 @@ class Kernel:
 
 
 def pack_arguments(arguments: Iterable[int | float | Tensor | None]) -> list[int]:
-    """Return the arguments as the kernel's integers."""
+    """Return the arguments as integers for the kernel."""
     return [
         argument.data_ptr()
         if isinstance(argument, Tensor)
@@ -77,14 +77,14 @@ def pack_arguments(arguments: Iterable[int | float | Tensor | None]) -> list[int
 
 
 def pad_to_lanes(x: Shaped[Tensor, "... D"]) -> Shaped[Tensor, "... E"]:
-    """Return `x`, contiguous, with its last axis padded with zeros to a multiple of the kernels' vectors."""
+    """Return `x`, contiguous, with its last axis zero-padded to a multiple of the kernels' vector length."""
     missing = -x.shape[-1] % LANES
     return F.pad(x, (0, missing)) if missing else x.contiguous()
 
 
 def channel_tasks(rows: int, width: int) -> int:
-    """Return the number of tasks that share the `width` channels of a row, enough for every thread to have
-    one."""
+    """Return the number of tasks into which the `width` channels of a row are split, so that every thread has
+    work."""
     return min(width // LANES, -(-torch.get_num_threads() // rows))
 
 

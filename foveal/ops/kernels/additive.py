@@ -1,8 +1,7 @@
-"""Kernel of `ops.attention.additive`: one query of each row attends to all keys of its memory, with the
-gradient.
+"""Kernel of `ops.attention.additive`: one query per row attends to all keys of its memory, with the gradient.
 
-A task is a row. Sizes: S, D, M as there, D and M multiples of 16. The weights of a row have S elements,
-padded to whole vectors. Vectors that `present` excludes are never read.
+A task is a row. S, D and M have the meanings of `ops.attention.additive`; D and M are multiples of 16. The
+weights of a row have S elements, padded to whole vectors. Vectors that `present` excludes are never read.
 
     u_i = tanh(q + k_i)    e_i = v . u_i    a = softmax(e)    c = sum_i a_i h_i
 """
@@ -74,10 +73,10 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """Compute the gradient of q, and add those of keys, v and values to their buffers. `de` is scratch
-    memory.
+    """Compute the gradient of q, and add the gradients of keys, v and values to their buffers.
 
-    With `da_i = dc . h_i` the gradient of a score is `de_i = a_i (da_i - sum_j a_j da_j)`.
+    With `da_i = dc . h_i` the gradient of a score is `de_i = a_i (da_i - sum_j a_j da_j)`. `de` is scratch
+    memory.
     """
     q, keys, v, values = (
         float_pointer(load_int(p, 2)),

@@ -1,8 +1,7 @@
-"""Kernel of `ops.attention.cached_attention`: one query of each row and head attends to all keys of its
-cache.
+"""Kernel of `ops.attention.cached_attention`: one query per row and head attends to all keys of its cache.
 
-A task is a row and one share of its heads. Sizes: B, H, K as there; a cache has C slots. Keys are read slot
-by slot, all heads of the share at once, in the order of memory.
+A task is a row and a share of its heads. B, H and K have the meanings of `ops.attention.cached_attention`; a
+cache has C slots. Keys are read slot by slot in the order of memory, for all heads of the share at once.
 """
 
 import math
@@ -52,7 +51,8 @@ def forward(task, p):
 
 @kernel_function
 def attend_row(q, k, v, y, keys, values, weights, row, last, C, H, K, first_head, last_head):
-    """Attend with the heads from `first_head` to `last_head` of one row. `last` is the new slot."""
+    """Compute the attention of one row for the heads from `first_head` to `last_head`. `last` is the new
+    slot."""
     heads, first, own = range(first_head, last_head), row * C * H * K, row * H * K
     scale, padded_size, vector_part = (
         1 / (math.sqrt(K) * math.log(2)),

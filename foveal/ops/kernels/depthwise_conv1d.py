@@ -1,8 +1,8 @@
-"""Kernel of `ops.ssm.depthwise_conv1d`: convolution and SiLU in one pass over time, 16 channels side by side.
+"""Kernel of `ops.ssm.depthwise_conv1d`: convolution and SiLU in one pass over time, 16 channels per vector.
 
-A task is one row of the batch and one share of its channels. Sizes: B, T, E, K, R = K - 1 as there, E a
-multiple of 16. The taps are stored as (K, E). History and input are one sequence of R + T steps, stored in
-two arrays: output t reads steps t .. t + R.
+A task is a row of the batch and a share of its channels. B, T, E, K and R = K - 1 have the meanings of
+`ops.ssm.depthwise_conv1d`; E is a multiple of 16. The taps are stored as (K, E). History and input are one
+sequence of R + T steps, stored in two arrays: output t reads steps t .. t + R.
 """
 
 from foveal.ops.kernels.simd import LANES, broadcast, float_pointer, fma, load, load_int, sigmoid, store
@@ -37,11 +37,11 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """Compute the gradients. Those of the taps and the bias (`dtaps`'s last row) are of this row of the
-    batch.
+    """Compute the gradients. The gradients of the taps and the bias (`dtaps`'s last row) are those of one row
+    of the batch.
 
-    The gradient of a step needs the gradients of the K sums that the step contributed to. So the gradient of
-    sum t is stored at dx_t. R steps later, when all are known, the step's own gradient overwrites it.
+    The gradient of a step depends on the gradients of the K sums that contain the step. The gradient of sum t
+    is therefore stored at dx_t. R steps later, when all K are known, the gradient of the step overwrites it.
     """
     x, history, taps, bias, dy = (
         load_int(p, 2),

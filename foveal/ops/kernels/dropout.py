@@ -1,11 +1,11 @@
-"""Kernel of `ops.dropout`: the noise is generated where it is used, and again in the backward pass, so it is
+"""Kernel of `ops.dropout`. The noise is generated where it is used and again in the backward pass, and is
 never stored."""
 
 from foveal.ops.kernels.simd import LANES, broadcast, dropout_mask, float_pointer, load, load_int, store
 
 
 def forward(task, p):
-    """Compute the output, or the input's gradient from the output's."""
+    """Compute the output from the input, or the input's gradient from the output's."""
     x, y = float_pointer(load_int(p, 2)), float_pointer(load_int(p, 3))
     groups, tasks, seed, dropped, steps = (
         load_int(p, 4),

@@ -1,8 +1,8 @@
-"""Kernel of `ops.fused_decode_step`: one new position of each row through the blocks of a Transformer.
+"""Kernel of `ops.fused_decode_step`: one new position per row through the blocks of a Transformer.
 
 The work of a block has seven phases. A task is a share of a phase, and begins when all tasks of earlier
 phases are done. Tasks are taken in order, so a waiting task always waits for tasks that are running. Sizes: R
-rows, D the width, H heads of K, caches of C slots, E hidden units; D and E are multiples of 16.
+rows, width D, H heads of width K, caches of C slots, and E hidden units. D and E are multiples of 16.
 """
 
 import math
@@ -41,7 +41,8 @@ GELU, GELU_TANH, RELU, SILU = range(4)
 
 
 def forward(task, p):
-    """Compute for each block `x + attention(norm(x))`, and add the feed-forward layer of its norm."""
+    """Compute `x + attention(norm(x))` for each block, then add the block's feed-forward layer of the norm of
+    the sum."""
     each = 0
     for phase in range(7):
         each += load_int(p, TASKS_ARGUMENT + phase)
@@ -127,7 +128,7 @@ def run_task(phase, part, parts, p, b):
 
 @kernel_function
 def matmul(x, W, bias, y, R, K, M, first, last):
-    """Compute `ops.linear`. W and bias are addresses; the address of bias may be 0."""
+    """Compute `ops.linear`. W and bias are addresses; for bias the address 0 means no bias."""
     output_range(x, float_pointer(W), float_pointer(bias), y, R, K, M, bias != 0, first, last)
 
 
@@ -164,7 +165,8 @@ def normalize(x, gain, bias, y, row, D, centered, epsilon):
 
 @kernel_function
 def rotary_angles(angles, row, K, position):
-    """Compute the cosines and sines of `ops.attention.rotary` for one position, in float64 as there."""
+    """Compute the cosines and sines of `ops.attention.rotary` for one position, in float64 as
+    `ops.attention.rotary` does."""
     half = K // 2
     for i in range(half):
         angle = position * 10000.0 ** (-i / half)

@@ -1,4 +1,4 @@
-"""Kernel of `ops.gelu`, elementwise. The backward pass computes the slope again from the input."""
+"""Kernel of `ops.gelu`, elementwise. The backward pass recomputes the derivative from the input."""
 
 import math
 
@@ -83,5 +83,5 @@ def clamp_magnitude(x):
 
 @always_inline
 def tanh_argument(x):
-    """Return the argument of the tanh."""
+    """Return the argument of the tanh in GPT-2's approximation."""
     return x * fma(x * x, broadcast(TANH_CUBIC * TANH_SCALE), broadcast(TANH_SCALE))

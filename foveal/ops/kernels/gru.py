@@ -1,7 +1,9 @@
-"""Kernel of `ops.recurrent.gru`: the pointwise part of a step, after the recurrent product, and its gradient.
+"""Kernel of `ops.recurrent.gru`: the elementwise part of a step, after the recurrent product, and its
+gradient.
 
-A task is a share of the rows. Sizes: B, H as there, H a multiple of 16. Arrays over time are passed
-completely, with time first, and `t` is the step. A row keeps its state after its length.
+A task is a share of the rows. B and H have the meanings of `ops.recurrent.gru`; H is a multiple of 16. Arrays
+over time are passed whole, with time as the first axis, and `t` is the step. A row keeps its state after its
+length.
 
     r = σ(p_r + a_r)    z = σ(p_z + a_z)    m = a_n + b_n    n = tanh(p_n + r * m)    h_t = n + z * (h - n)
 
@@ -23,7 +25,7 @@ from foveal.ops.kernels.simd import (
 
 
 def forward(task, p):
-    """Compute `h_t` after `h` in `states`, from the projected inputs and the product.
+    """Compute `h_t` from the previous state `h` in `states`, the projected inputs and the recurrent product.
 
     `slot` is 1 if all steps are kept for the backward pass, else 0.
     """
@@ -63,11 +65,11 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """Replace `flow` by the gradient of `h`, except for the part through the product of this step.
+    """Replace `flow` by the gradient of `h`, without the part through the recurrent product of this step.
 
-    On entry `flow` is the gradient of `h_t` without `dproduct`, the part through the product of the next
-    step, and without `dy`. The gradients `d` have the order `a_n, r, z, p_n`: the first three belong to the
-    product, the last three to the input.
+    On entry, `flow` is the gradient of `h_t` without `dy`, and without `dproduct`, the part through the
+    recurrent product of the next step. The gradients `d` have the order `a_n, r, z, p_n`. The first three are
+    the gradients of the recurrent product, the last three those of the projected input.
     """
     dy, flow, dproduct, d = (
         float_pointer(load_int(p, 2)),

@@ -1,6 +1,6 @@
-"""Kernel of `ops.linear` for a few vectors: the weights are read once, at the speed of memory.
+"""Kernel of `ops.linear` for few vectors: the weights are read once, at memory bandwidth.
 
-A task is a share of the outputs, whose weights are adjacent in memory. Sizes: R vectors, K inputs, M outputs.
+A task is a share of the outputs, whose weights are contiguous. Sizes: R vectors, K inputs, M outputs.
 """
 
 from foveal.ops.kernels.simd import (
@@ -33,8 +33,8 @@ def forward(task, p):
 def output_range(x, W, bias, y, R, K, M, biased, first, last):
     """Compute the outputs from `first` to `last`, for every row.
 
-    Four rows at a time share each load of the weights. A single row has four sums instead, of every fourth
-    vector, since each sum has to wait for its last addition.
+    Four rows at a time share each load of the weights. A single row has four partial sums instead, each of
+    every fourth vector, because additions to the same sum wait for each other.
     """
     unrolled_part, vector_part = K // (4 * LANES) * 4 * LANES, K // LANES * LANES
     for m in range(first, last):

@@ -1,9 +1,9 @@
-"""Kernel of `ops.ssm.linear_scan` for complex numbers: 8 of them in a vector, real and imaginary parts side
-by side.
+"""Kernel of `ops.ssm.linear_scan` for complex numbers: 8 numbers per vector, real and imaginary parts
+alternating.
 
-A task is a row and one share of its states. It computes BLOCK steps of all its states, then the next ones,
-since in long rows each step is on another memory page. Sizes: B, T as there, N twice the number of complex
-states, a multiple of 16.
+A task is a row and a share of its states. A task computes BLOCK steps of all its states, then the next BLOCK
+steps, since in long rows each step is on another memory page. B and T have the meanings of
+`ops.ssm.linear_scan`. N is twice the number of complex states, and a multiple of 16.
 """
 
 from foveal.ops.kernels.simd import LANES, broadcast, float_pointer, fma, load, load_int, store, swap_pairs
@@ -14,7 +14,8 @@ BLOCK = 64
 def forward(task, p):
     """Compute `s_t = decay s_(t-1) + v_t`.
 
-    `real` has the real part of each decay twice, and `turned` the imaginary part with a minus and a plus.
+    `real` has the real part of each decay twice. `turned` has the imaginary part with a minus and a plus
+    sign.
     """
     real, turned, v = (
         float_pointer(load_int(p, 2)),
@@ -38,8 +39,8 @@ def forward(task, p):
 def backward(task, p):
     """Compute `a_t = gradient_t + conj(decay) a_(t+1)`, and its products with the previous states.
 
-    The sum of `a_t s_(t-1)` by parts is added to `straight`, and that of each part with the state's other
-    part to `crossed`.
+    The sums over t of products of equal parts of `a_t` and `s_(t-1)` (real with real) are added to
+    `straight`. The sums of products of different parts (real with imaginary) are added to `crossed`.
     """
     real, turned, gradient = (
         float_pointer(load_int(p, 2)),

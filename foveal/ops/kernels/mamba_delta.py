@@ -1,6 +1,7 @@
-"""Kernel of `ops.ssm.mamba_delta`, elementwise, 16 channels side by side.
+"""Kernel of `ops.ssm.mamba_delta`, elementwise, 16 channels per vector.
 
-A task is one row of the batch and one share of its channels. Sizes: B, T, E as there, E a multiple of 16.
+A task is a row of the batch and a share of its channels. B, T and E have the meanings of
+`ops.ssm.mamba_delta`; E is a multiple of 16.
 """
 
 from foveal.ops.kernels.simd import (
@@ -21,7 +22,7 @@ C0, C1, C2, C3, C4 = 2.0000000077, 0.6666632164, 0.4002459523, 0.2796515775, 0.2
 
 
 def forward(task, p):
-    """Compute `delta = max(a, 0) + ln(1 + w)` of `a = x + bias`, with `w = e^-|a|`.
+    """Compute `delta = max(a, 0) + ln(1 + w)` with `a = x + bias` and `w = e^-|a|`.
 
     The logarithm is `2 artanh(w / (w + 2))`, which for small w equals w to the last digits.
     """
@@ -44,7 +45,7 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """Compute the gradients. That of the bias is of this row of the batch."""
+    """Compute the gradients. The gradient of the bias is that of one row of the batch."""
     x, bias, ddelta = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),

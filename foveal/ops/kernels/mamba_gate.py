@@ -1,6 +1,7 @@
-"""Kernel of `ops.ssm.mamba_gate`, elementwise, 16 channels side by side.
+"""Kernel of `ops.ssm.mamba_gate`, elementwise, 16 channels per vector.
 
-A task is one row of the batch and one share of its channels. Sizes: B, T, E as there, E a multiple of 16.
+A task is a row of the batch and a share of its channels. B, T and E have the meanings of
+`ops.ssm.mamba_gate`; E is a multiple of 16.
 """
 
 from foveal.ops.kernels.simd import LANES, broadcast, float_pointer, fma, load, load_int, sigmoid, store
@@ -25,7 +26,7 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """Compute the gradients. That of `skip` is of this row of the batch."""
+    """Compute the gradients. The gradient of `skip` is that of one row of the batch."""
     y, u, skip, z = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),

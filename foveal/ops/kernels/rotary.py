@@ -1,4 +1,4 @@
-"""Kernel of `ops.attention.rotary`: the same angles for all heads of a position; 16 pairs side by side.
+"""Kernel of `ops.attention.rotary`: all heads of a position share the same angles; 16 pairs per vector.
 
 A task is a share of the positions of all rows of the batch.
 """

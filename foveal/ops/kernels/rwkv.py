@@ -1,9 +1,9 @@
-"""Kernel of `ops.recurrent.rwkv`: 16 channels side by side, along the complete row.
+"""Kernel of `ops.recurrent.rwkv`: 16 channels per vector, along the complete row.
 
-A task is a row and one share of its channels. Sizes: B, T, D as there, D a multiple of 16. Of every `chunk`
-steps, the sums before them are stored. The backward pass computes the sums of the steps from them again.
-Steps are D elements apart, so no processor predicts which cache lines come next: those of `PREFETCH_STEPS`
-later are prefetched.
+A task is a row and a share of its channels. B, T and D have the meanings of `ops.recurrent.rwkv`; D is a
+multiple of 16. The sums before every `chunk`-th step are stored, and the backward pass recomputes the sums of
+all other steps from these checkpoints. Steps are D elements apart, so hardware does not predict the next
+cache lines. The kernel prefetches the step `PREFETCH_STEPS` ahead.
 """
 
 from foveal.ops.kernels.simd import (
@@ -24,8 +24,10 @@ PREFETCH_STEPS = 8
 
 
 def forward(task, p):
-    """Compute y (0 in the padding), replace the initial sums by those after each row's length, and store
-    checkpoints."""
+    """Compute y (0 in the padding), and store checkpoints.
+
+    The initial sums are replaced by the sums after each row's length.
+    """
     k, v, w, u = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),
@@ -75,8 +77,8 @@ def forward(task, p):
 def backward(task, p):
     """Compute the gradients, from the last step to the first, with constant exponents.
 
-    `to_a`, `to_b` are the gradients of numerator and denominator, on entry those of the last state. `scratch`
-    has space for the six vectors of a step that the backward pass needs.
+    `to_a` and `to_b` are the gradients of numerator and denominator. On entry they belong to the last state.
+    `scratch` has space for the six vectors per step that the backward pass needs.
     """
     k, v, w, u = (
         float_pointer(load_int(p, 2)),

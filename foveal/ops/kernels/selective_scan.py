@@ -1,10 +1,11 @@
-"""Kernel of `ops.ssm.selective_scan`: 16 channels side by side, state by state, step by step.
+"""Kernel of `ops.ssm.selective_scan`: 16 channels per vector, state by state, step by step.
 
-A task is one row of the batch and one share of its channels. Sizes: B, T, E, N as there, E a multiple of 16.
-States and decays are stored as (..., E/16, N, 16), so that those of a group of channels are adjacent. Of
-every `chunk` steps, the state before them is stored. The backward pass computes the states of the steps from
-it again. `rates` is A / ln 2, since a power of 2 is cheaper than one of e. Steps are E elements apart, so no
-processor predicts which cache lines come next: those of the next chunk are prefetched.
+A task is a row of the batch and a share of its channels. B, T, E and N have the meanings of
+`ops.ssm.selective_scan`; E is a multiple of 16. States and decays are stored as (..., E/16, N, 16), so that
+the values of a group of 16 channels are contiguous. The state before every `chunk`-th step is stored, and the
+backward pass recomputes the states of all other steps from these checkpoints. `rates` is A / ln 2, since a
+power of 2 is cheaper than a power of e. Steps are E elements apart, so hardware does not predict the next
+cache lines. The kernel prefetches the next chunk.
 """
 
 import math
@@ -28,7 +29,7 @@ LN2 = math.log(2)
 
 
 def forward(task, p):
-    """Compute y, replace the initial state by the last, and store in `kept` the state before each chunk."""
+    """Compute y, replace the initial state by the last, and store the state before each chunk in `kept`."""
     u, delta, rates = (
         float_pointer(load_int(p, 2)),
         float_pointer(load_int(p, 3)),
@@ -68,11 +69,11 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """Compute the gradients, from the last chunk to the first. `flow` is the state's, on entry the last
-    state's.
+    """Compute the gradients, from the last chunk to the first.
 
-    dB and dC are sums over channels, computed for each share separately. `scratch` has space for a chunk's
-    states, decays, and the sums of dB and dC over the groups of channels.
+    `flow` is the gradient of the state, on entry that of the last state. dB and dC are sums over channels,
+    computed for each share separately. `scratch` has space for a chunk's states and decays, and for the sums
+    of dB and dC over the groups of channels.
     """
     u, delta, rates = (
         float_pointer(load_int(p, 2)),

@@ -1,9 +1,11 @@
-"""Kernel of `ops.attention.short_attention`: 32 queries of a head at a time, against all of its keys at once.
+"""Kernel of `ops.attention.short_attention`: 32 queries of a head at a time, against all keys of the head at
+once.
 
-A task is a share of the B H heads, one after the other, in scratch memory of its own. Sizes: B, H, T, S, K as
-there, K a multiple of 16. W is S padded to whole vectors, and a row's bias also hides the padding. Queries
-are scaled by `log2(e) / sqrt(K)`, so that weights are powers of 2. Products are of 8 queries: those after the
-last query are computed from arbitrary memory, and never used.
+A task is a share of the B H heads, computed one after the other in the task's own scratch memory. B, H, T, S
+and K have the meanings of `ops.attention.short_attention`; K is a multiple of 16. W is S padded to whole
+vectors, and a row's bias also hides the padding. Queries are scaled by `log2(e) / sqrt(K)`, so that weights
+are powers of 2. Products are computed for 8 queries at a time. Queries after the last are computed from
+arbitrary memory, and never used.
 """
 
 import math
@@ -73,9 +75,10 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """Compute the gradients of q (B, T, H, K), k and v (B, S, H, K). The weights are computed again.
+    """Compute the gradients of q (B, T, H, K), k and v (B, S, H, K). The weights are recomputed.
 
-    `D = sum_i dy_i y_i`, the gradient of a weight is `dy . v`, and that of a score `weight (dy . v - D)`.
+    With `D = sum_i dy_i y_i`, the gradient of a weight is `dy . v`, and that of a score is `weight (dy . v -
+    D)`.
     """
     y, kept, tasks, heads = (
         float_pointer(load_int(p, 20)),
@@ -149,7 +152,8 @@ def backward(task, p):
 
 @kernel_function
 def head_pointer(p, at, row, h):
-    """Return the start of a row's head in the tensor at argument `at`. Its strides are the next arguments."""
+    """Return the start of a row's head in the tensor at argument `at`. The tensor's strides are the next
+    arguments."""
     return offset(float_pointer(load_int(p, at)), row * load_int(p, at + 1) + h * load_int(p, at + 2))
 
 
@@ -161,7 +165,7 @@ def round_up(count, whole):
 
 @kernel_function
 def copy(x, stride, rows, K, scale, y, width):
-    """Copy `scale` times the rows of x, with stride `apart`, to the rows of y."""
+    """Copy `scale` times the rows of x, which are `stride` elements apart, to the rows of y."""
     for i in range(rows):
         for j in range(0, K, LANES):
             store(y, i * width + j, load(x, i * stride + j) * scale)
@@ -176,7 +180,7 @@ def clear(x, count):
 
 @kernel_function
 def transpose(x, stride, S, K, y, W):
-    """Compute `y[j, s] = x[s, j]`, with 0 after the last s."""
+    """Compute `y[j, s] = x[s, j]`, with zeros for s from S on."""
     for s in range(0, S // 8 * 8, 8):
         for j in range(0, K, 8):
             transpose_8(offset(x, s * stride + j), stride, offset(y, j * W + s), W)
@@ -201,7 +205,8 @@ def multiply(a, row, along, b, panel, c, width, steps, rows, columns, more):
 
 @kernel_function
 def mask_scores(scores, visible, reach):
-    """Hide the keys that a query does not see, up to the last key that any query of its block sees."""
+    """Set the scores of keys that a query does not see to -inf, up to the last key that any query of the
+    block sees."""
     for j in range(visible, round_up(reach, LANES)):
         store_scalar(scores, j, -math.inf)
 

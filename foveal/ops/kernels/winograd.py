@@ -1,14 +1,14 @@
-"""Kernel of `ops.vision.winograd`: convolution by 3x3 filters, 16 outputs of a channel from 36 products
-instead of 144.
+"""Kernel of `ops.vision.winograd`: 3x3 convolution, with 36 products instead of 144 for 16 outputs of a
+channel.
 
 Images have channels last. Outputs are computed in tiles of 4x4 positions, from input tiles of 6x6. A
-transformed tile has 36 points k, each a product of matrices over the channels. Blocks of T tiles go through
-all three steps, so that the data between the steps stay in the cache: V (36, T, channels) before the
-products, M after them. One additional vector between the points keeps them from competing for the same part
-of the cache.
+transformed tile has 36 points k, each a matrix product over the channels. Blocks of T tiles go through all
+three steps, so that the data between the steps stay in the cache: V (36, T, channels) before the products, M
+after them. An additional vector between the points keeps the points from competing for the same part of the
+cache.
 
-Sizes: images (N, H, W, C), outputs (N, h, w, D), C and D multiples of 8 and at least 16. The last 16 channels
-may overlap those before them. A panel is 32 columns of a product.
+Sizes: images (N, H, W, C), outputs (N, h, w, D). C and D are multiples of 8, and at least 16. The last 16
+channels may overlap those before. A panel is 32 columns of a product.
 """
 
 from foveal.ops.kernels.simd import (
@@ -57,7 +57,7 @@ def gradient_line(dy):
 
 @always_inline
 def load_padded(x, at, inside):
-    """Load a vector, or 0 outside of the image."""
+    """Load a vector, or zeros outside the image."""
     if inside:
         return load(x, at)
     return broadcast(0.0)
@@ -65,20 +65,20 @@ def load_padded(x, at, inside):
 
 @always_inline
 def load_4(x, at, stride):
-    """Load four vectors at distance `apart`, from `at` on."""
+    """Load four vectors at distance `stride`, from `at` on."""
     return load(x, at), load(x, at + stride), load(x, at + 2 * stride), load(x, at + 3 * stride)
 
 
 @always_inline
 def load_6(x, at, stride):
-    """Load six vectors at distance `apart`, from `at` on."""
+    """Load six vectors at distance `stride`, from `at` on."""
     a, b, c, d = load_4(x, at, stride)
     return a, b, c, d, load(x, at + 4 * stride), load(x, at + 5 * stride)
 
 
 @kernel_function
 def tile_position(tile, down, across):
-    """Return the image of a tile, and its row and column there, in tiles."""
+    """Return the image that contains a tile, and the tile's row and column in the grid of tiles."""
     return tile // (down * across), tile // across % down, tile % across
 
 
@@ -110,7 +110,7 @@ def transform_input(x, image, top, left, H, W, C, first, end, line, V, apart):
 
 @kernel_function
 def transform_output(M, apart, bias, line, y, image, top, left, h, w, D):
-    """Compute `A^T m A + b` of `M[k apart + channel]` for the 4x4 positions from (top, left) on."""
+    """Compute `A^T m A + b` from `M[k apart + channel]` for the 4x4 positions from (top, left) on."""
     for group in range(0, D, LANES):
         e = min(group, D - LANES)
         for r in range(6):
@@ -190,8 +190,10 @@ def forward(task, p):
 
 
 def backward(task, p):
-    """Compute dU of a share of the tiles, for `rows` input channels and `columns` output channels (padded to
-    `wide`)."""
+    """Compute dU for a share of the tiles.
+
+    A task has `rows` input channels, and `columns` output channels padded to `wide`.
+    """
     x, dy, dU = float_pointer(load_int(p, 2)), float_pointer(load_int(p, 3)), load_int(p, 4)
     rows, columns, wide, shares = load_int(p, 5), load_int(p, 15), load_int(p, 16), load_int(p, 17)
     scratch, scratch_size, T = load_int(p, 6), load_int(p, 7), load_int(p, 8)

@@ -147,8 +147,8 @@ def _run_fused(
 ) -> tuple[Tensor, ...]:
     """Run one layer with torch's `run`.
 
-    Use float32 where torch's kernel has no bfloat16: oneDNN's LSTM on processors without AVX-512, and all of
-    cuDNN's kernels. For those autocast takes float16 instead, in which small gradients are lost.
+    The layer runs in float32 where torch has no bfloat16 kernel: oneDNN's LSTM on processors without AVX-512,
+    and all of cuDNN's kernels. For these, autocast would choose float16, in which small gradients underflow.
     """
     device_type = x.device.type
     precision = torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else x.dtype

@@ -1,8 +1,8 @@
-"""The GRU of `cells.gru_step_reset_after` on a CPU, with one product and one kernel a step.
+"""The GRU of `cells.gru_step_reset_after` on a CPU, with one matrix product and one kernel call per step.
 
-torch's own GRU runs a dozen operations a step, and more in the backward pass. One of them is the gradient of
-the weights, a thin product that writes the complete matrix in each step. Here it is one product over all
-steps.
+torch's own GRU runs a dozen operations per step, and more in the backward pass. One of them is the gradient
+of the weights, a thin product that writes the complete matrix in each step. Here that gradient is one product
+over all steps.
 """
 
 from typing import Any
@@ -36,8 +36,8 @@ def gru_kernel(
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
     """Run `gru_step_reset_after` along the sequence. `weights` is `[W_x, W_h, b_x, b_h]`.
 
-    After a row's length, its state stays, and is the row's output. Under autocast the factors of the products
-    are rounded to the lower precision. The state and elementwise operations are in float32.
+    After a row's length, the state stays the same, and is the output. Under autocast the factors of the
+    products are rounded to the lower precision. The state and elementwise operations are in float32.
     """
     W_x, W_h, b_x, b_h = weights
     B, T, _ = x.shape
@@ -56,12 +56,12 @@ def gru_kernel(
 
 
 def _pad_gates(x: Float[Tensor, "*B G"]) -> Float[Tensor, "*B F"]:
-    """Apply `pad_to_lanes` to each of three gates side by side."""
+    """Apply `pad_to_lanes` to each of the three gates, which are concatenated along the last axis."""
     return pad_to_lanes(torch.unflatten(x, -1, (3, -1))).flatten(-2)
 
 
 class _GRU(torch.autograd.Function):
-    """The GRU for `(T, B, 3H)` and `(B, H)`, where `H` is a multiple of the kernel's vectors."""
+    """The GRU for `(T, B, 3H)` and `(B, H)`, where `H` is a multiple of the kernel's vector length."""
 
     @staticmethod
     def forward(

@@ -3,10 +3,11 @@
     y_t = (a_(t-1) + e^(u+k_t) v_t) / (b_(t-1) + e^(u+k_t))
     a_t = e^w a_(t-1) + e^(k_t) v_t,    b_t = e^w b_(t-1) + e^(k_t)
 
-in each channel separately. `w` is the logarithm of the decay of a step and negative, `u` the bonus of the
-present input. The exponents may be large, so a sum is stored as a number of moderate size times e^exponent:
-the state is `numerator`, `denominator` and their common `exponent`, the largest so far (decayed). The
-exponent is only a scale: every gradient treats it as a constant, which changes no gradient of the sums.
+in each channel separately. `w` is negative, the logarithm of the decay per step. `u` is the bonus of the
+current input. The exponents may be large, so each sum is stored as a number of moderate size times
+e^exponent: the state is `numerator`, `denominator` and their common `exponent`, the largest exponent so far
+(decayed). The exponent is only a scale. Every gradient treats it as a constant, which does not change the
+gradients of the sums.
 """
 
 from typing import Any
@@ -49,7 +50,7 @@ def wkv(
     state: WKVState,
     lengths: Int[Tensor, " B"] | None = None,
 ) -> tuple[Float[Tensor, "B T D"], WKVState]:
-    """Compute `wkv_reference` by the fastest path. All tensors have one type, float32 or float64.
+    """Compute `wkv_reference` by the fastest path. All tensors have the same dtype, float32 or float64.
 
     Outputs in the padding are arbitrary, but finite if `k` and `v` are.
     """
@@ -96,8 +97,8 @@ def decayed_sums(
     scales.
 
     Chunks of the sequence run side by side. The sum of each chunk alone is a plain reduction. These sums
-    follow the same recurrence with decay `SCAN_CHUNK w`, which gives the state at the start of each chunk. So
-    the loops have O(log T) times SCAN_CHUNK steps, and the work is linear in T.
+    follow the same recurrence with decay `SCAN_CHUNK w`, which gives the state at the start of each chunk.
+    The loops therefore run O(log T) times SCAN_CHUNK steps, and the work is linear in T.
     """
     B, T, D = exponent.shape
     single_chunk = T < 2 * SCAN_CHUNK
@@ -135,8 +136,7 @@ def wkv_forward(
     state: WKVState,
     lengths: Int[Tensor, " B"],
 ) -> tuple[Float[Tensor, "B T D"], WKVState, tuple[Tensor, ...]]:
-    """Return the outputs, the state after each row's length, and the tensors that `wkv_backward` needs
-    besides the arguments."""
+    """Return the outputs, the state after each row's length, and the tensors to save for `wkv_backward`."""
     numerator, denominator, exponent = state
     x = torch.stack([v, torch.ones_like(v)])
     sums, tops = decayed_sums(k, x, w, torch.stack([numerator, denominator]), exponent)
@@ -190,7 +190,7 @@ def wkv_backward(
 
 
 class _KernelWKV(torch.autograd.Function):
-    """The complete sequence by `kernels.rwkv`."""
+    """The complete sequence by the kernel `kernels.rwkv`."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Mamba's short convolution: causal, each channel separately, followed by a SiLU."""
+"""Mamba's short convolution: causal and depthwise, followed by a SiLU."""
 
 from typing import Any
 
@@ -24,9 +24,9 @@ def depthwise_conv1d_silu(
     """Return `y_t = silu(b + sum_j w_j * x_(t - (K-1-j)))` (Gu and Dao 2023, figure 3), in the weights'
     precision.
 
-    The last of the K taps is for the present input. `history` has the R = K - 1 inputs before `x`. The fast
-    paths are a kernel, and K in-place multiply-adds over the sequence with their gradients, which are faster
-    on a CPU than torch's grouped convolution.
+    The last of the K taps is for the current input. `history` has the R = K - 1 inputs before `x`. There are
+    two fast paths: a kernel, and K in-place multiply-adds over the sequence. Both are faster on a CPU than
+    torch's grouped convolution.
     """
     x, history = x.to(weight.dtype), history.to(weight.dtype)
     kernel = _forward.usable(weight) and _backward.usable()
@@ -42,7 +42,8 @@ def depthwise_conv1d_silu(
 
 
 class _DepthwiseKernel(torch.autograd.Function):
-    """Convolution and SiLU by the kernel, for taps (K, D), where D is a multiple of the kernel's vectors."""
+    """Convolution and SiLU by the kernel, for taps (K, D), where D is a multiple of the kernel's vector
+    length."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, history: Tensor, taps: Tensor, bias: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """The linear recurrence with a constant diagonal, `s_t = decay * s_(t-1) + v_t`, along the complete sequence.
 
-`N` is the number of states, each with a recurrence of its own. Decay, inputs and states are complex (or
-real).
+`N` is the number of states, each with its own recurrence. Decay, inputs and states are complex or real.
 """
 
 from collections.abc import Callable
@@ -53,13 +52,13 @@ def chunked_scan(
     initial: Inexact[Tensor, "B N"],
     backwards: bool = False,
 ) -> Inexact[Tensor, "B T N"]:
-    """Compute `linear_scan_reference` with linear work, but only about `C log T / log C` sequential steps, C
-    = `CHUNK_STEPS`.
+    """Compute `linear_scan_reference` with linear work, but only about `C log T / log C` sequential steps,
+    where C is `CHUNK_STEPS`.
 
-    The sequence is split into chunks, which run side by side, each as if nothing came before. Their final
-    states form a shorter sequence with the same recurrence, with the decay of a whole chunk. Scanning it in
-    turn gives the state that enters each chunk. At the chunk's i-th step this state has decayed by `decay^i`.
-    No value is ever multiplied by a later one, so a NaN in later inputs is harmless.
+    The sequence is split into chunks, which run in parallel, each from a state of zero. Their final states
+    form a shorter sequence with the same recurrence, with the decay of a whole chunk. A scan of this shorter
+    sequence gives the state that enters each chunk. At the chunk's i-th step this state has decayed by
+    `decay^i`. No value is ever multiplied by a later one, so a NaN in later inputs is harmless.
 
     `backwards` runs from the last step to the first. Gradients are not recorded.
     """
@@ -89,8 +88,8 @@ def chunked_scan_gradients(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of decay, v and initial, from the gradient of the states.
 
-    With `a_t = gradient_t + conj(decay) a_(t+1)`, which is the recurrence run backwards, they are the sum of
-    `a_t conj(s_(t-1))`, `a`, and `conj(decay) a_1`.
+    `a_t = gradient_t + conj(decay) a_(t+1)` is the recurrence run backwards. The gradient of decay is the sum
+    of `a_t conj(s_(t-1))`, that of v is `a`, and that of initial is `conj(decay) a_1`.
     """
     conjugate = decay.conj().resolve_conj()
     a = chunked_scan(conjugate, gradient, torch.zeros_like(initial), backwards=True)
@@ -146,14 +145,14 @@ def kernel_scan_gradients(
 
 
 def _real_imaginary_factors(decay: Complex[Tensor, " N"]) -> tuple[Float[Tensor, " M"], Float[Tensor, " M"]]:
-    """Return the real part of each decay twice, and the imaginary part with a minus and a plus."""
+    """Return the real part of each decay twice, and its imaginary part with a minus and a plus sign."""
     real, imaginary = decay.real, decay.imag
     pairs = torch.stack([real, real], 1), torch.stack([-imaginary, imaginary], 1)
     return pad_to_lanes(pairs[0].flatten()), pad_to_lanes(pairs[1].flatten())
 
 
 def _as_pairs(x: Complex[Tensor, "*B N"]) -> Float[Tensor, "*B M"]:
-    """Return real and imaginary parts side by side."""
+    """Return real and imaginary parts as neighbors on the last axis."""
     return pad_to_lanes(torch.view_as_real(x.resolve_conj()).flatten(-2))
 
 

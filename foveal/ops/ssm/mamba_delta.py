@@ -1,4 +1,4 @@
-"""The step sizes of Mamba's scan, which are positive, and small at initialization."""
+"""The step sizes of Mamba's scan: positive, and small at initialization."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ _backward = Kernel("mamba_delta", "backward")
 
 
 def mamba_delta(x: Float[Tensor, "B T E"], bias: Float[Tensor, " E"]) -> Float[Tensor, "B T E"]:
-    """Return `softplus(x + bias)` (Gu and Dao 2023, 3.4), in the precision of `bias`, since steps are small.
+    """Return `softplus(x + bias)` (Gu and Dao 2023, 3.4), in the dtype of `bias`, since steps are small.
 
-    The kernel needs one pass over memory. For a single input torch's operations are faster.
+    The kernel needs one pass over memory. For a single input, torch's operations are faster.
     """
     if use_fast_path(
         "mamba_delta", "kernel", x.shape[1] > 1 and _forward.usable(bias) and _backward.usable()

@@ -20,7 +20,7 @@ def mamba_gate(
 ) -> Float[Tensor, "B T E"]:
     """Return `(y + skip * u) * silu(z)` (Gu and Dao 2023, figure 3). The kernel needs one pass over memory.
 
-    For a single input torch's operations are faster.
+    For a single input, torch's operations are faster.
     """
     kernel = y.shape[1] > 1 and _forward.usable(y, u, skip) and _backward.usable()
     if use_fast_path("mamba_gate", "kernel", kernel):

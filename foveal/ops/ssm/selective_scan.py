@@ -35,7 +35,7 @@ def selective_scan(
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"]]:
     """Compute `selective_scan_reference` by the fastest path, in the precision of `A`.
 
-    A state is multiplied thousands of times, so it has A's precision even under autocast.
+    A state is multiplied thousands of times, so the state has A's precision even under autocast.
     """
     with torch.autocast(u.device.type, enabled=False):
         u, delta, B, C, initial = (tensor.to(A.dtype) for tensor in (u, delta, B, C, initial))
@@ -58,7 +58,7 @@ def selective_scan_reference(
 
     `h_t = exp(delta_t A) h_(t-1) + delta_t B_t u_t`. A is diagonal, and its discretization is exact
     (zero-order hold). The discretization of B is the simplified `delta B` of the authors' code, not the
-    paper's equation 4. `delta` is not negative. Where it is 0 the state stays bit for bit.
+    paper's equation 4. `delta` is not negative. Where `delta` is 0, the state stays the same bit for bit.
     """
     h, outputs = initial, []
     for u_t, delta_t, B_t, C_t in zip(u.unbind(1), delta.unbind(1), B.unbind(1), C.unbind(1), strict=True):
@@ -76,7 +76,8 @@ def kernel_forward(
     C: Float[Tensor, "B T N"],
     initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "B G S N L"]]:
-    """Compute `chunked_forward` with `kernels.selective_scan`: G groups of L channels, one vector each."""
+    """Compute `chunked_forward` with `kernels.selective_scan`: G groups of L channels, one SIMD vector per
+    group."""
     rows, T, E = u.shape
     N = A.shape[1]
     u, delta, B, C = pad_to_lanes(u), pad_to_lanes(delta), B.contiguous(), C.contiguous()
@@ -138,7 +139,8 @@ def kernel_backward(
 
 
 def _group_channels(x: Float[Tensor, "*B E N"]) -> Float[Tensor, "*B G N L"]:
-    """Return a copy with the states of a group of channels side by side, the last group padded with zeros."""
+    """Return a copy in which the states of a group of channels are contiguous. The last group is padded with
+    zeros."""
     missing = -x.shape[-2] % LANES
     x = F.pad(x, (0, 0, 0, missing)) if missing else x
     return torch.unflatten(x, -2, (-1, LANES)).transpose(-1, -2).clone(memory_format=torch.contiguous_format)
@@ -178,10 +180,11 @@ def chunked_forward(
     C: Float[Tensor, "B T N"],
     initial: Float[Tensor, "B E N"],
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B E N"], Float[Tensor, "S B N E"]]:
-    """Return the outputs, the last state, and for `chunked_backward` the state before each chunk of time.
+    """Return the outputs, the last state, and, for `chunked_backward`, the state before each chunk of time.
 
-    Decays and inputs of a chunk are computed at once. Then a step is one addition in place, and the outputs
-    are one product. In memory time is first and channels are last, so a step is contiguous.
+    The decays and inputs of a chunk are computed at once. A step is then one addition in place, and the
+    outputs are one product. In memory, time is the first axis and channels are the last, so a step is
+    contiguous.
     """
     y, h = torch.empty_like(u), initial.transpose(1, 2)
     steps = _chunk_steps(initial)
@@ -211,8 +214,9 @@ def chunked_backward(
     """Return the gradients of `(u, delta, A, B, C, initial)`, from those of the outputs and of the last
     state.
 
-    From the last chunk to the first, the states are recomputed from the stored one. Their gradients `g_t =
-    C_t dy_t + decay_(t+1) g_(t+1)` are computed in the same way, and the rest as products over the chunk.
+    From the last chunk to the first, the states are recomputed from the state stored before the chunk. Their
+    gradients `g_t = C_t dy_t + decay_(t+1) g_(t+1)` are computed in the same way, and all other gradients as
+    products over the chunk.
     """
     du, ddelta, dB, dC = (torch.empty_like(chunk) for chunk in (u, delta, B, C))
     dA = A.new_zeros(A.shape[::-1])
@@ -255,8 +259,10 @@ def _run_chunk(
     decay: Float[Tensor, "T B N E"],
     states: Float[Tensor, "T B N E"],
 ) -> None:
-    """Fill `decay` and `states`, from the state `h` before the chunk. exp2 takes a third of exp's time on a
-    CPU."""
+    """Fill `decay` and `states`, from the state `h` before the chunk.
+
+    On a CPU, exp2 takes a third of exp's time.
+    """
     torch.mul(delta[:, :, None, :], A / math.log(2), out=decay).exp2_()
     torch.mul((delta * u)[:, :, None, :], B[:, :, :, None], out=states)
     for decay_t, state_t in zip(decay.unbind(0), states.unbind(0), strict=True):
@@ -264,12 +270,12 @@ def _run_chunk(
 
 
 def _time_first(*parts: Float[Tensor, "B T _"]) -> list[Tensor]:
-    """Return copies with time as first axis."""
+    """Return copies with time as the first axis."""
     return [part.transpose(0, 1).contiguous() for part in parts]
 
 
 def _chunk_steps(state: Float[Tensor, "B E N"]) -> int:
-    """Return the steps of a chunk that fits in a processor's cache, but at least 4 and at most 64."""
+    """Return the number of steps per chunk that fits in a processor's cache, at least 4 and at most 64."""
     return max(4, min(64, 2**20 // max(state.numel(), 1)))
 
 

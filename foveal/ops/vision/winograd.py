@@ -1,6 +1,7 @@
-"""Convolution by 3x3 filters at stride 1, most of the work of VGG and ResNet, with Winograd's algorithm.
+"""Convolution with 3x3 filters at stride 1 by Winograd's algorithm.
 
-Winograd's algorithm needs a quarter of the products.
+These convolutions are most of the work of VGG and ResNet. Winograd's algorithm needs a quarter of the
+products.
 """
 
 from functools import cache
@@ -44,7 +45,7 @@ def conv2d_3x3(
     bias: Float[Tensor, " D"] | None = None,
     padding: int = 1,
 ) -> Float[Tensor, "B D h w"]:
-    """Return `y_ij = b + sum_rs W_rs x_(i+r-p, j+s-p)`, with zeros outside of the image; h = H + 2 p - 2.
+    """Return `y_ij = b + sum_rs W_rs x_(i+r-p, j+s-p)`, with zeros outside the image, and h = H + 2 p - 2.
 
     The fast path computes tiles of 4x4 outputs, `y = A^T ((G w G^T) * (B^T x B)) A`, where `*` is a product
     of matrices over channels at each of 36 points (Lavin and Gray 2016, "Fast algorithms for convolutional
@@ -58,7 +59,7 @@ def conv2d_3x3(
 
 
 def _winograd_usable(x: Tensor, weight: Tensor, padding: int) -> bool:
-    """Return whether the kernels can compute this convolution, and are faster than torch's."""
+    """Return whether the kernels support this convolution, and are faster than torch's."""
     (N, C, H, W), D = x.shape, len(weight)
     if (
         C % 8
@@ -90,7 +91,10 @@ def _tile_count(N: int, h: int, w: int) -> int:
 
 @cache
 def _has_wide_registers() -> bool:
-    """Return whether registers hold 8 or 16 numbers. Narrower ones were never measured."""
+    """Return whether the processor's registers hold 8 or 16 numbers.
+
+    Narrower registers were never measured.
+    """
     return torch.backends.cpu.get_cpu_capability().startswith(("AVX2", "AVX512"))
 
 

@@ -1,8 +1,8 @@
 """The vectors of 16 float32 in which kernels are written.
 
 A compiler turns a loop over single numbers into vector instructions only if it can prove that no two arrays
-overlap. With these vectors nothing has to be proved. On processors with narrower registers a vector takes
-several registers.
+overlap. With these vectors the compiler has nothing to prove. On processors with narrower registers, a vector
+takes several registers.
 """
 
 from foveal.ops.kernels.simd.exponential import exp, exp2, sigmoid, tanh

@@ -52,7 +52,7 @@ def sigmoid(context: Any, value: Any) -> Any:
 
 @intrinsic
 def tanh(context: Any, value: Any) -> Any:
-    """Return `d / (d + 2)` with `d = e^2x - 1`. Near 0, d is not computed as a difference, so tanh x is x
+    """Return `d / (d + 2)` with `d = e^2x - 1`. Near 0, d is not computed as a difference, so tanh x equals x
     there."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:

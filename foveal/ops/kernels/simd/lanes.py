@@ -17,12 +17,13 @@ FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT, LANES)
 
 
 def kernel_function(function: Callable[..., Any]) -> Any:
-    """Make a part of a kernel, as a function of its own. Wrappers from tests are removed."""
+    """Let kernels call a function, compiled on its own. Wrappers that tests put around the function are
+    removed."""
     return register_jitable(inspect.unwrap(function))
 
 
 def always_inline(function: Callable[..., Any]) -> Any:
-    """Make a step of a kernel that is inlined at each call, so that its values stay in registers."""
+    """Let kernels call a function, inlined at each call, so that its values stay in registers."""
     return register_jitable(inline="always")(inspect.unwrap(function))
 
 
@@ -94,7 +95,7 @@ def load_int(context: Any, base: Any, index: Any) -> Any:
 
 @intrinsic
 def load_double(context: Any, base: Any, index: Any) -> Any:
-    """Load the float64 `base[index]`, a kernel's argument that is not an integer."""
+    """Load the float64 `base[index]`, a kernel's floating-point argument."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         position = builder.gep(values[0], [values[1]])
@@ -239,7 +240,7 @@ def reduce_max(context: Any, value: Any) -> Any:
 
 
 def compare_select(builder: Any, sign: str, a: Any, b: Any) -> Any:
-    """Return `a` where `a sign b`, else `b`."""
+    """Return `a` where the comparison `a sign b` is true, else `b`."""
     return builder.select(builder.fcmp_ordered(sign, a, b), a, b)
 
 

@@ -60,7 +60,8 @@ def _matmul(vectors: int) -> Callable[..., None]:
 
 
 def _sums_at_once() -> tuple[int, int]:
-    """Return rows, and vectors of columns, whose sums fit in the registers together with the factors."""
+    """Return the numbers of rows and of column vectors whose sums fit in the registers together with the
+    factors."""
     return (8, 2) if get_host_cpu_features().get("avx512f") else (4, 1)
 
 

@@ -11,10 +11,10 @@ from foveal.ops.kernels.simd.lanes import INT, INTS, LANES, WORD, broadcast_ir, 
 
 @intrinsic
 def dropout_mask(context: Any, seed: Any, index: Any, dropped: Any) -> Any:
-    """Return 0 with probability `dropped / 2^24`, else 1, from the seed and 16 indices from `place` on.
+    """Return 0 with probability `dropped / 2^24`, else 1, for each of the 16 indices from `index` on.
 
-    The noise is the upper bits of a hash of each index: two rounds of lowbias32 (Ellis 2018), each with half
-    of the seed.
+    The noise is the upper bits of a hash of the seed and the index: two rounds of lowbias32 (Ellis 2018),
+    each with half of the seed.
     """
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -29,7 +29,7 @@ def dropout_mask(context: Any, seed: Any, index: Any, dropped: Any) -> Any:
 
 
 def _integers(builder: Any, value: Any) -> Any:
-    """Return a vector of 16 times the lower half of an int64."""
+    """Return a vector with the lower half of an int64 in all 16 elements."""
     return broadcast_ir(builder, builder.trunc(value, INT))
 
 

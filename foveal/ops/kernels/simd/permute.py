@@ -1,4 +1,4 @@
-"""Other orders of the elements of vectors, and of small squares."""
+"""Permutations of the elements of vectors, and transposes of small matrices."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Synchronization of the tasks of one call: an atomic count of the tasks done."""
+"""Synchronization of the tasks of one call, by an atomic count of the tasks that are done."""
 
 from typing import Any
 
@@ -14,8 +14,10 @@ _words = types.CPointer(types.int64)
 
 @intrinsic
 def signal_done(context: Any, base: Any, index: Any) -> Any:
-    """Count one more task as done in `base[index]`. A task that reads the count sees everything written
-    before."""
+    """Increment the count of done tasks in `base[index]`.
+
+    A task that reads the new count also sees everything written before the increment.
+    """
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         counter = builder.gep(values[0], [values[1]])
