@@ -41,11 +41,7 @@ def check_killed_run(
         if place is not None:
             assert run_forked(folder, [place, *train], kill_itself_at) == -signal.SIGKILL
         again = train if place is None else ["resume", "run"]
-<<<<<<< HEAD
-        assert forked(folder, again) == 0, Path("output.txt").read_text()
-=======
-        assert run_forked(folder, again) == 0, Path("said.txt").read_text()
->>>>>>> 62c1d65817b79b7b1b35b50868b07d7d63d7dee9
+        assert run_forked(folder, again) == 0, Path("output.txt").read_text()
         endings.append(kill.ending(folder / "run"))
     first, second = endings
     steps = [record for record in first["log"] if record["kind"] == "step"]
