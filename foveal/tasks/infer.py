@@ -24,12 +24,14 @@ def infer_task(data: OpenedData, named: Mapping[str, object]) -> type[Task]:
 def task_for_data(task: type[Task], data: OpenedData, named: Mapping[str, object]) -> type[Task]:
     """Return the task for DATA with the same target as `task`, if `task` reads texts and DATA is not text.
 
-    Classification of images and of texts are different tasks, but users may ask for both by one name.
+    Classification of images and of texts are different tasks, but users may ask for both by one name. A task
+    that users name stays if DATA fits another task with the same source better.
     """
     if task.source_kind != "text" or task.target_kind != "label" or data.kind in ("missing", "aligned"):
         return task
     same_target = [other for other in all_tasks().values() if other.target_kind == task.target_kind]
-    return task if task.recognizes(data, named) else best_matching_task(data, named, same_target) or task
+    best = task if task.recognizes(data, named) else best_matching_task(data, named, same_target)
+    return task if best is None or best.source_kind == task.source_kind else best
 
 
 def best_matching_task(

@@ -59,8 +59,10 @@ class TextSource(Source[Tokenizer]):
                 skipped.append(row)
                 continue
             text, fields = row.fields[column].strip(), target.parse(target_column, row.fields[target_column])
-            assert not isinstance(fields, str)  # `read_rows` has checked that both are texts
-            yield Row(row.location, {"source": text, **fields}, text_key(text))
+            if isinstance(fields, str):
+                skipped.append(SkippedRow(row.location, fields))
+            else:
+                yield Row(row.location, {"source": text, **fields}, text_key(text))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         return read_unlabeled_texts(part, self.column(config), skipped)
