@@ -105,7 +105,7 @@ def train(
         _print_setup(data, bound, origin, folder, prepared)
         if run is None and folder.exists():
             folder = default_run_path(data, model or (from_ or Path(preset)).name)
-            log(f"another training has created that folder: this run is {folder}")
+            log(f"another process has just created that folder: this run is {folder}")
         made = new_run(folder, bound, prepared, paths, preset, str(chosen), bound.model if begun else None)
         if _has_images(prepared):
             sheet = contact_sheet(

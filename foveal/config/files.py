@@ -24,7 +24,7 @@ EXPECTED_TYPES = {
 
 
 class ConfigError(ValueError):
-    """A configuration that the user can mend, said in one line."""
+    """A configuration that the user can fix, said in one line."""
 
 
 def preset_names() -> list[str]:
@@ -101,7 +101,7 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
 
 
 def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """How to mend a misspelt word: the nearest known one, else all of them; `prefix` stands before each."""
+    """How to fix a misspelt word: the nearest known one, else all of them; `prefix` stands before each."""
     names = sorted(known)
     close = difflib.get_close_matches(word.lower(), names, n=1)
     if close:

@@ -160,7 +160,9 @@ def _split_folders(whole: DataPart) -> dict[SplitName, DataPart]:
         return {}
     parts = {SPLIT_FOLDERS[name]: open_part(f"{listing.name}/{name}", listing) for name in names}
     if len(parts) < len(names):
-        raise UserError(f"{whole}: {', '.join(names)} are several folders of one split; keep one of each")
+        raise UserError(
+            f"{whole}: {', '.join(names)} are several folders for the same split; keep one folder per split"
+        )
     return {split: parts[split] for split in SPLITS if split in parts}
 
 
@@ -180,5 +182,5 @@ def _split_files(whole: DataPart) -> dict[SplitName, DataPart]:
         return {"train": whole}
     if len({path.suffix for path in tables}) > 1:
         listed = ", ".join(path.name for path in tables)
-        raise UserError(f"{whole}: {listed} are of several formats; keep those of one format")
+        raise UserError(f"{whole}: {listed} have several formats; keep the files of a single format")
     return {split: open_part(str(path)) for split in SPLITS for path in tables if path.stem == split}

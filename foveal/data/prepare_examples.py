@@ -73,7 +73,7 @@ def prepare_eval_examples(
     encoded = data_format.encode(rows, processor, config, skipped)
     if not len(encoded):
         first = f"; the first: {skipped[0].location}: {skipped[0].reason}" if skipped else ""
-        raise UserError(f"{data}: no row that this run can be evaluated on{first}")
+        raise UserError(f"{data}: no row on which this run can be evaluated{first}")
     if skipped:
         first_skip = f"{skipped[0].location}: {skipped[0].reason}"
         log(f"{data}: {len(skipped):,} rows are skipped, the first: {first_skip}")
@@ -103,7 +103,7 @@ def read_unlabeled(
     rows, examples = data_format.encode_unlabeled(all_rows, processor, config, skipped)
     if not rows:
         reason = f": {skipped[0].location}: {skipped[0].reason}" if skipped else ""
-        raise UserError(f"{data}: no source that can be read{reason}")
+        raise UserError(f"{data}: no readable source{reason}")
     for row in skipped[:MAX_LOGGED_SKIPS]:
         log(f"skipped: {row.location}: {row.reason}")
     if len(skipped) > MAX_LOGGED_SKIPS:
@@ -191,7 +191,7 @@ def _log_overlap(rows: dict[str, list[Row]], log: Log) -> None:
     for split in ("valid", "test"):
         overlap = count_overlap(rows["train"], rows[split])
         if overlap:
-            log(f"{split}: {overlap:,} of {len(rows[split]):,} sources are in the training split too")
+            log(f"{split}: {overlap:,} of {len(rows[split]):,} sources are also in the training split")
 
 
 def _log_single_target(rows: list[Row], log: Log) -> None:
@@ -199,7 +199,7 @@ def _log_single_target(rows: list[Row], log: Log) -> None:
     targets = {target for row in rows if isinstance(target := row.fields.get("target"), str)}
     if len(targets) == 1:
         (target,) = targets
-        log(f"all {len(rows):,} rows to train on have the text '{target}', so nothing else is learned")
+        log(f"all {len(rows):,} training rows have the text '{target}', so the model can learn nothing else")
 
 
 def _log_similar_labels(rows: list[Row], log: Log) -> None:
@@ -209,4 +209,4 @@ def _log_similar_labels(rows: list[Row], log: Log) -> None:
         spellings.setdefault(label.casefold(), set()).add(label)
     for names in sorted(sorted(names) for names in spellings.values() if len(names) > 1):
         quoted = " and ".join(f"'{name}'" for name in names)
-        log(f"the labels {quoted} differ only in case, and are learned as {len(names)} classes")
+        log(f"the labels {quoted} differ only in case, and count as {len(names)} classes")

@@ -282,7 +282,7 @@ class Task(ABC):
 
         Raises: UserError: the task answers no questions.
         """
-        raise UserError(f"a run of no questions (task {self.name}); leave out --question")
+        raise UserError(f"this run reads no questions (task {self.name}); leave out --question")
 
     def score(
         self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback

@@ -122,7 +122,7 @@ class LanguageModelTask(CorpusTask):
         if unknown:
             raise UserError(f"--attention: {request.run} is a language model, which reads no source")
         if not request.beam.beam and request.beam != DEFAULT_BEAM_SEARCH:
-            raise UserError("--best and --length-penalty belong to --beam N: give it too, or leave them out")
+            raise UserError("--best and --length-penalty need --beam N: add --beam N, or leave them out")
 
     def generate(
         self, request: GenerateRequest, log: Log, progress: ProgressCallback

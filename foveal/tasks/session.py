@@ -71,7 +71,9 @@ class Session:
             return EvaluationData(split_data, data, facts)
         prepared = prepare_run_data(self.run, log)
         if prepared.held_out is None:
-            raise UserError(f"{self.run.path}: trained without held-out data: name some {option_hint}")
+            raise UserError(
+                f"{self.run.path}: trained without held-out data: name held-out data {option_hint}"
+            )
         split = "valid" if prepared.test is None else "test"
         return EvaluationData(prepared.held_out, split, prepared.facts["parts"][split])
 
@@ -192,8 +194,8 @@ def prepare_run_data(run: Run, log: Log) -> PreparedData[Any, Any]:
     facts = run.manifest["data"]
     if facts["data"] is None:
         raise UserError(
-            f"{run.path}: imported, so it has no data of its own: name other data, or train a new run with "
-            f"foveal train DATA --from {run.path}"
+            f"{run.path}: imported, so the run has no data of its own: name other data, or train a new run "
+            f"with foveal train DATA --from {run.path}"
         )
     paths, before = DataPaths(facts["data"], facts["valid"], facts["test"]), facts["facts"]["parts"]
     prepared = open_task(run).prepare(paths, log)

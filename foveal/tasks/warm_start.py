@@ -67,7 +67,7 @@ def load_run_weights(run: Run, task: Task) -> None:
     tensors = _weights(run)
     if _has_no_head(tensors):
         raise UserError(
-            f"{run.path}: an encoder without a head, so it can only be trained on: "
+            f"{run.path}: an encoder without a head, which can only be fine-tuned: "
             f"foveal train DATA --from {run.path} --task TASK"
         )
     load_weights(task.model, task.adapt_weights(tensors), str(run.weights))
@@ -98,7 +98,8 @@ def load_encoder(run: Run, model: nn.Module) -> None:
             positions = interpolate_positions(positions, count, encoder.token is not None)
         if count > len(positions):
             raise UserError(
-                f"data.max_length={count}, but {run.path} knows {len(positions)} positions: lower it"
+                f"data.max_length={count}, but {run.path} has {len(positions)} positions: "
+                "lower data.max_length"
             )
         weights[POSITION_TABLE] = positions[:count]
     load_weights(encoder, weights, str(run.weights))

@@ -70,7 +70,7 @@ def predictions(*arguments: str) -> list[dict[str, str]]:
 
 
 def refuse(*arguments: object) -> str:
-    """The one line with which a command that the user can mend ends."""
+    """The one line with which a command that the user can fix ends."""
     told = call(*arguments)
     assert told.code == 2, told
     assert told.out == ""

@@ -70,7 +70,9 @@ class AudioSource(Source[AudioFeatureExtractor]):
         )
         usable = [row for row in rows if not isinstance(keep_frames(settings, row), str)]
         if not usable:
-            raise UserError(f"{data}: no recording can be used, the first: {rows[0].fields[FRAMES_FIELD]}")
+            raise UserError(
+                f"{data}: no recording can be used; the first error: {rows[0].fields[FRAMES_FIELD]}"
+            )
         if known is not None:
             return known, usable
         return AudioFeatureExtractor(settings, Statistics.from_data(_kept_frames(usable))), usable

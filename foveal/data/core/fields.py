@@ -6,19 +6,19 @@ from typing import Any
 
 Fields = dict[str, Any]
 Record = tuple[str, Fields | str]
-"""A location in a file ("line 7"), and the fields there, or why they can't be used and how to mend that."""
+"""A location in a file ("line 7"), and the fields there, or why they can't be used and how to fix that."""
 
 
 def text_error(name: str, value: object) -> str:
     """Say why the field `name` is not text. Return an empty string if the field is text."""
     if not isinstance(value, str):
-        return f"'{name}' is {_type_name(value)}, not text; mend the row or leave it out"
+        return f"'{name}' is {_type_name(value)}, not text; fix the row or leave it out"
     if "\0" in value:
-        return f"'{name}' holds a NUL, so it is not text; mend the row"
+        return f"'{name}' holds a NUL, so it is not text; fix the row"
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        return f"'{name}' holds half a surrogate pair ({value[error.start]!r}); mend the row"
+        return f"'{name}' holds half a surrogate pair ({value[error.start]!r}); fix the row"
     return ""
 
 
@@ -36,12 +36,12 @@ def as_words(fields: Fields) -> Fields | str:
     lists: Fields = {}
     for field, (name, value) in zip(("tokens", "tags"), fields.items(), strict=False):
         if not isinstance(value, str | list):
-            return f"'{name}' is {_type_name(value)}, not a list of texts; mend the row or leave it out"
+            return f"'{name}' is {_type_name(value)}, not a list of texts; fix the row or leave it out"
         words = value.split() if isinstance(value, str) else value
         lists[field] = [_number_as_json(word) for word in words]
     counts = [len(words) for words in lists.values()]
     if len(set(counts)) > 1:
-        return f"{counts[0]} words but {counts[1]} tags; mend the row so that each word has one tag"
+        return f"{counts[0]} words but {counts[1]} tags; fix the row so that each word has one tag"
     if not counts[0]:
         return "no words; fill them in or leave the row out"
     return (

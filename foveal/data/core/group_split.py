@@ -75,7 +75,7 @@ def row_groups(
     stems = [re.sub(pattern, "", str(text)) for text in texts]
     if stems == texts:
         raise UserError(
-            f"data.group_pattern={pattern} matches no {group_by}: mend the pattern, or leave it out"
+            f"data.group_pattern={pattern} matches no {group_by}: fix the pattern, or leave it out"
         )
     parent: dict[str, str] = {}
 

@@ -48,5 +48,5 @@ def check_fractions(fractions: Fractions) -> None:
     if sum(fractions.values()) >= 1:
         raise UserError(
             f"{' + '.join(f'data.{split}_fraction={fraction}' for split, fraction in fractions.items())} "
-            "leaves nothing to train on; the fractions must add up to less than 1"
+            "leaves nothing to train on; their sum must be below 1"
         )

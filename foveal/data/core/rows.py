@@ -26,7 +26,7 @@ class Row:
 
 @dataclass(frozen=True)
 class SkippedRow:
-    """A row that can't be used. `reason` says why, and how to mend the row."""
+    """A row that can't be used. `reason` says why, and how to fix the row."""
 
     location: str
     reason: str
@@ -73,4 +73,4 @@ def validate_rows(
             any_usable = True
             yield Row(f"{name}, {location}", fields)
     if not any_usable:
-        raise UserError(f"{name}: no row that can be used{first}")
+        raise UserError(f"{name}: no usable row{first}")

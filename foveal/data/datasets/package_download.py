@@ -97,7 +97,7 @@ def download_package(name: str, package: Package, folder: Path) -> Path:
         )
     if file_sha256(files[0]) != package.sha256:
         raise UserError(
-            f"{name}: {files[0].name} is not the file that was published (sha256 {file_sha256(files[0])}, "
+            f"{name}: {files[0].name} is not the published file (sha256 {file_sha256(files[0])}, "
             f"expected {package.sha256}); clear the package client's cache, or check its index"
         )
     return files[0]

@@ -42,9 +42,7 @@ def standard_library() -> Iterator[tuple[str, bytes]]:
         is_empty = False
         yield str(name), text
     if is_empty:
-        raise UserError(
-            f"python-source: this Python has no source files in {library}; give a folder of your own"
-        )
+        raise UserError(f"python-source: this Python has no source files in {library}; give your own folder")
 
 
 def cmudict_pairs(files: NamedContents) -> PairsBySplit:

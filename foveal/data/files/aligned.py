@@ -35,7 +35,7 @@ def _pairs(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Recor
             yield f"line {source_line.number}", reason or dict(zip(columns, texts, strict=True))
     if source_count != target_count:
         raise UserError(
-            f"{source} has {source_count} lines and {target} has {target_count}; mend them so that line i of "
+            f"{source} has {source_count} lines and {target} has {target_count}; fix them so that line i of "
             "the first belongs to line i of the second"
         )
 

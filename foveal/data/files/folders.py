@@ -115,4 +115,4 @@ def _file_finder(path: AnyPath) -> Callable[[str], AnyPath | str]:
 
 
 def _missing_file(name: str) -> str:
-    return f"no such file: {name}; mend the name or leave the row out"
+    return f"no such file: {name}; fix the name or leave the row out"

@@ -43,7 +43,7 @@ class LineReader:
         try:
             return Line(self._number, data.decode("utf-8" if self._number > 1 else "utf-8-sig"), "")
         except UnicodeDecodeError as error:
-            reason = f"not UTF-8 at byte {error.start} of the line; mend it, or convert the file with iconv"
+            reason = f"not UTF-8 at byte {error.start} of the line; fix it, or convert the file with iconv"
             return Line(self._number, "", reason)
 
     def unread(self, lines: Iterable[Line]) -> None:

@@ -81,7 +81,7 @@ def column_names(path: AnyPath) -> list[str]:
 
 
 def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, where: str = "") -> str:
-    """Say which of `columns` is not `known`, and how to mend that. Return an empty string if all are."""
+    """Say which of `columns` is not `known`, and how to fix that. Return an empty string if all are."""
     for column in columns:
         if column not in known:
             names = ", ".join(f"'{name[:MAX_NAME_SHOWN]}'" for name in known[:MAX_COLUMNS_SHOWN])
@@ -105,7 +105,7 @@ def _parse_object(text: str) -> Fields | str:
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}; mend the row or leave it out"
+        return f"not JSON: {error}; fix the row or leave it out"
     return row if isinstance(row, dict) else 'a JSON object is needed, such as {"text": "..."}'
 
 
@@ -128,7 +128,7 @@ def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int) -> It
                 counts = f"{len(fields)} fields where the header has {len(header)}"
                 yield (
                     f"line {line.number}",
-                    f"{counts}; mend the row (fields with the separator in them need quotes)",
+                    f"{counts}; fix the row (fields with the separator in them need quotes)",
                 )
 
 
@@ -171,7 +171,7 @@ def _fields(line: Line, lines: LineReader, separator: str, max_bytes: int) -> li
             return fields
         reason = ""
     except csv.Error as error:
-        reason = f"quotes that don't close ({error}); mend the row (a quote within quotes is written twice)"
+        reason = f"quotes that don't close ({error}); fix the row (a quote within quotes is written twice)"
     lines.unread(consumed)
     return plain if separator == "\t" else reason
 
@@ -206,7 +206,7 @@ def _row_values(columns: Sequence[str], values: Sequence[Any]) -> Fields | str:
     try:
         return {column: value.as_py() for column, value in zip(columns, values, strict=True)}
     except UnicodeDecodeError as error:
-        return f"not UTF-8 at byte {error.start} of a text; mend the row or leave it out"
+        return f"not UTF-8 at byte {error.start} of a text; fix the row or leave it out"
 
 
 @contextmanager

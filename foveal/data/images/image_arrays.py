@@ -46,7 +46,7 @@ def array_splits(part: DataPart) -> dict[SplitName, str]:
         names = [name for name in part.listing.files if IDX_NAME.fullmatch(name)]
         locations = {_idx_split(name): str(part.listing.file(name)) for name in names}
         if len(locations) < len(names):
-            raise UserError(f"{part}: {', '.join(names)}: several files of one split; keep one")
+            raise UserError(f"{part}: {', '.join(names)}: several files for the same split; keep one")
     elif part.is_file:
         locations = {
             split: f"{part}/{name}"
@@ -96,7 +96,9 @@ def read_images(part: DataPart, label: str | None) -> Iterator[Record]:
 
 def _array_rows(path: Path, images: NDArray[Any], labels: NDArray[Any] | None) -> Iterator[Record]:
     if labels is not None and not len(labels) == labels.size == len(images):
-        raise UserError(f"{path}: {len(images):,} images, and labels {labels.shape}; give each one label")
+        raise UserError(
+            f"{path}: {len(images):,} images, and labels {labels.shape}; give one label per image"
+        )
     white = white_level([images])
     for index, image in enumerate(images):
         levels = to_uint8(image, white)
@@ -202,7 +204,7 @@ def image_fields(
         return f"'{column}' has neither the bytes nor the file of an image; save the images in the table"
     if classes and isinstance(number, int):
         if not 0 <= number < len(classes):
-            return f"'{label}' is {number}, and there are {len(classes)} classes; mend the row"
+            return f"'{label}' is {number}, and there are {len(classes)} classes; fix the row"
         number = classes[number]
     return {"image": content} | ({"label": number} if label else {})
 

@@ -82,7 +82,7 @@ def _check_series(record: Fields) -> Fields | str:
         with np.errstate(over="ignore"):
             values = np.asarray(record["values"], np.float32)
     except (ValueError, TypeError, OverflowError):
-        return "its values are not numbers, equally many at each step; mend the series"
+        return "its values are not numbers, equally many at each step; fix the series"
     if values.ndim != 2 or not values.size:
         return f"its values have the shape {values.shape}; (steps, channels) is needed"
     if not np.isfinite(values).all():
@@ -99,7 +99,7 @@ def _difference(fields: Fields, first: Fields) -> str:
     return (
         ""
         if channels == needed
-        else f"has {channels} channels, and the first series {needed}; mend the series"
+        else f"has {channels} channels, and the first series {needed}; fix the series"
     )
 
 
@@ -110,7 +110,7 @@ def _labels(record: Fields, steps: int) -> Fields | str:
         return as_texts(other)
     labels = record["labels"]
     if not isinstance(labels, list) or len(labels) != steps:
-        return f"its labels are not a list of {steps}, one for each step; mend them"
+        return f"its labels are not a list of {steps}, one for each step; fix them"
     texts = as_texts({f"labels, {number}": label for number, label in enumerate(labels, 1)})
     return texts if isinstance(texts, str) else other | {"labels": [*texts.values()]}
 
@@ -124,7 +124,7 @@ def _json_fields(text: str) -> Fields | str:
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}; mend the line"
+        return f"not JSON: {error}; fix the line"
     if not isinstance(row, dict) or "values" not in row:
         return 'a JSON object is needed: {"values": [[...], ...], "label": "..."}'
     if all(name in row for name in LABEL_FIELDS):
@@ -148,7 +148,7 @@ def _ts(path: Path) -> Iterator[Record]:
         elif name in ("@timestamps", "@targetlabel") and is_true:
             raise UserError(f"{path}, line {number}: {name} is not read; give equal steps and class labels")
         elif not name.startswith(("@", "#", "%")):
-            raise UserError(f"{path}, line {number}: neither a setting (@) nor after a line @data; mend it")
+            raise UserError(f"{path}, line {number}: neither a setting (@) nor after a line @data; fix it")
         elif name == "@classlabel" and is_true:
             labels = settings[1:]
         in_data = in_data or name == "@data"
@@ -160,13 +160,13 @@ def _ts_fields(text: str, labels: list[str] | None) -> Fields | str:
     if labels is not None:
         fields["label"] = channels.pop().strip()
         if fields["label"] not in labels:
-            return f"its label '{fields['label']}' is not among the header's; mend one of them"
+            return f"its label '{fields['label']}' is not among the header's; fix one of them"
     try:
         columns = [[float(step.replace("?", "nan")) for step in channel.split(",")] for channel in channels]
     except ValueError as error:
-        return f"{error}; mend the series"
+        return f"{error}; fix the series"
     if len({len(column) for column in columns}) > 1:
-        return "its channels differ in length; mend the series"
+        return "its channels differ in length; fix the series"
     return {"values": np.array(columns).T} | fields
 
 
@@ -183,7 +183,7 @@ def _npz(path: Path) -> Iterator[Record]:
     if lengths is None:
         lengths = np.full(len(x), x.shape[1])
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or not _lengths_fit(lengths, x):
-        raise UserError(f"{path}: lengths {lengths.dtype} {lengths.shape} don't fit x {x.shape}; mend them")
+        raise UserError(f"{path}: lengths {lengths.dtype} {lengths.shape} don't fit x {x.shape}; fix them")
     if y is not None and y.shape not in (lengths.shape, x.shape[:-1]):
         raise UserError(f"{path}: y is {y.shape}; needed: a label per series {lengths.shape}, or per step")
     steps = x.reshape(-1, x.shape[-1])

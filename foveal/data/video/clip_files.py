@@ -182,7 +182,7 @@ def _frames(listing: Listing, name: str) -> list[AnyPath] | AnyPath | str:
     if path.is_file():
         return path
     if not path.is_dir():
-        return f"no such file or folder: {name}; mend the name or leave the row out"
+        return f"no such file or folder: {name}; fix the name or leave the row out"
     folder = listing if name_inside == "." else listing.below(name_inside)
     images = sorted(filter(is_image_name, folder.files), key=natural_sort_key)
     return [folder.file(image) for image in images] or f"no frames in {name} ({', '.join(IMAGE_SUFFIXES)})"

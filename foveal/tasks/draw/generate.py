@@ -28,7 +28,7 @@ def check_drawing_paths(request: GenerateRequest) -> None:
     """
     out, steps = request.out, request.attention.attention
     if out is None and steps is None:
-        raise UserError(f"{request.run} draws: give --out sheet.png or --out FOLDER")
+        raise UserError(f"{request.run} draws images: give --out sheet.png or --out FOLDER")
     if out is not None and out.suffix.lower() != ".png" and out.exists():
         raise UserError(f"{out}: exists; name a new folder, or a .png")
     check_png_path(steps)

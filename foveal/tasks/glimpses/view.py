@@ -71,7 +71,7 @@ class GlimpsesView(View[GlimpsesOptions, GlimpsesResult]):
     def check(self, run: InspectedRun) -> None:
         if not isinstance(run.task, GlimpsesTask):
             raise UserError(
-                f"{run.run.path}: a run of no glimpses; train one with foveal train DATA --model glimpses"
+                f"{run.run.path}: this run has no glimpses; train one with foveal train DATA --model glimpses"
             )
 
     def compute(

@@ -34,7 +34,7 @@ def read_episodes(part: DataPart, columns: Sequence[str]) -> Iterator[Row | Skip
     The fields are `map`; `source`, the instruction; `cells` and `start`, with the margin; and `path` (moves
     with the stop) and `goal`.
 
-    Raises: UserError: the file can't be read, or has no row that can be used.
+    Raises: UserError: the file can't be read, or has no usable row.
     """
     if part.suffix != ".jsonl":
         raise UserError(f"{part}: maps are read from JSON lines; give a .jsonl: {ROW_HINT}")
@@ -62,7 +62,7 @@ def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
     if not isinstance(text, str) or not text.split():
         return "its path is no text of moves; write some, as in 'left forward forward stop'"
     if unknown := next((word for word in text.split() if word not in MOVES), None):
-        return f"its path has '{unknown}', which is none of {', '.join(MOVES)}; mend it"
+        return f"its path has '{unknown}', which is none of {', '.join(MOVES)}; fix it"
     moves = parse_moves(text)
     moves += [STOP] if moves[-1] != STOP else []
     if STOP in moves[:-1]:
@@ -70,7 +70,7 @@ def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
     poses = path_poses(cells, start, moves)
     for number, (before, after) in enumerate(pairwise(poses[:-1]), 1):
         if before == after:
-            return f"move {number} of its path goes against a wall or a thing; mend the path or the map"
+            return f"move {number} of its path goes against a wall or a thing; fix the path or the map"
     return {"path": moves, "goal": poses[-1][:2]}
 
 
@@ -80,9 +80,9 @@ def _map_error(rows: object) -> str:
         return "its map is no list of texts, one for each row of squares; write it so"
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
-            return f"row {number} of its map has {len(row)} squares, and the first {len(rows[0])}; mend it"
+            return f"row {number} of its map has {len(row)} squares, and the first {len(rows[0])}; fix it"
         if unknown := next((symbol for symbol in row if symbol not in SYMBOLS), None):
-            return f"row {number} of its map has {unknown!r}, which is none of {SYMBOLS}; mend it"
+            return f"row {number} of its map has {unknown!r}, which is none of {SYMBOLS}; fix it"
     size = max(len(rows), len(rows[0]))
     return (
         f"its map is {size} squares long, and {MAX_MAP_SIDE} are the most; cut it"
@@ -94,10 +94,10 @@ def _map_error(rows: object) -> str:
 def _start_error(rows: list[str], start: object) -> str:
     """Say what is wrong with the start on a map; empty if nothing is."""
     if not isinstance(start, list) or len(start) != 3 or start[2] not in HEADINGS:
-        return f'its start is no row, column and one of {", ".join(HEADINGS)}, as in [3, 1, "east"]; mend it'
+        return f'its start is no row, column and one of {", ".join(HEADINGS)}, as in [3, 1, "east"]; fix it'
     row, column = start[:2]
     if type(row) is not int or type(column) is not int:
-        return "its start has no whole numbers for row and column, counted from 0; mend it"
+        return "its start has no whole numbers for row and column, counted from 0; fix it"
     if not (0 <= row < len(rows) and 0 <= column < len(rows[0]) and rows[row][column] == FLOOR):
-        return f"its start, row {row} and column {column} from 0, is no floor of its map; mend it"
+        return f"its start, row {row} and column {column} from 0, is no floor of its map; fix it"
     return ""

@@ -27,7 +27,7 @@ class AudioTask(ExampleTask, ABC):
     def source_in_words(self) -> str:
         """Return the features of a recording, in words."""
         settings = self.processor.source.settings
-        return f"{settings.mel_bins} mel bands of {settings.sample_rate:,} samples a second"
+        return f"{settings.mel_bins} mel bands of {settings.sample_rate:,} samples per second"
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,} of {facts['frames']:,} frames"

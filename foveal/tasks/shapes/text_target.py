@@ -121,14 +121,14 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     def check_generate(self, request: GenerateRequest) -> None:
         unknown = request.unknown_options(self.generate_options)
         if unknown & {"stop", "tokens"}:
-            raise UserError(f"{request.run} writes until a target ends: leave out --stop and --tokens")
+            raise UserError(f"{request.run} generates until the target ends: leave out --stop and --tokens")
         if "out" in unknown:
             raise UserError(f"--out: {request.run} writes text, on standard output; leave it out")
         if self.reads_files and (request.input is None or request.prompt is not None):
             raise UserError(f"{request.run} reads {self.reads_files}: give --input PATH, no --prompt")
         if request.sampling != DEFAULT_SAMPLING and request.beam != DEFAULT_BEAM_SEARCH:
             raise UserError(
-                "--best and --length-penalty belong to beam search: leave them out to sample "
+                "--best and --length-penalty need beam search: leave them out to sample "
                 "(--temperature, --top-k, --top-p, --repetition-penalty, --seed, --samples)"
             )
         if request.attention.attention is not None:

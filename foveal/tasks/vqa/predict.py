@@ -28,7 +28,7 @@ def answer_questions(
         raise UserError(f"{path}: {image}")
     questions = [" ".join(question.split()) for question in questions]
     if "" in questions:
-        raise UserError("--question: it is empty")
+        raise UserError("--question: empty; give the text of a question")
     answers, history = list[str](), list[str]()
     for question in questions:
         fields = {
@@ -49,6 +49,6 @@ def _check_choices(task: "BaseVQATask", choices: Sequence[str]) -> None:
     """Check that there are choices exactly where the task reads some."""
     needed = "choices" in task.source.question_columns
     if needed and len({*choices}) < max(2, len(choices)):
-        raise UserError("a run of multiple choice: give two --choice or more, each once")
+        raise UserError("a multiple-choice run: give at least two --choice, all different")
     if choices and not needed:
-        raise UserError(f"a run without choices (task {task.name}); leave out --choice")
+        raise UserError(f"this run has no choices (task {task.name}); leave out --choice")

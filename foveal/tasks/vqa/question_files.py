@@ -113,12 +113,12 @@ def _choices_field(column: str, value: object) -> list[str]:
         try:
             choices_list = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"'{column}' is not a list: {error}; mend the row") from None
+            raise ValueError(f"'{column}' is not a list: {error}; fix the row") from None
     if not isinstance(choices_list, list):
-        raise ValueError(f"'{column}' is not a list of choices, nor texts separated by bars; mend the row")
+        raise ValueError(f"'{column}' is not a list of choices, nor texts separated by bars; fix the row")
     choices = [_text_field(column, choice) for choice in choices_list]
     if len({*choices}) < max(2, len(choices)):
-        raise ValueError(f"'{column}' needs two choices or more, each once; mend the row")
+        raise ValueError(f"'{column}' needs two choices or more, each once; fix the row")
     return choices
 
 

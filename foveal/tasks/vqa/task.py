@@ -262,4 +262,4 @@ def _log_unseen_answers(
             f"{split.references[0]}: spell the answers as in training"
         )
     if unseen:
-        log(f"{name}: {unseen:,} of {len(split):,} answers are not among those of training: counted as wrong")
+        log(f"{name}: {unseen:,} of {len(split):,} answers did not occur in training, and count as wrong")

@@ -97,10 +97,10 @@ def test_a_table_says_the_labels(tmp_path, location, form):
     assert all((found.train.examples[n] == picture).all() for n, picture in enumerate(scenes(20)))
     assert found.train.sources[3] == f"{data}/images/3.png"
     assert [row.reason for row in found.skipped[:2]] == [
-        "no such file: none.png; mend the name or leave the row out",
+        "no such file: none.png; fix the name or leave the row out",
         "images/../../0.png leads out of the folder; move the file into it"
         if location == "photos"
-        else "no such file: images/../../0.png; mend the name or leave the row out",
+        else "no such file: images/../../0.png; fix the name or leave the row out",
     ]
     assert "no column 'label' among 'id', 'kind', 'file_name'" in refusal(data)
 
@@ -249,7 +249,7 @@ def test_labels_that_differ_in_case_alone_are_told(tmp_path):
     files = {f"{label}/{n}.png": png(p) for label in ("cat", "Cat", "dog") for n, p in enumerate(scenes(9))}
     data, said = write(tmp_path / "a.zip", files), list[str]()
     prepare_examples.prepare_examples(DATA_FORMAT, data, data, None, CONFIG, said.append)
-    assert said[-1] == "the labels 'Cat' and 'cat' differ only in case, and are learned as 2 classes"
+    assert said[-1] == "the labels 'Cat' and 'cat' differ only in case, and count as 2 classes"
     said.clear()
     small = write(tmp_path / "b", by_class(9))
     prepare_examples.prepare_examples(DATA_FORMAT, small, small, None, CONFIG, said.append)

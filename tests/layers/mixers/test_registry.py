@@ -91,7 +91,7 @@ def test_it_is_gone_after_the_test() -> None:
 def test_mixers_over_a_memory_need_one() -> None:
     config = ModelConfig(mixers="lstm+cross", width=8, layers=1)
     decoder(config, 5, 16, memory_width=4)
-    with pytest.raises(ConfigError, match="'cross' reads a memory, and there is none"):
+    with pytest.raises(ConfigError, match="'cross' reads a memory, and this stack has none"):
         language_model(config, 5, 16)
     with pytest.raises(ConfigError, match=r"never reads the source: .*attention-rnn, cross"):
         decoder(ModelConfig(mixers="lstm", width=8), 5, 16, memory_width=4)
