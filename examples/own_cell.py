@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from foveal.commands.training_report import train_and_report
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import SignalHandler
+from foveal.data.open import DataPaths
 from foveal.generation.sampling import Sampling
 from foveal.generation.text_stream import collect_texts, generate_text
 from foveal.heads.decoder_lm import DecoderLM
@@ -24,7 +25,6 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.recurrent import Recurrent, RecurrentCell
 from foveal.store.run import open_run
-from foveal.tasks.base import DataPaths
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import new_run, prepare_run_data

@@ -22,8 +22,6 @@ OLD_WORDS = frozenset(WORDS.split())
 NEVER_CLEAR = "aside asked culprit found heard judge judged looked said some told"
 LOCAL_WORDS = frozenset(NEVER_CLEAR.split())
 """Words that are too vague even for a local variable."""
-UNCHECKED_LOCALS = ("data", "tasks")
-"""Folders whose local variables still have such names."""
 
 
 def defined_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -57,9 +55,8 @@ def old_words(path: Path) -> list[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = [(path.stem, 1), *defined_names(tree)]
     old = {(line, name) for name, line in names if name.strip("_") in OLD_WORDS}
-    if not any(path.is_relative_to(PACKAGE / folder) for folder in UNCHECKED_LOCALS):
-        names += local_names(tree)
-        old |= {(line, name) for name, line in names if name.strip("_") in LOCAL_WORDS}
+    names += local_names(tree)
+    old |= {(line, name) for name, line in names if name.strip("_") in LOCAL_WORDS}
     return [f"{path.name}:{line}: {name}" for line, name in sorted(old)]
 
 

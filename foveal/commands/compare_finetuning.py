@@ -20,6 +20,7 @@ from foveal.core.signals import Interrupted, SignalHandler
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData, evenly_spaced
 from foveal.data.images.image_examples import ImageExamples
+from foveal.data.open import DataPaths
 from foveal.inspection.curves import read_metrics_log
 from foveal.inspection.image_queries import with_center_crop
 from foveal.inspection.neighbors.compute import find_neighbors, majority_labels
@@ -35,7 +36,6 @@ from foveal.studies.finetuning_advice import (
     advise,
     verdict,
 )
-from foveal.tasks.base import DataPaths
 from foveal.tasks.config import from_tables
 from foveal.tasks.registry import network_task
 from foveal.tasks.session import Session, load

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
-from foveal.tasks.base import Predictions
+from foveal.tasks.results import Predictions
 from foveal.tasks.session import load
 from foveal.tasks.test_time_views import with_test_time_views
 from foveal.ui.console import log, print_json

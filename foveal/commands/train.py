@@ -13,11 +13,11 @@ from foveal.core.signals import SignalHandler
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
-from foveal.data.open import open_data
+from foveal.data.open import DataPaths, open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
 from foveal.store.run import check_outside_data, check_run_path, default_run_path
-from foveal.tasks.base import DataPaths, Task
+from foveal.tasks.base import Task
 from foveal.tasks.configure import load_training_config
 from foveal.tasks.data_init import data_dependent_init
 from foveal.tasks.read_settings import config_to_toml

@@ -14,7 +14,8 @@ from foveal.inspection.curves import plot_curves
 from foveal.metrics.report import Report, make_report
 from foveal.store.durable import atomic_write
 from foveal.store.run import Run
-from foveal.tasks.base import TOKEN, EvaluationResult, Task
+from foveal.tasks.base import TOKEN, Task
+from foveal.tasks.results import EvaluationResult
 from foveal.tasks.warm_start import load_run_weights
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget

@@ -76,7 +76,9 @@ class DataConfig(StrictModel):
         int, Field(ge=257, le=65536), ReadIf("tokenizer", "bpe"), ReadIf("target_tokenizer", "bpe")
     ] = 4096
     """Size of a BPE vocabulary at most; the other tokenizers find their own."""
-    target_tokenizer: Literal["same", "character", "byte", "bpe", "word"] = "same"
+    target_tokenizer: Annotated[
+        Literal["same", "character", "byte", "bpe", "word"], ReadIf("shared_vocabulary", False)
+    ] = "same"
     """Tokenizer of the target texts: same (as data.tokenizer), character, byte, bpe or word."""
     text: str = "text"
     """Column of a table that has the text."""

@@ -121,7 +121,6 @@ class Config(StrictModel):
     @model_validator(mode="after")
     def _parts_fit(self) -> "Config":
         _check_stacks(self.model)
-        _check_texts(self.data)
         _check_images(self)
         return self
 
@@ -133,13 +132,6 @@ def _check_stacks(model: ModelConfig) -> None:
     if model.tie_embeddings and model.embedding_width not in (0, model.width):
         raise ValueError(
             "model.tie_embeddings needs an embedding as wide as the model: set model.embedding_width=0"
-        )
-
-
-def _check_texts(data: DataConfig) -> None:
-    if data.shared_vocabulary and data.target_tokenizer != "same":
-        raise ValueError(
-            "data.shared_vocabulary is one vocabulary for both sides: leave data.target_tokenizer=same"
         )
 
 

@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections.abc import Container, Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from foveal.config.values import ReadIf, StrictModel
@@ -19,23 +20,28 @@ class UnreadReason(NamedTuple):
 
     key: str
     value: Any
-    values_to_set: tuple[str, ...] | None = None
+    values_to_set: tuple[str | bool, ...] | None = None
     """The values of the other setting with which the setting is read; every one but the empty one for ().
 
     None where the other setting is the task or the encoder, which is not changed for a setting's sake."""
 
     def __str__(self) -> str:
-        return f"{self.key}={self.value}"
+        return f"{self.key}={setting_text(self.value)}"
+
+
+def setting_text(value: Any) -> str:
+    """Return a value as users write it on the command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def nested_sections(section: StrictModel, path: str) -> dict[str, StrictModel]:
     """Return a section and all sections inside it by their paths."""
-    found = {path: section}
+    sections = {path: section}
     for name in type(section).model_fields:
         value = getattr(section, name)
         if isinstance(value, StrictModel):
-            found |= nested_sections(value, f"{path}.{name}")
-    return found
+            sections |= nested_sections(value, f"{path}.{name}")
+    return sections
 
 
 def setting_keys(sections: Sections) -> Iterator[str]:
@@ -74,11 +80,11 @@ def to_toml(sections: Sections, read: Container[str]) -> str:
 @cache
 def meanings(section: type[StrictModel]) -> dict[str, str]:
     """Return the first line of each field's docstring; none where the source of a class is not at hand."""
-    found: dict[str, str] = {}
+    meaning_of: dict[str, str] = {}
     for base in reversed(section.__mro__):
         if issubclass(base, StrictModel) and base is not StrictModel:
-            found |= _own_meanings(base)
-    return found
+            meaning_of |= _own_meanings(base)
+    return meaning_of
 
 
 def _own_meanings(section: type[StrictModel]) -> dict[str, str]:
@@ -86,14 +92,14 @@ def _own_meanings(section: type[StrictModel]) -> dict[str, str]:
         module = ast.parse(textwrap.dedent(inspect.getsource(section)))
     except (OSError, SyntaxError):  # no file, or one that was edited since it was imported
         return {}
-    found: dict[str, str] = {}
+    meaning_of: dict[str, str] = {}
     body = [line for node in module.body if isinstance(node, ast.ClassDef) for line in node.body]
-    for field, below in zip(body, body[1:], strict=False):
+    for field, below in pairwise(body):
         if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
             continue
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            found[field.target.id] = str(below.value.value).strip().partition("\n")[0]
-    return found
+            meaning_of[field.target.id] = str(below.value.value).strip().partition("\n")[0]
+    return meaning_of
 
 
 def _settings(section: StrictModel) -> dict[str, Any]:

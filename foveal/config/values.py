@@ -34,9 +34,9 @@ class ReadIf:
     """
 
     field: str
-    values: tuple[str, ...]
+    values: tuple[str | bool, ...]
 
-    def __init__(self, field: str, *values: str):
+    def __init__(self, field: str, *values: str | bool):
         object.__setattr__(self, "field", field)
         object.__setattr__(self, "values", values)
 

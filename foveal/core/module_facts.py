@@ -13,13 +13,14 @@ whose tap `weights` is over the positions of a memory.
 Methods:
 
 * `layer_groups()`: the parameters by their depth (`LayerGroups`);
-* `lendable_encoder()`: the encoder that another run can reuse.
+* `lendable_encoder()`: the encoder that another run can reuse;
+* `fit_weights(weights)`: weights of a module of the same kind, fitted to the sizes of this one.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
-from torch import nn
+from torch import Tensor, nn
 
 LayerGroups = list[list[nn.Parameter]]
 """Parameters by depth: group 0 is behind the last block, group 1 the last block, and so down to the input."""
@@ -37,6 +38,16 @@ class HasLendableEncoder(Protocol):
     """A model with an encoder that another run can reuse."""
 
     def lendable_encoder(self) -> nn.Module: ...
+
+
+@runtime_checkable
+class FitsWeights(Protocol):
+    """A module whose weights can come from a module of other sizes.
+
+    `fit_weights` raises ValueError if the sizes do not allow it.
+    """
+
+    def fit_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]: ...
 
 
 def parameters_without_decay(model: nn.Module) -> set[nn.Parameter]:
@@ -64,6 +75,20 @@ def norms_with_statistics(model: nn.Module) -> list[nn.Module]:
 def lendable_encoder(model: nn.Module) -> nn.Module | None:
     """Return the encoder that another run can reuse, or None if the model has none."""
     return model.lendable_encoder() if isinstance(model, HasLendableEncoder) else None
+
+
+def fit_weights(model: nn.Module, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights of another model, fitted to the sizes of this one; outer modules come first.
+
+    Raises: ValueError: the sizes do not allow it.
+    """
+    fitted = dict(weights)
+    for name, module in model.named_modules():
+        if isinstance(module, FitsWeights):
+            prefix = f"{name}." if name else ""
+            own = {key.removeprefix(prefix): x for key, x in fitted.items() if key.startswith(prefix)}
+            fitted |= {prefix + key: x for key, x in module.fit_weights(own).items()}
+    return fitted
 
 
 def layer_groups(model: nn.Module) -> LayerGroups:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -134,6 +134,15 @@ class OpenedData:
                 {},
             )
         return {}
+
+
+class DataPaths(NamedTuple):
+    """The data that the user named: paths, or names of the catalogue."""
+
+    data: str | OpenedData
+    """A path, a name, or data that are opened already."""
+    valid: str | None = None
+    test: str | None = None
 
 
 def open_data(data: str | OpenedData, log: Log) -> OpenedData:

@@ -17,6 +17,9 @@ from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.linear import Linear
 
+POSITION_TABLE = "stack.positioned.position.table"
+"""The name of the learned positions."""
+
 
 class PatchEncoder(nn.Module):
     """`memory, aux = encoder(images)`: a linear map of each square patch of `patch` pixels, then any stack.
@@ -60,6 +63,13 @@ class PatchEncoder(nn.Module):
     def layer_groups(self) -> LayerGroups:
         """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
         return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
+
+    def fit_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights of an encoder of other image sizes, with its learned positions interpolated."""
+        if POSITION_TABLE not in weights:
+            return weights
+        count, tokens = len(self.get_parameter(POSITION_TABLE)), self.token is not None
+        return weights | {POSITION_TABLE: interpolate_positions(weights[POSITION_TABLE], count, tokens)}
 
     def forward(
         self, images: Float[Tensor, "B C H W"], lengths: Int[Tensor, " B"] | None = None

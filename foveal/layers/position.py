@@ -23,6 +23,16 @@ class LearnedPosition(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.normal_(self.table, std=0.02)
 
+    def fit_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the first vectors of a longer table.
+
+        Raises: ValueError: the table is shorter.
+        """
+        table = weights["table"]
+        if self.limit > len(table):
+            raise ValueError(f"learned positions end at {len(table)}, but {self.limit} are needed")
+        return {"table": table[: self.limit]}
+
     def forward(self, offset: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
         return self.table[offset[:, None] + torch.arange(size, device=offset.device)]
 

@@ -10,7 +10,7 @@ from foveal.data.core.split_data import SplitData
 from foveal.data.open import OpenedData
 from foveal.data.pairs.labels import LABELS_COLUMN
 from foveal.data.pairs.pair import PairProcessor
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.audio import AudioTask
 from foveal.tasks.shapes.labeling import TaggingTask, summarize_labels
 from foveal.training.protocols import Batches

@@ -2,9 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import ValidationError
 from torch import Tensor, nn
@@ -16,18 +15,15 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.core.rows import SkippedRow
-from foveal.data.open import OpenedData
+from foveal.data.open import DataPaths, OpenedData
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
-from foveal.metrics.score import MetricResult
 from foveal.models.stack_settings import encoder_settings, keys_below
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
+from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
 TaskT = TypeVar("TaskT", bound="Task")
-PredictedIds = dict[int, list[int]]
-"""Maps a row to the ids of its predicted labels (`core.result`)."""
 TOKEN = "token"
 """The loss unit of tasks that predict tokens; their loss has a perplexity."""
 
@@ -37,51 +33,6 @@ class TaskSettings(StrictModel):
 
     name: str
     """Name of the task."""
-
-
-class DataPaths(NamedTuple):
-    """The data that the user named: paths, or names of the catalogue."""
-
-    data: str | OpenedData
-    """A path, a name, or data that are opened already."""
-    valid: str | None = None
-    test: str | None = None
-
-
-@dataclass(frozen=True)
-class TaskSummary:
-    """A task on its data in words, shown before training."""
-
-    data: str
-    task: str
-    num_outcomes: int | None
-    """The loss of an untrained model is expected to be `ln num_outcomes`; None if there is no such value."""
-    unit: str
-    """The unit of speed."""
-
-
-class Predictions(NamedTuple):
-    """The model's output for each source, and the probability of the output if the task has one."""
-
-    sources: list[str]
-    outputs: list[str]
-    probabilities: list[float] | None = None
-    locations: list[str] | None = None
-    """The location of each source in the data."""
-    skipped: Sequence[SkippedRow] = ()
-    """The rows without an output."""
-
-
-@dataclass(frozen=True)
-class EvaluationResult:
-    """A model's outputs for held-out examples, the references in the same order, and the scores."""
-
-    sources: list[str]
-    references: list[str]
-    outputs: list[str]
-    lengths: list[int]
-    """The lengths of the sources, for scores by length."""
-    scores: list[MetricResult]
 
 
 class Task(ABC):
@@ -307,6 +258,15 @@ class Task(ABC):
     ) -> Iterator[GenerationEvent]:
         """Yield what the model generates; a task prints nothing and writes no file."""
         raise NotImplementedError
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes of the processor's labels; none for a task without classes."""
+        return ()
+
+    def processor_for(self, config: Config) -> Any:
+        """Return the processor of a run for a new run with another config."""
+        return self.processor
 
     def lend_processor(self, borrower: "Task") -> Any:
         """Return what the encoder of a run needs of its processor, for a task that takes over the encoder."""

@@ -20,7 +20,7 @@ from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.models.image_networks import output_grid
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.attention import image_attention_file
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, ImageTask, check_single_view, image_encoder_for

@@ -22,7 +22,8 @@ from foveal.heads.decoder_lm import DecoderLM
 from foveal.models.decoder import language_model
 from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.language_model import LanguageModelObjective
-from foveal.tasks.base import TaskSettings, TaskSummary
+from foveal.tasks.base import TaskSettings
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
 from foveal.tasks.shapes.text_target import text_summary
 

@@ -12,6 +12,7 @@ from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.length_buckets import BucketedEvalBatches
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.open import DataPaths
 from foveal.data.text.masked_lm_batches import (
     MASK_PLACEHOLDER,
     MaskedBatches,
@@ -26,7 +27,7 @@ from foveal.heads.masked_lm import MaskedLMHead
 from foveal.layers.embedding import Embedding
 from foveal.models.encoder import EncoderWithHead, text_encoder
 from foveal.objectives.masked_lm import MaskedLMObjective
-from foveal.tasks.base import DataPaths, TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
 from foveal.tasks.shapes.examples import default_vocab_size
 

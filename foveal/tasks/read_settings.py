@@ -10,6 +10,7 @@ from foveal.config.sections_by_path import (
     UnreadReason,
     nested_sections,
     setting_keys,
+    setting_text,
     to_toml,
     unread_fields,
 )
@@ -109,7 +110,8 @@ def _choice_behind(key: str, task: Task) -> UnreadReason:
 def _hint(key: str, reason: UnreadReason, read: set[str]) -> str:
     """Return how to have a setting read, or the nearest setting that is."""
     if reason.values_to_set is not None:
-        return f"; set {reason.key}{'=' if reason.values_to_set else ''}{' or '.join(reason.values_to_set)}"
+        values = " or ".join(map(setting_text, reason.values_to_set))
+        return f"; set {reason.key}{'=' if values else ''}{values}"
     names = {other.rpartition(".")[2] for other in read}
     alike = difflib.get_close_matches(key.rpartition(".")[2], names, n=1, cutoff=0.75)
     candidates = [other for other in sorted(read) if other.rpartition(".")[2] in alike]

@@ -8,7 +8,7 @@ from foveal.data.core.split_data import SplitData
 from foveal.data.open import OpenedData
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.series import SeriesTask
 

@@ -16,11 +16,11 @@ from foveal.core.runtime import resolve_precision, seed_everything
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import evenly_spaced
-from foveal.data.open import OpenedData
+from foveal.data.open import DataPaths, OpenedData
 from foveal.layers.initialization import initialize
 from foveal.store.run import Run, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
-from foveal.tasks.base import DataPaths, Task
+from foveal.tasks.base import Task
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights

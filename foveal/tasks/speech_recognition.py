@@ -13,7 +13,7 @@ from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.metrics.recognition import cer, exact_match, wer
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.attention import speech_attention, word_attention_file
 from foveal.tasks.shapes.audio import AudioTask
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask

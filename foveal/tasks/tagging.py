@@ -10,7 +10,7 @@ from foveal.data.open import OpenedData
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.words_source import TagTarget, WordsSource
 from foveal.encoders.text import TextEncoder
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.examples import text_encoder_for
 from foveal.tasks.shapes.labeling import TaggingTask, summarize_labels
 

@@ -13,11 +13,12 @@ from foveal.core.runtime import seed_everything
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
 from foveal.data.images.image_examples import ImageInput
+from foveal.data.open import DataPaths
 from foveal.data.pairs.labels import ClassLabels
 from foveal.data.pairs.pair import PairProcessor
 from foveal.inspection.activations.compute import unaugmented_batch
 from foveal.models.image_networks import NETWORKS, published_input
-from foveal.tasks.base import DataPaths, Task
+from foveal.tasks.base import Task
 from foveal.tasks.config import from_tables, load_config
 from foveal.tasks.configure import network_config
 from foveal.tasks.data_init import data_dependent_init

@@ -8,7 +8,7 @@ from foveal.data.open import OpenedData
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.video.clip_examples import ClipExamples
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.clips import ClipTask
 

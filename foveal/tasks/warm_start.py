@@ -1,26 +1,20 @@
 """Warm starts: processors and weights of an earlier run, for a new run; and a run's own first weights."""
 
-from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from foveal.config import Config
 from foveal.core.errors import UserError
+from foveal.core.module_facts import fit_weights, lendable_encoder
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
-from foveal.data.images.image_examples import ImageInput
-from foveal.data.pairs.labels import ClassLabels
-from foveal.data.pairs.pair import PairProcessor
-from foveal.encoders.joint import JointEncoder
-from foveal.encoders.patches import PatchEncoder, interpolate_positions
 from foveal.store.run import Run
 from foveal.store.sealed import load_weights, open_tensors
 from foveal.tasks.base import Task
-from foveal.tasks.registry import open_task, task_of
+from foveal.tasks.registry import open_task
 
-ENCODER_PREFIX, PARTS_PREFIX, IMAGE_ENCODER_PREFIX = "encoder.", "encoder.parts.", "encoder.parts.source."
-POSITION_TABLE = "stack.positioned.position.table"
-"""Names of weights."""
+ENCODER_PREFIX = "encoder."
 INITIAL_WEIGHTS_FILE = "start.safetensors"
 
 
@@ -32,31 +26,18 @@ def processors_to_reuse(run: Run, task: Task) -> tuple[Any, ReusedProcessors]:
     Raises: UserError: the run has no encoder that another task could use.
     """
     lender, config = open_task(run), task.config
-    processor, same_task = _at_image_size(lender.processor, config), lender.name == task.name
+    processor, same_task = lender.processor_for(config), lender.name == task.name
     if same_task and not task.fits_labels:
         return processor, NO_REUSE
     if not same_task and run.config.model.encoder.kind == "none" and not lends_model(lender, config):
         raise UserError(f"{run.path}: {lender.name} has no encoder that another task could use")
     lender = lender.bound(processor)
-    return None, ReusedProcessors(lender.lend_processor(task), _labels(processor))
+    return None, ReusedProcessors(lender.lend_processor(task), lender.labels)
 
 
 def lends_model(lender: Task, config: Config) -> bool:
     """Return whether the whole model of a run can be the encoder in the config."""
     return bool(lender.lends_model_as) and config.model.encoder.kind == lender.lends_model_as
-
-
-def _labels(processor: Any) -> tuple[str, ...]:
-    """Return the classes of a run; none if it has no classes."""
-    has_classes = isinstance(processor, PairProcessor) and isinstance(processor.target, ClassLabels)
-    return processor.target.labels if has_classes else ()
-
-
-def _at_image_size(processor: Any, config: Config) -> Any:
-    """Return a run's processor, for images of the config's size."""
-    if not isinstance(processor, PairProcessor) or not isinstance(processor.source, ImageInput):
-        return processor
-    return replace(processor, source=replace(processor.source, size=config.data.image.size))
 
 
 def load_run_weights(run: Run, task: Task) -> None:
@@ -67,41 +48,34 @@ def load_run_weights(run: Run, task: Task) -> None:
     tensors = _weights(run)
     if _has_no_head(tensors):
         raise UserError(
-            f"{run.path}: an encoder without a head, which can only be fine-tuned: "
+            f"{run.path}: an encoder without a head, which can only be fine-tuned:  "
             f"foveal train DATA --from {run.path} --task TASK"
         )
     load_weights(task.model, task.adapt_weights(tensors), str(run.weights))
 
 
 def load_encoder(run: Run, model: nn.Module) -> None:
-    """Fill the encoder of `model` with the encoder of the run's best weights.
+    """Fill the encoder of `model` with the encoder of the run's best weights, fitted to its sizes.
 
-    If only one of the two reads several sources, the encoder of images is filled. Learned positions can be
-    fewer than the run's. Positions of patches are interpolated to another grid.
+    If only one of the two encoders has a part that other runs can take over, that part is lent or filled.
 
-    Raises: UserError: the run has too few positions.
+    Raises: UserError: the weights do not fit.
     """
-    encoder, prefix = model.get_submodule("encoder"), ENCODER_PREFIX
-    tensors = task_of(run.config).encoder_weights(_weights(run), encoder)
-    joined = any(name.startswith(PARTS_PREFIX) for name in tensors)
-    if isinstance(encoder, JointEncoder) and not joined:
-        encoder = encoder.get_submodule("parts.source")
-    elif joined and not isinstance(encoder, JointEncoder):
-        prefix = IMAGE_ENCODER_PREFIX
-    weights = {
-        name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)
-    }
-    if POSITION_TABLE in weights:
-        count = len(encoder.get_parameter(POSITION_TABLE))
-        positions = weights[POSITION_TABLE]
-        if isinstance(encoder, PatchEncoder):
-            positions = interpolate_positions(positions, count, encoder.token is not None)
-        if count > len(positions):
-            raise UserError(
-                f"data.max_length={count}, but {run.path} has {len(positions)} positions: "
-                "lower data.max_length"
-            )
-        weights[POSITION_TABLE] = positions[:count]
+    lender, encoder = open_task(run), model.get_submodule("encoder")
+    tensors = lender.encoder_weights(_weights(run), encoder)
+    with torch.device("meta"):
+        lender_model = lender.new_model()
+    lent, filled = _lendable_part(getattr(lender_model, "encoder", None)), _lendable_part(encoder)
+    prefix = ENCODER_PREFIX
+    if lent and not filled:
+        prefix += f"{lent}."
+    elif filled and not lent:
+        encoder = encoder.get_submodule(filled)
+    weights = {name.removeprefix(prefix): x for name, x in tensors.items() if name.startswith(prefix)}
+    try:
+        weights = fit_weights(encoder, weights)
+    except ValueError as error:
+        raise UserError(f"{run.path}: {error}; lower data.max_length") from None
     load_weights(encoder, weights, str(run.weights))
 
 
@@ -143,3 +117,11 @@ def _weights(run: Run) -> dict[str, Tensor]:
 
 def _has_no_head(tensors: dict[str, Tensor]) -> bool:
     return all(name.startswith(ENCODER_PREFIX) for name in tensors)
+
+
+def _lendable_part(encoder: nn.Module | None) -> str:
+    """Return the name of the part of an encoder that other runs can take over; empty if that is all of it."""
+    if encoder is None:
+        return ""
+    part = lendable_encoder(encoder)
+    return next((name for name, module in encoder.named_modules() if module is part), "")

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import kill
 from benchmarks.kill import own_cache, story
-from tests.support.command_line import TINY, succeed, tree
-from tests.support.interrupted_command import TRAIN
+from tests.support.command_line import TINY_MODEL, relative_paths, succeed
+from tests.support.interrupted_command import TRAIN_COMMAND
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FOVEAL_CACHE", str(cache))
         patch.chdir(folder)
-        succeed("train", folder / "text.txt", *TINY, "--budget", "20steps", "--run", "run")
+        succeed("train", folder / "text.txt", *TINY_MODEL, "--budget", "20steps", "--run", "run")
     return folder / "run"
 
 
@@ -55,12 +55,12 @@ def run(finished: Path, here: Path) -> Path:
 
 @pytest.fixture(scope="package")
 def whole(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, Any]:
-    """The ending of `strike.TRAIN` in this process, when nothing happens to it."""
+    """The ending of `TRAIN_COMMAND` in this process, when nothing happens to it."""
     folder = kill.new_folder(tmp_path_factory.mktemp("whole"), "whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FOVEAL_CACHE", str(cache))
         patch.chdir(folder)
-        succeed(*TRAIN)
+        succeed(*TRAIN_COMMAND)
     return kill.ending(folder / "run")
 
 
@@ -68,6 +68,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, An
 def nothing_left(here: Path, cache: Path) -> Iterator[None]:
     """After each test there is nothing new beside the data: no run, no part of one."""
     yield
-    left = {name for name in tree(here) if name.split("/")[0] in ("runs", "run") or name.endswith(".part")}
+    left = {
+        name
+        for name in relative_paths(here)
+        if name.split("/")[0] in ("runs", "run") or name.endswith(".part")
+    }
     assert left == set()
     assert not [path for path in cache.rglob("*") if path.name.endswith(".part")]

@@ -8,7 +8,7 @@ import numpy as np
 import soundfile
 
 import foveal
-from tests.support.command_line import predictions, refuse, succeed, trained
+from tests.support.command_line import predictions, refuse, succeed, train_run
 from tests.support.small_texts import write_tones
 
 SMALL = (
@@ -37,7 +37,7 @@ def test_a_folder_for_each_label() -> None:
     write_sounds()
     Path("sounds/low/text.wav").write_text("no sound")
     soundfile.write("sounds/high/silent.wav", np.zeros(800), 8000)
-    result = trained("sounds", *SMALL, run="run", steps=60)
+    result = train_run("sounds", *SMALL, run="run", steps=60)
     assert result["accuracy"] == 1
     assert {"macro_f1", "macro_f1_interval", "loss"} <= result.keys()
     config = foveal.load("run").config
@@ -57,15 +57,15 @@ def test_a_table_with_labels_and_parts() -> None:
     write_tones("tones")
     table = Path("tones/metadata.csv").read_text()
     Path("tones/metadata.csv").write_text(table.replace("file_name,text", "file_name,label"))
-    assert trained("tones", *SMALL, run="table", steps=2)["split"] == "test"
+    assert train_run("tones", *SMALL, run="table", steps=2)["split"] == "test"
     assert foveal.load("table").config.task.name == "audio-classification"
     Path("tones/metadata.csv").write_text(table)
-    trained("tones", "--task", "text-classification", "data.label=text", *SMALL, run="named", steps=2)
+    train_run("tones", "--task", "text-classification", "data.label=text", *SMALL, run="named", steps=2)
     assert foveal.load("named").config.task.name == "audio-classification"
     shutil.rmtree("tones")
     write_sounds("parts/train")
     shutil.copytree("parts/train", "parts/test")
-    assert trained("parts", *SMALL[:2], *SMALL[4:], run="parts-run", steps=2)["split"] == "test"
+    assert train_run("parts", *SMALL[:2], *SMALL[4:], run="parts-run", steps=2)["split"] == "test"
     assert (
         json.loads(Path("parts-run/run.json").read_text())["data"]["facts"]["parts"]["test"]["examples"] == 24
     )
@@ -80,7 +80,7 @@ def test_what_has_learnt_to_write_lends_its_ears() -> None:
         "data.sample_rate=8000",
         "data.mel_bins=20",
     )
-    trained("tones", *ears, run="heard", steps=2)
+    train_run("tones", *ears, run="heard", steps=2)
     told = succeed(
         "train",
         "tones",

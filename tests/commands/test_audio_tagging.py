@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 import foveal
-from tests.support.command_line import predictions, refuse, succeed, trained
+from tests.support.command_line import predictions, refuse, succeed, train_run
 from tests.support.killed_runs import check_killed_run
 
 RATE, HOP, WINDOW = 8000, 80, 200
@@ -57,7 +57,7 @@ def write_recordings(folder: str, count: int = 30) -> dict[str, list[str]]:
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_frames_are_labeled(encoder: str) -> None:
     labels = write_recordings("mixed")
-    result = trained("mixed", *SMALL, *ENCODERS[encoder], run="run", steps=80)
+    result = train_run("mixed", *SMALL, *ENCODERS[encoder], run="run", steps=80)
     assert foveal.load("run").config.task.name == "audio-tagging"
     assert result["accuracy"] > 0.9
     assert {"macro_f1", "accuracy_interval"} <= result.keys()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmarks.kill import story
-from tests.support.command_line import TINY, call, refuse, succeed
+from tests.support.command_line import TINY_MODEL, refuse, run_command, succeed
 
 ENGLISH = story()
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 def train(data: object, *more: str) -> str:
-    return refuse("train", data, *TINY, "--budget", "2steps", *more)
+    return refuse("train", data, *TINY_MODEL, "--budget", "2steps", *more)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -125,7 +125,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings(setting: str) -> None:
-    line = refuse("train", "text.txt", *TINY, setting)
+    line = refuse("train", "text.txt", *TINY_MODEL, setting)
     for word in SETTINGS[setting]:
         assert word in line
 
@@ -186,9 +186,9 @@ def test_permission_that_is_lost_on_the_way(monkeypatch: pytest.MonkeyPatch) -> 
     def forbidden(path: object, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    succeed("train", "text.txt", *TINY, "--budget", "1steps", "--run", "first")  # its tokens are kept
+    succeed("train", "text.txt", *TINY_MODEL, "--budget", "1steps", "--run", "first")  # its tokens are kept
     monkeypatch.setattr(os, "makedirs", forbidden)
-    told = call("train", "text.txt", *TINY, "--budget", "2steps", "--run", "away")
+    told = run_command("train", "text.txt", *TINY_MODEL, "--budget", "2steps", "--run", "away")
     assert told.code == 2
     assert told.last.startswith("foveal: away: can't write: Permission denied (")
     assert told.last.endswith("choose another --run")
@@ -224,7 +224,7 @@ def test_a_data_set_that_can_not_be_fetched(monkeypatch: pytest.MonkeyPatch, her
     monkeypatch.setenv("FOVEAL_CACHE", str(here / "cache"))
     monkeypatch.setattr(subprocess, "run", offline)
     for command in (("train", "shakespeare"), ("data", "get", "shakespeare")):
-        told = call(*command)
+        told = run_command(*command)
         assert told.code == 2
         assert told.out == ""
         line = told.last

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.support.command_line import TINY, refuse, succeed
+from tests.support.command_line import TINY_MODEL, refuse, succeed
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -34,20 +34,20 @@ MODELS = {
     "mixers=mamba positions.kind=learned positions.join=concatenate": ["of width 32", "width=16", "half"],
     "width=15 positions.kind=sinusoidal": ["sinusoidal positions need an even width, not 15"],
     "embedding_width=-1 positions.kind=sinusoidal": ["sinusoidal positions need an even width, not 21"],
-    "embedding_norm=true norm=none": ["embedding_norm needs a norm", "model.norm=layer"],
+    "embedding_norm=true norm=none": ["embedding_norm is not read, since", "set model.norm=layer or rms"],
 }
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_models_whose_parts_do_not_fit(model: str) -> None:
-    line = refuse("train", "text.txt", *TINY, *(f"model.{setting}" for setting in model.split()))
+    line = refuse("train", "text.txt", *TINY_MODEL, *(f"model.{setting}" for setting in model.split()))
     for word in MODELS[model]:
         assert word in line
 
 
 def test_a_model_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveal.commands.train.build_model", lambda *_: torch.empty(1 << 60))
-    line = refuse("train", "text.txt", *TINY)
+    line = refuse("train", "text.txt", *TINY_MODEL)
     assert f"not enough memory for {4 << 60} bytes: take a smaller model" in line
 
 
@@ -64,7 +64,9 @@ def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch, error: Except
         raise error
 
     monkeypatch.setattr("foveal.commands.train.build_model", full)
-    assert f"foveal: not enough memory{told}: take a smaller model" in refuse("train", "text.txt", *TINY)
+    assert f"foveal: not enough memory{told}: take a smaller model" in refuse(
+        "train", "text.txt", *TINY_MODEL
+    )
 
 
 IGNORED = {
@@ -80,7 +82,7 @@ IGNORED = {
 
 @pytest.mark.parametrize("given", IGNORED)
 def test_settings_that_would_do_nothing(given: str) -> None:
-    model = ("--model", "masked-lm") if "masked-lm" in given else TINY
+    model = ("--model", "masked-lm") if "masked-lm" in given else TINY_MODEL
     assert IGNORED[given] in refuse("train", "text.txt", *model, *given.split())
 
 
@@ -89,10 +91,12 @@ LEARNED = ("--model", "attention", "model.positions.kind=learned")
 
 def test_learned_positions_that_end() -> None:
     """Nothing of a text past them is written; by default as much is as there is room for."""
-    line = refuse("train", "text.txt", *TINY, *LEARNED, "task.batching=streams", "model.attention.window=4")
+    line = refuse(
+        "train", "text.txt", *TINY_MODEL, *LEARNED, "task.batching=streams", "model.attention.window=4"
+    )
     assert "so the state can't be carried from chunk to chunk: use task.batching=windows" in line
     learned = Path("apart/learned")
-    succeed("train", "text.txt", *TINY, *LEARNED, "--budget", "2steps", "--run", learned)
+    succeed("train", "text.txt", *TINY_MODEL, *LEARNED, "--budget", "2steps", "--run", learned)
     for given, asked in ((("--tokens", 17), 17), (("--prompt", "the man", "--tokens", 11), 17)):
         for more in ((), ("--json",), ("--beam", 2)):
             line = refuse("generate", learned, *given, *more)

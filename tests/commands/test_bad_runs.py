@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.kill import story
-from tests.support.command_line import TINY, refuse, succeed
+from tests.support.command_line import TINY_MODEL, refuse, succeed
 
 
 def flip(path: Path) -> None:
@@ -101,7 +101,7 @@ def test_every_checkpoint_damaged(stopped: Path) -> None:
 
 
 def test_a_checkpoint_of_another_run(stopped: Path) -> None:
-    succeed("train", "text.txt", *TINY, "--budget", "25steps", "--run", "other")
+    succeed("train", "text.txt", *TINY_MODEL, "--budget", "25steps", "--run", "other")
     shutil.copytree("other/checkpoints/25", stopped / "checkpoints" / "25")
     assert "checkpoints/25: a checkpoint of another run; remove it" in refuse("resume", stopped)
     shutil.rmtree(stopped / "checkpoints" / "25")
@@ -109,11 +109,14 @@ def test_a_checkpoint_of_another_run(stopped: Path) -> None:
 
 
 def test_data_that_changed(here: Path) -> None:
-    succeed("train", "text.txt", *TINY, "--budget", "2steps", "--run", "own")
+    succeed("train", "text.txt", *TINY_MODEL, "--budget", "2steps", "--run", "own")
     Path("own", "curves.png").unlink()
     Path("text.txt").write_text(story(seed=2))
     line = refuse("resume", "own")
-    assert "text.txt: the split train has changed since own was made; restore it, or train a new run" in line
+    assert (
+        "text.txt: the split train has changed since own was made; restore the data, or train a new run"
+        in line
+    )
     assert "has changed since own was made" in refuse("evaluate", "own")
     Path("text.txt").unlink()
     assert "text.txt: no such file" in refuse("resume", "own")

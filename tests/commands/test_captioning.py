@@ -33,8 +33,8 @@ from foveal.tasks.session import load
 from foveal.tasks.shapes import attention
 from foveal.tasks.shapes.captions import cider_by_content
 from tests.support.captioned_shapes import COLOURS, SMALL, caption, train, write_shapes
-from tests.support.command_line import call, predictions, refuse, succeed, trained
-from tests.support.interrupted_command import at
+from tests.support.command_line import predictions, refuse, run_command, succeed, train_run
+from tests.support.interrupted_command import act_at
 
 PATCHES = tuple(
     f"model.encoder.{one}" for one in ("patch_size=4", "layers=1", "width=32", "attention.heads=2")
@@ -194,9 +194,9 @@ def test_a_picture_of_several_rows_is_told_once(attending: Path) -> None:
 def test_what_can_not_be_drawn(attending: Path, learnt: Callable[[str], Learnt]) -> None:
     given = ("--input", "shapes/4.png", "--attention")
     assert "is drawn as .png" in refuse("generate", "run", *given, "a.html")
-    told = call("generate", "run", *given, "a.png", "--head", "3.1")
+    told = run_command("generate", "run", *given, "a.png", "--head", "3.1")
     assert "--head 3.1: there is no such head; there are 1.1" in told.last
-    told = call("generate", learnt("bottleneck").folder / "run", *given, "a.png")
+    told = run_command("generate", learnt("bottleneck").folder / "run", *given, "a.png")
     assert (told.code, told.out) == (2, "")
     assert "no attention to show" in told.err
 
@@ -222,8 +222,8 @@ def test_a_stop_and_a_resume_end_as_if_there_had_been_none(form: str) -> None:
     given = (*FORMS[form], "data.augment.crop=pad", "data.augment.flip=true", "training.ema_decay=0.9")
     given = (*given, "model.dropout=0.1", "training.evaluate_every=4")
     train("shapes", *given, run="whole", steps=8)
-    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("train", "shapes", *SMALL, *given, "--budget", "8steps", "--run", "parts")
+    with act_at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = run_command("train", "shapes", *SMALL, *given, "--budget", "8steps", "--run", "parts")
     assert told.code == 130
     succeed("resume", "parts")
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
@@ -241,7 +241,7 @@ def test_an_encoder_that_has_learnt_labels(learnt: Callable[[str], Learnt]) -> N
         for one in SMALL
         if one.startswith(("data.image", "data.valid_fraction", "data.test_fraction", "schedule"))
     ]
-    trained("labelled", *images, run="labels", steps=4)
+    train_run("labelled", *images, run="labels", steps=4)
     told = succeed(
         *("train", shapes, *SMALL, "--model", "captioning", "--from", "labels", "training.freeze=encoder"),
         *("--budget", "4steps", "--run", "run"),

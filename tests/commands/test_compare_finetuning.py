@@ -11,8 +11,8 @@ from unittest.mock import patch
 import pytest
 
 import foveal
-from tests.support.command_line import call, refuse, succeed
-from tests.support.interrupted_command import PLACES, at
+from tests.support.command_line import refuse, run_command, succeed
+from tests.support.interrupted_command import INTERRUPT_POINTS, act_at
 from tests.support.labeled_images import train, write_images
 from tests.support.reviews import SMALL as WORDS
 
@@ -72,8 +72,8 @@ def test_from_one_command_to_a_table() -> None:
 def _stopped_and_gone_on(whole: dict[str, bytes]) -> None:
     """A stop in the second way: it says how to go on, and the end is that of one that was not stopped."""
     second = {"second": ("foveal.training.trainer:train_step", 5)}
-    with patch.dict(PLACES, second), at("second", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("compare-finetuning", *GIVEN, "parts")
+    with patch.dict(INTERRUPT_POINTS, second), act_at("second", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = run_command("compare-finetuning", *GIVEN, "parts")
     assert told.code == 130
     assert told.last.endswith(
         "finished runs are kept; go on with: foveal compare-finetuning squares data.valid_fraction=0.2 "

@@ -16,9 +16,9 @@ from foveal.heads.flatten_classification import FlattenClassificationHead
 from foveal.models.image_networks import NETWORKS
 from foveal.store.run import open_run
 from foveal.tasks.session import prepare_run_data
-from tests.support.command_line import call, succeed
+from tests.support.command_line import run_command, succeed
 from tests.support.continued_runs import train_from_run
-from tests.support.interrupted_command import at
+from tests.support.interrupted_command import act_at
 from tests.support.labeled_images import SMALL, train, write_images
 from tests.support.saved_weights import saved_weights
 
@@ -94,8 +94,8 @@ def test_a_run_that_ends_before_its_first_checkpoint_is_resumed_with_the_same() 
         raise Struck
 
     train("squares", *TOY, run="whole")
-    with at("run made", die), pytest.raises(Struck):
-        call("train", "squares", *SMALL, *TOY, "--budget", "30steps", "--run", "parts")
+    with act_at("run made", die), pytest.raises(Struck):
+        run_command("train", "squares", *SMALL, *TOY, "--budget", "30steps", "--run", "parts")
     assert not any(Path("parts/checkpoints").iterdir())
     Codes.given.clear()
     succeed("resume", "parts")
@@ -105,8 +105,8 @@ def test_a_run_that_ends_before_its_first_checkpoint_is_resumed_with_the_same() 
 
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:
     train("squares", *TOY, run="whole")
-    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        call("train", "squares", *SMALL, *TOY, "--budget", "30steps", "--run", "parts")
+    with act_at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        run_command("train", "squares", *SMALL, *TOY, "--budget", "30steps", "--run", "parts")
     succeed("resume", "parts")
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 

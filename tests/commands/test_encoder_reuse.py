@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.support.command_line import refuse, succeed, trained
+from tests.support.command_line import refuse, succeed, train_run
 from tests.support.labeled_images import SMALL, write_images
 from tests.support.saved_weights import saved_weights
 from tests.support.shape_questions import SMALL as ASKED
-from tests.support.shape_questions import check_same_eyes, write_questions
+from tests.support.shape_questions import check_same_image_encoder, write_questions
 
 GLIMPSE = (*SMALL, "--model", "glimpses", "model.width=24", "task.glimpse_size=4")
 
@@ -18,12 +18,12 @@ GLIMPSE = (*SMALL, "--model", "glimpses", "model.width=24", "task.glimpse_size=4
 def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:
     """The network and the statistics of the channels: not what reads the questions."""
     write_questions("shapes", count=20)
-    trained("shapes", *ASKED, "--task", "vqa", run="answers", steps=2)
+    train_run("shapes", *ASKED, "--task", "vqa", run="answers", steps=2)
     more = ("data.label=answer", "model.encoder.network=resnet-20", "optimizer.lr=1e-20")
     given = ("data.image.size=12", "data.image.batch_size=20", "--budget", "1steps", "--run", "labels")
     told = succeed("train", "shapes", "--task", "image-classification", "--from", "answers", *more, *given)
     assert "the encoder of answers; the head is new" in told.err
-    check_same_eyes("labels", "answers")
+    check_same_image_encoder("labels", "answers")
     captions = (
         "--model",
         "captioning-bottleneck",
@@ -57,7 +57,7 @@ def test_a_run_of_captions_goes_on_with_larger_pictures() -> None:
 
 def test_a_run_without_an_encoder_goes_on_with_its_own_labels_alone() -> None:
     write_images()
-    trained("squares", *GLIMPSE, run="first", steps=2)
+    train_run("squares", *GLIMPSE, run="first", steps=2)
     more = ("--from", "first", "--budget", "1steps", "optimizer.lr=1e-20", "--run", "second")
     assert "all weights of first" in succeed("train", "squares", *more).err
     first, second = saved_weights("first"), saved_weights("second")
@@ -71,7 +71,7 @@ def test_a_run_without_an_encoder_goes_on_with_its_own_labels_alone() -> None:
 
 def test_a_folder_may_have_a_comma_in_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     write_images("red,blue")
-    trained("red,blue", *GLIMPSE, run="run", steps=2)
+    train_run("red,blue", *GLIMPSE, run="run", steps=2)
     Path("elsewhere").mkdir()
     monkeypatch.chdir("elsewhere")
     assert json.loads(succeed("evaluate", "../run", "--json").out)["split"] == "test"

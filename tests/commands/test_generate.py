@@ -9,7 +9,7 @@ import pytest
 
 from foveal.core.errors import UserError
 from foveal.generation.request import GenerateRequest
-from tests.support.command_line import call, refuse, succeed
+from tests.support.command_line import refuse, run_command, succeed
 
 
 def texts(*arguments: object) -> list[str]:
@@ -141,6 +141,6 @@ def test_only_a_line_end_ends_a_prompt() -> None:
 
 def test_no_weights_yet(run: Path) -> None:
     (run / "model.safetensors").unlink()
-    told = call("generate", run)
+    told = run_command("generate", run)
     assert told.code == 2
     assert "no weights yet: train on with foveal resume" in told.last

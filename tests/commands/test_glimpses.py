@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.support.command_line import call, predictions, refuse, succeed, trained
-from tests.support.interrupted_command import at
+from tests.support.command_line import predictions, refuse, run_command, succeed, train_run
+from tests.support.interrupted_command import act_at
 from tests.support.labeled_images import SMALL, write_images
 
 TINY = (*SMALL, "--model", "glimpses", "model.width=24", "task.glimpse_size=4", "optimizer.lr=0.1")
 
 
 def test_a_folder_by_class_is_learnt_and_used() -> None:
-    result = trained(write_images(), *TINY, run="run", steps=40)
+    result = train_run(write_images(), *TINY, run="run", steps=40)
     assert result["accuracy"] > 0.9
     assert result["macro_f1"] > 0.8
     again = json.loads(succeed("evaluate", "run", "--json").out)
@@ -30,7 +30,7 @@ def test_a_folder_by_class_is_learnt_and_used() -> None:
 def test_a_path_ends_with_the_answer() -> None:
     """What it says last is what is predicted, and its probability what the loss is of."""
     write_images()
-    trained("squares", *TINY, run="run", steps=8)
+    train_run("squares", *TINY, run="run", steps=8)
     shown = json.loads(succeed("inspect", "run", "glimpses", "--query", "squares", "--json").out)["images"]
     found = {one["source"]: one["output"] for one in predictions("run", "squares")}
     lasts = {one["source"]: one["path"][-1] for one in shown}
@@ -50,16 +50,16 @@ def test_a_path_ends_with_the_answer() -> None:
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none(mixer: str) -> None:
     """The places that are drawn are a function of (seed, step)."""
     given = (*TINY, f"model.mixers={mixer}", "data.augment.crop=pad")
-    trained(write_images(), *given, run="whole", steps=20)
-    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("train", "squares", *given, "--budget", "20steps", "--run", "parts")
+    train_run(write_images(), *given, run="whole", steps=20)
+    with act_at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = run_command("train", "squares", *given, "--budget", "20steps", "--run", "parts")
     assert told.code == 130
     succeed("resume", "parts")
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 
 
 def test_the_paths_are_drawn() -> None:
-    trained(write_images(), *TINY, run="run", steps=5)
+    train_run(write_images(), *TINY, run="run", steps=5)
     told = succeed("inspect", "run", "glimpses", "--out", "paths.png", "--json")
     result = json.loads(told.out)
     assert [len(one["path"]) for one in result["images"]] == [6] * 6
@@ -79,5 +79,5 @@ def test_what_does_not_fit_is_a_line() -> None:
         "train", "squares", *TINY, "--task", "glimpses", "task.label_smoothing=0.1"
     )
     assert "no encoder" in refuse("train", "squares", "--task", "glimpses", "--model", "image-classification")
-    trained("squares", *SMALL, run="plain", steps=1)
+    train_run("squares", *SMALL, run="plain", steps=1)
     assert "of no glimpses" in refuse("inspect", "plain", "glimpses")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.support.command_line import call, predictions, refuse, succeed
+from tests.support.command_line import predictions, refuse, run_command, succeed
 from tests.support.continued_runs import train_from_run
-from tests.support.interrupted_command import at
+from tests.support.interrupted_command import act_at
 from tests.support.labeled_images import SMALL, train, write_images
 from tests.support.saved_weights import saved_weights
 
@@ -39,8 +39,8 @@ def test_a_codebook_outlasts_a_kill_before_the_first_checkpoint() -> None:
     given = ("squares", "--model", "hog", "model.encoder.network=visual-words")
     write_images()
     train(*given, run="whole")
-    with at("run made", die), pytest.raises(Killed):
-        call("train", *given, *SMALL, "--budget", "30steps", "--run", "parts")
+    with act_at("run made", die), pytest.raises(Killed):
+        run_command("train", *given, *SMALL, "--budget", "30steps", "--run", "parts")
     succeed("resume", "parts")
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 

@@ -13,8 +13,8 @@ import torch
 import foveal
 from foveal.data.core.batching import ExampleBatch
 from foveal.objectives.classification import ClassificationObjective
-from tests.support.command_line import call, predictions, refuse, succeed
-from tests.support.interrupted_command import at
+from tests.support.command_line import predictions, refuse, run_command, succeed
+from tests.support.interrupted_command import act_at
 from tests.support.labeled_images import PATCHES, SMALL, train, write_images
 from tests.support.recorded_calls import record_calls
 
@@ -77,8 +77,8 @@ def test_a_stop_and_a_resume_end_as_if_there_had_been_none(given: tuple[str, ...
     """Batch norm's statistics are kept, and every change of an image is a function of its place."""
     write_images()
     train("squares", *given, run="whole")
-    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("train", "squares", *SMALL, *given, "--budget", "30steps", "--run", "parts")
+    with act_at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = run_command("train", "squares", *SMALL, *given, "--budget", "30steps", "--run", "parts")
     assert told.code == 130
     succeed("resume", "parts")
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from foveal.store.sealed import open_tensors
-from tests.support.command_line import call, refuse, succeed, trained
-from tests.support.interrupted_command import at
+from tests.support.command_line import refuse, run_command, succeed, train_run
+from tests.support.interrupted_command import act_at
 from tests.support.killed_runs import check_killed_run
 from tests.support.labeled_images import SMALL, write_images
 
@@ -22,7 +22,7 @@ TINY = (*SMALL, "--model", "draw", "model.width=16", "task.steps=3", "task.laten
 @pytest.fixture
 def run() -> Path:
     """Of three steps."""
-    trained(write_images(), *TINY, run="run", steps=3)
+    train_run(write_images(), *TINY, run="run", steps=3)
     return Path("run")
 
 
@@ -51,7 +51,7 @@ def canvas(run: str) -> NDArray[np.float32]:
 def test_it_is_learnt_measured_and_draws() -> None:
     """No labels are needed; the images' mean alone costs more than twice as much."""
     given = (write_patterns(), *TINY)
-    mean = trained(*given, "optimizer.lr=1e-20", run="mean", steps=2)
+    mean = train_run(*given, "optimizer.lr=1e-20", run="mean", steps=2)
     edge = np.ones((12, 12), bool)
     edge[1:-1, 1:-1] = False
     first = canvas("mean")
@@ -74,9 +74,9 @@ def test_it_is_learnt_measured_and_draws() -> None:
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:
     """Latent vectors are drawn as a function of (seed, step)."""
     given = (*TINY, "data.augment.crop=pad")
-    trained(write_images(), *given, run="whole", steps=20)
-    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("train", "squares", *given, "--budget", "20steps", "--run", "parts")
+    train_run(write_images(), *given, run="whole", steps=20)
+    with act_at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = run_command("train", "squares", *given, "--budget", "20steps", "--run", "parts")
     assert told.code == 130
     succeed("resume", "parts")
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()

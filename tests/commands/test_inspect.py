@@ -9,7 +9,7 @@ from PIL import Image
 
 from foveal.tasks import untrained_model
 from foveal.tasks.data_init import data_dependent_init
-from tests.support.command_line import TINY, refuse, succeed
+from tests.support.command_line import TINY_MODEL, refuse, succeed
 from tests.support.labeled_images import train, write_images
 
 SMALL = ("data.image.size=8", "data.image.batch_size=32")
@@ -75,7 +75,7 @@ def test_what_a_training_begins_with_is_fitted_to_its_data(monkeypatch: pytest.M
 def test_a_language_model(run: Path) -> None:
     blocks = [layer for layer in looked(run)["trained"] if layer["function"] == "block"]
     assert len(blocks) == 1
-    (untrained,) = looked("attention", "activations", *TINY, "--data", "text.txt").values()
+    (untrained,) = looked("attention", "activations", *TINY_MODEL, "--data", "text.txt").values()
     assert [layer["function"] for layer in untrained] == ["gelu", "block"]
 
 

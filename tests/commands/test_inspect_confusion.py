@@ -7,14 +7,14 @@ from PIL import Image
 
 from tests.support.captioned_shapes import SMALL as CAPTION
 from tests.support.captioned_shapes import write_shapes
-from tests.support.command_line import refuse, succeed, trained
+from tests.support.command_line import refuse, succeed, train_run
 from tests.support.labeled_images import SMALL, write_images
 from tests.support.small_films import SMALL as FILM
 from tests.support.small_films import write_films
 
 
 def test_of_images() -> None:
-    trained(
+    train_run(
         write_images(),
         *SMALL,
         "--task",
@@ -41,7 +41,7 @@ def test_of_images() -> None:
 
 
 def test_of_frames_each_counts() -> None:
-    trained(write_films(), "--model", "frame-tagging", *FILM, run="run", steps=2)
+    train_run(write_films(), "--model", "frame-tagging", *FILM, run="run", steps=2)
     found = json.loads(succeed("inspect", "run", "confusion", "--json").out)
     scores = json.loads(succeed("evaluate", "run", "--json").out)
     counts = np.array(found["counts"])
@@ -51,5 +51,5 @@ def test_of_frames_each_counts() -> None:
 
 def test_a_run_that_writes_has_no_classes() -> None:
     write_shapes(count=30)
-    trained("shapes", "--model", "captioning-bottleneck", *CAPTION, run="run", steps=1)
+    train_run("shapes", "--model", "captioning-bottleneck", *CAPTION, run="run", steps=1)
     assert "this run predicts no classes (task captioning)" in refuse("inspect", "run", "confusion")

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from benchmarks import kill
-from tests.support.interrupted_command import PLACES, TRAIN, killed
-from tests.support.killed_runs import forked
+from tests.support.interrupted_command import INTERRUPT_POINTS, TRAIN_COMMAND, kill_itself_at
+from tests.support.killed_runs import run_forked
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The ending of the run that was never killed."""
     folder = kill.new_folder(tmp_path_factory.mktemp("whole"), "whole")
-    assert forked(folder, [*TRAIN]) == 0
+    assert run_forked(folder, [*TRAIN_COMMAND]) == 0
     return kill.ending(folder / "run")
 
 
@@ -29,13 +29,13 @@ def test_at_random_moments(tmp_path: Path, mixer: str, kills: int) -> None:
     assert equal == endings
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", INTERRUPT_POINTS)
 def test_at_every_place(tmp_path: Path, whole: dict[str, Any], place: str) -> None:
     folder = kill.new_folder(tmp_path, "struck")
-    assert forked(folder, [place, *TRAIN], killed) == -signal.SIGKILL
+    assert run_forked(folder, [place, *TRAIN_COMMAND], kill_itself_at) == -signal.SIGKILL
     before = place in ("data preparation", "dry run")
     assert (folder / "run").exists() == (not before)
-    assert forked(folder, [*TRAIN] if before else ["resume", "run"]) == 0
+    assert run_forked(folder, [*TRAIN_COMMAND] if before else ["resume", "run"]) == 0
     assert kill.ending(folder / "run") == whole
 
 
@@ -43,7 +43,9 @@ def test_at_every_place(tmp_path: Path, whole: dict[str, Any], place: str) -> No
 def test_a_real_process(here: Path, whole: dict[str, Any], foveal: list[str], number: signal.Signals) -> None:
     """The whole command, on its own, from a shell's point of view."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen([*foveal, *TRAIN], stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        [*foveal, *TRAIN_COMMAND], stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         log = here / "run" / "metrics.jsonl"
         while not (log.exists() and log.stat().st_size) and process.poll() is None:
             time.sleep(0.002)
@@ -56,13 +58,13 @@ def test_a_real_process(here: Path, whole: dict[str, Any], foveal: list[str], nu
         assert process.returncode == 128 + number
         assert said.splitlines()[-1].startswith(f"foveal: stopped by {number.name} at step ")
         assert said.endswith("; everything is saved; go on with: foveal resume run\n")
-    assert forked(here, ["resume", "run"]) == 0
+    assert run_forked(here, ["resume", "run"]) == 0
     assert kill.ending(here / "run") == whole
 
 
 def test_while_modules_are_imported(foveal: list[str]) -> None:
     """numpy and torch swallow what is raised in them, so the signal waits for their end."""
-    process = subprocess.Popen([*foveal, *TRAIN], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*foveal, *TRAIN_COMMAND], stderr=subprocess.PIPE, text=True)
     mapped = Path(f"/proc/{process.pid}/maps")
     while "numpy" not in mapped.read_text():
         time.sleep(0.002)

@@ -12,8 +12,8 @@ from PIL import Image
 
 from foveal.tasks.navigation.generated_episodes import random_episode
 from foveal.tasks.navigation.grid_world import THINGS
-from tests.support.command_line import TINY, call, predictions, refuse, succeed, trained
-from tests.support.interrupted_command import at
+from tests.support.command_line import TINY_MODEL, predictions, refuse, run_command, succeed, train_run
+from tests.support.interrupted_command import act_at
 from tests.support.killed_runs import check_killed_run
 
 SMALL = (
@@ -55,7 +55,7 @@ def steps_of(run: str) -> list[dict[str, Any]]:
 
 def test_maps_are_learnt_walked_and_drawn() -> None:
     rows = write_maps()
-    result = trained("maps.jsonl", *SMALL, run="run", steps=12)
+    result = train_run("maps.jsonl", *SMALL, run="run", steps=12)
     assert {"loss", "success", "spl", "spl_interval", "moves", "by_length"} <= result.keys()
     assert result["steps"] == 12
     again = json.loads(succeed("evaluate", "run", "--json").out)
@@ -88,7 +88,7 @@ def test_maps_are_learnt_walked_and_drawn() -> None:
 
 def test_reinforce_goes_on_from_imitation() -> None:
     write_corridors()
-    first = trained("corridors.jsonl", *SMALL, run="first", steps=12)
+    first = train_run("corridors.jsonl", *SMALL, run="first", steps=12)
     assert "reward" not in first
     given = (
         "corridors.jsonl",
@@ -119,9 +119,9 @@ def test_a_stop_and_a_resume_end_as_if_there_had_been_none(way: str) -> None:
     """The moves that are drawn are a function of (seed, step)."""
     write_corridors()
     given = (*SMALL, f"task.supervision={way}")
-    trained("corridors.jsonl", *given, run="whole", steps=14)
-    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("train", "corridors.jsonl", *given, "--budget", "14steps", "--run", "parts")
+    train_run("corridors.jsonl", *given, run="whole", steps=14)
+    with act_at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = run_command("train", "corridors.jsonl", *given, "--budget", "14steps", "--run", "parts")
     assert told.code == 130
     stopped = len(steps_of("parts"))
     succeed("resume", "parts")
@@ -141,7 +141,7 @@ def test_what_can_not_be_used_is_a_line() -> None:
     for row in rows[20:]:
         del row["path"]
     Path("some.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    trained("some.jsonl", *SMALL, run="some", steps=1)
+    train_run("some.jsonl", *SMALL, run="some", steps=1)
     skipped = Path("some/skipped.jsonl").read_text().splitlines()
     assert len(skipped) == 30
     assert "some.jsonl, line 21" in skipped[0]
@@ -150,13 +150,14 @@ def test_what_can_not_be_used_is_a_line() -> None:
     assert "task.label_smoothing: the moves are" in refuse(
         "train", "maps.jsonl", *SMALL, "task.label_smoothing=0.1"
     )
-    assert "leave out data.augment" in refuse("train", "maps.jsonl", *SMALL, "data.augment.flip=true")
+    line = refuse("train", "maps.jsonl", *SMALL, "data.augment.flip=true")
+    assert "data.augment.flip is not read, since task.name=navigation" in line
     Path("maps.txt").write_text("from one end to the other\n" * 200)
     assert "unknown key 'task.supervision'" in refuse("train", "maps.txt", "task.supervision=reinforce")
     Path("text.txt").write_text("hello there\n" * 80)
-    trained("text.txt", *TINY, "--model", "rnn", run="text", steps=1)
+    train_run("text.txt", *TINY_MODEL, "--model", "rnn", run="text", steps=1)
     assert "this run follows no instructions (task language-model)" in refuse("inspect", "text", "navigation")
-    trained("maps.jsonl", *SMALL, run="run", steps=1)
+    train_run("maps.jsonl", *SMALL, run="run", steps=1)
     assert "ends in .png" in refuse("inspect", "run", "navigation", "--out", "paths.gif")
     assert "foveal predict run DATA" in refuse("generate", "run")
 

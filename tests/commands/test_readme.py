@@ -12,9 +12,9 @@ from benchmarks.kill import own_cache, story
 from foveal.config import files
 from foveal.training import plan
 from tests.support.captioned_shapes import write_shapes
-from tests.support.clip_folders import by_class
+from tests.support.clip_folders import clips_by_class
 from tests.support.command_line import succeed
-from tests.support.image_folders import write
+from tests.support.image_folders import write_files
 from tests.support.labeled_images import write_images
 from tests.support.small_series import write_ts
 from tests.support.small_texts import sentences, write_labels, write_pairs, write_tags, write_tones
@@ -60,7 +60,7 @@ def data(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_ts("gait.ts")
     write_images("photos")
     write_shapes("captioned", 60)
-    write(here / "clips", by_class(60))
+    write_files(here / "clips", clips_by_class(60))
 
 
 def test_they_run(data: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from benchmarks import kill
-from tests.support.command_line import call, succeed
-from tests.support.interrupted_command import TRAIN
+from tests.support.command_line import run_command, succeed
+from tests.support.interrupted_command import TRAIN_COMMAND
 
 HELP = """
 import sys
@@ -65,11 +65,11 @@ def test_a_fault_of_ours_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError("two\nlines")
 
     monkeypatch.setattr("foveal.tasks.shapes.corpus.prepare_corpus", broken)
-    told = call("train", "text.txt")
+    told = run_command("train", "text.txt")
     assert told.code == 1
     assert told.err == "foveal: ValueError: two lines (an error in Foveal itself: --debug shows where)\n"
     with pytest.raises(ValueError, match="two"):
-        call("train", "text.txt", "--debug")
+        run_command("train", "text.txt", "--debug")
 
 
 FULL = {
@@ -100,7 +100,7 @@ def test_a_full_disk(here: Path, whole: dict[str, Any], monkeypatch: pytest.Monk
     monkeypatch.setenv("FOVEAL_CACHE", str(kill.own_cache(here / "cache")))
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
-        told = call(*TRAIN)
+        told = run_command(*TRAIN_COMMAND)
     assert told.code == 1
     assert told.out == ""
     assert told.last.startswith("foveal: ")
@@ -109,5 +109,5 @@ def test_a_full_disk(here: Path, whole: dict[str, Any], monkeypatch: pytest.Monk
     assert told.last.endswith(" MB free)")
     made = moment not in ("preparing the data", "making the run")
     assert Path("run").exists() == made
-    succeed(*(["resume", "run"] if made else TRAIN))
+    succeed(*(["resume", "run"] if made else TRAIN_COMMAND))
     assert kill.ending(here / "run") == whole

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import foveal
-from tests.support.command_line import predictions, refuse, succeed, trained
+from tests.support.command_line import predictions, refuse, succeed, train_run
 from tests.support.killed_runs import check_killed_run
 
 SMALL = (
@@ -43,7 +43,7 @@ def write_series(path: str, count: int = 60) -> dict[str, str]:
 
 def test_series_are_told() -> None:
     texts = write_series("moves.jsonl")
-    result = trained("moves.jsonl", *SMALL, run="run", steps=120)
+    result = train_run("moves.jsonl", *SMALL, run="run", steps=120)
     loaded = foveal.load("run")
     assert loaded.config.task.name == "series-captioning"
     assert result["exact"] > 0.8

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.command_line import call, predictions, refuse, succeed, trained
-from tests.support.interrupted_command import at
+from tests.support.command_line import predictions, refuse, run_command, succeed, train_run
+from tests.support.interrupted_command import act_at
 from tests.support.small_series import RISING, SMALL, slopes, write_steps, write_ts
 
 
 def train(data: str, *more: object, run: str = "run", steps: int = 60) -> dict[str, Any]:
-    return trained(data, *SMALL, *more, run=run, steps=steps)
+    return train_run(data, *SMALL, *more, run=run, steps=steps)
 
 
 def test_a_label_for_each_series() -> None:
@@ -49,8 +49,8 @@ def test_a_label_for_each_step() -> None:
 def test_stopped_and_resumed_it_ends_alike() -> None:
     data = write_ts()
     train(data, run="whole", steps=20)
-    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("train", data, *SMALL, "--budget", "20steps", "--run", "run")
+    with act_at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = run_command("train", data, *SMALL, "--budget", "20steps", "--run", "run")
     assert told.code == 130
     succeed("resume", "run")
     weights = [Path(run, "model.safetensors").read_bytes() for run in ("run", "whole")]

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import kill
 from foveal.generation import text_stream
-from tests.support.command_line import call, succeed
-from tests.support.interrupted_command import PLACES, TRAIN, at
+from tests.support.command_line import run_command, succeed
+from tests.support.interrupted_command import INTERRUPT_POINTS, TRAIN_COMMAND, act_at
 
 
 @pytest.fixture(autouse=True)
@@ -20,12 +20,12 @@ def own_cache(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOVEAL_CACHE", str(kill.own_cache(here / "cache")))
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", INTERRUPT_POINTS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_every_phase(whole: dict[str, Any], number: signal.Signals, place: str) -> None:
     handler = signal.getsignal(number)
-    with at(place, lambda: os.kill(os.getpid(), number)):
-        told = call(*TRAIN)
+    with act_at(place, lambda: os.kill(os.getpid(), number)):
+        told = run_command(*TRAIN_COMMAND)
     assert signal.getsignal(number) == handler
     assert told.code == 128 + number
     assert told.out == ""
@@ -37,7 +37,7 @@ def test_every_phase(whole: dict[str, Any], number: signal.Signals, place: str) 
     if place in ("data preparation", "dry run"):
         assert not Path("run").exists()
         assert not list(Path().rglob("*.part"))
-        succeed(*TRAIN)
+        succeed(*TRAIN_COMMAND)
     else:
         succeed("resume", "run")
     assert kill.ending(Path("run")) == whole
@@ -55,8 +55,8 @@ def test_the_second_signal_ends_at_once(whole: dict[str, Any], place: str, saved
         strike()
         strike()
 
-    with at(place, strike_twice):
-        told = call(*TRAIN)
+    with act_at(place, strike_twice):
+        told = run_command(*TRAIN_COMMAND)
     assert told.code == 130
     assert told.last.endswith(f"; {saved}; go on with: foveal resume run")
     succeed("resume", "run")
@@ -69,5 +69,5 @@ def test_while_text_is_written(finished: Path) -> None:
         raise AssertionError("the signal is raised at once")
 
     with patch.object(text_stream, "generate", struck):
-        told = call("generate", finished)
+        told = run_command("generate", finished)
     assert (told.code, told.last) == (130, "foveal: stopped by SIGINT; nothing was saved")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.support.command_line import Told, call, refuse, succeed
+from tests.support.command_line import CommandResult, refuse, run_command, succeed
 from tests.support.small_texts import (
     DECODER,
     PAIRS,
@@ -109,7 +109,7 @@ def test_the_bottleneck_has_no_attention_to_draw() -> None:
     write_pairs()
     bottleneck = ("--model", "translation-gru", "model.attention_rnn.score=every-step")
     train("pairs.tsv", *bottleneck, steps=2, small=PAIRS)
-    line = call("generate", "run", "--prompt", "the cat", "--attention", "a.png")
+    line = run_command("generate", "run", "--prompt", "the cat", "--attention", "a.png")
     assert line.code == 2
     assert "reads only a summary of the source" in line.err
 
@@ -125,7 +125,7 @@ def test_aligned_files_and_resume(here: Path) -> None:
     assert "run exists" in refuse("train", *given, "--run", "run")
     facts = json.loads(succeed("evaluate", "run", "--json").out)
     assert facts["examples"] == 10
-    told = call("resume", "run")
+    told = run_command("resume", "run")
     assert told.code == 2
     assert "finished after 6 steps" in told.last
 
@@ -151,7 +151,7 @@ def test_classify() -> None:
     assert told.out.count("\n") == 60
 
 
-def last_lines(told: Told) -> list[list[str]]:
+def last_lines(told: CommandResult) -> list[list[str]]:
     """The commands that a training ends with, as they would be typed."""
     lines = told.err.splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("next "))

@@ -13,13 +13,13 @@ from benchmarks.kill import story
 from foveal.config import preset_names
 from foveal.store.sealed import open_json
 from foveal.tasks.config import load_config
-from tests.support.command_line import TINY, call, succeed, tree
+from tests.support.command_line import TINY_MODEL, refuse, relative_paths, run_command, succeed
 
 PICTURE = b"\x89PNG\r\n\x1a\n"
 
 
 def train(data: object, *more: object, steps: int = 2) -> dict[str, object]:
-    told = succeed("train", data, *TINY, "--budget", f"{steps}steps", "--json", *more)
+    told = succeed("train", data, *TINY_MODEL, "--budget", f"{steps}steps", "--json", *more)
     assert told.out.count("\n") == 1
     result = json.loads(told.out)
     assert isinstance(result, dict)
@@ -45,7 +45,7 @@ def test_the_folder_of_a_run(finished: Path) -> None:
         "checkpoints/20/weights.safetensors",
         "checkpoints/20/best.safetensors",
     }
-    assert wanted <= tree(finished)
+    assert wanted <= relative_paths(finished)
     assert (finished / "curves.png").read_bytes().startswith(PICTURE)
     metrics = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
     assert [record["step"] for record in metrics if record["kind"] == "step"] == list(range(1, 21))
@@ -56,7 +56,7 @@ def test_the_folder_of_a_run(finished: Path) -> None:
 
 
 def test_what_is_said() -> None:
-    told = succeed("train", "text.txt", *TINY, "--budget", "3steps", "--run", "a run")
+    told = succeed("train", "text.txt", *TINY_MODEL, "--budget", "3steps", "--run", "a run")
     assert told.out == ""
     for words in ("train 6,8", "predict the next of 21 character tokens", "3.045 expected", "parameters"):
         assert words in told.err
@@ -131,15 +131,15 @@ def test_a_folder() -> None:
     for number in range(12):
         Path("books", "deep" if number % 2 else ".", f"{number}.txt").write_text(story(20, seed=number))
     Path("books", "cover.png").write_bytes(PICTURE + b"\0\0\0\rIHDR")
-    told = succeed("train", "books", *TINY, "--budget", "2steps", "--run", "own")
+    told = succeed("train", "books", *TINY_MODEL, "--budget", "2steps", "--run", "own")
     assert "skipped 1 file" in told.err
     assert "cover.png" in told.err
     assert sum(facts["documents"] for facts in parts("own").values()) == 12
 
 
-@pytest.mark.parametrize("tokenizer", ["byte", "bpe"])
-def test_tokenizers(tokenizer: str) -> None:
-    train("text.txt", f"data.tokenizer={tokenizer}", "data.vocab_size=300", "--run", "own")
+@pytest.mark.parametrize("settings", ["data.tokenizer=byte", "data.tokenizer=bpe data.vocab_size=300"])
+def test_tokenizers(settings: str) -> None:
+    train("text.txt", *settings.split(), "--run", "own")
     assert succeed("generate", "own", "--prompt", "été", "--tokens", "3").out.startswith("été")
 
 
@@ -222,12 +222,12 @@ def test_going_on_from_a_run(finished: Path) -> None:
 
 def test_a_report_that_was_not_made(run: Path) -> None:
     """Stopped between the last checkpoint and the report: resume makes it."""
-    before = tree(run)
+    before = relative_paths(run)
     (run / "curves.png").unlink()
     result = json.loads(succeed("resume", run, "--json").out)
     assert result["steps"] == 20
-    assert tree(run) == before
-    assert call("resume", run).code == 2
+    assert relative_paths(run) == before
+    assert run_command("resume", run).code == 2
 
 
 def test_a_run_from_another_begins_there_again(finished: Path, here: Path) -> None:
@@ -247,3 +247,23 @@ def test_words_for_tokens() -> None:
     train("text.txt", "data.tokenizer=word", "--run", "run")
     assert succeed("generate", "run", "--tokens", "5").out.split()
     assert succeed("generate", "run", "--prompt", "the cat", "--tokens", "5").out.startswith("the cat")
+
+
+@pytest.mark.parametrize("more", [(), ("--task", "masked-lm", "model.encoder.width=32")])
+def test_settings_are_printed_and_taken_back(here: Path, more: tuple[str, ...]) -> None:
+    """Nothing is trained or written; the file gives the same settings, which a run keeps."""
+    before = sorted(here.rglob("*"))
+    printed = succeed("train", "text.txt", *more, "training.budget=2steps", "--print-config").out
+    assert sorted(here.rglob("*")) == before
+    assert 'budget = "2steps"  # Amount of training, such as 90s' in printed
+    Path("mine.toml").write_text(printed)
+    assert succeed("train", "text.txt", "--model", "mine.toml", "--print-config").out == printed
+    line = refuse("train", "text.txt", "--model", "mine.toml", "model.experts.count=4")
+    assert "model.experts.count is not read, since" in line
+
+
+def test_settings_of_a_run_to_begin_from_are_printed(finished: Path) -> None:
+    printed = succeed("train", "text.txt", "--from", finished, "optimizer.lr=1e-4", "--print-config").out
+    kept = (finished / "config.toml").read_text().splitlines()
+    changed = [line for line in printed.splitlines() if line not in kept]
+    assert changed == ["lr = 0.0001  # Highest learning rate."]

@@ -11,9 +11,9 @@ import torch
 
 import foveal
 from foveal.encoders.patches import interpolate_positions
-from tests.support.command_line import call, refuse, succeed
+from tests.support.command_line import refuse, run_command, succeed
 from tests.support.continued_runs import train_from_run
-from tests.support.interrupted_command import at
+from tests.support.interrupted_command import act_at
 from tests.support.labeled_images import PATCHES, train, write_images
 from tests.support.reviews import reviews
 from tests.support.saved_weights import saved_weights
@@ -81,8 +81,8 @@ def test_the_same_classes(seen: dict[str, torch.Tensor]) -> None:
 def test_a_stop_and_a_resume_with_another_head(seen: dict[str, torch.Tensor]) -> None:
     given = ("others", "--from", "run", "training.freeze=encoder", "--budget", "12steps", "--run")
     succeed("train", *given, "whole")
-    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        assert call("train", *given, "parts").code == 130
+    with act_at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        assert run_command("train", *given, "parts").code == 130
     succeed("resume", "parts")
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from foveal.data.images import image_rows
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES
-from tests.support.command_line import call, predictions, refuse, succeed, tree
+from tests.support.command_line import predictions, refuse, relative_paths, run_command, succeed
 from tests.support.labeled_images import SMALL, write_images
 
 TWO = (*SMALL, "--budget", "2steps")
@@ -128,9 +128,9 @@ UNANSWERED: dict[Callable[[], None], str] = {
 def test_nothing_to_answer(made: Callable[[], None], learnt: Path) -> None:
     made()
     (data,) = Path().glob("data*")
-    before = tree(learnt)
+    before = relative_paths(learnt)
     assert UNANSWERED[made] in refuse("predict", learnt, data)
-    assert tree(learnt) == before
+    assert relative_paths(learnt) == before
 
 
 def test_one_picture_that_is_none(learnt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +189,7 @@ def test_names_that_are_no_text(learnt: Path) -> None:
 def test_labels_that_differ_in_case_are_told() -> None:
     write_images("data", 40)
     Path("data/blue").rename("data/RED")
-    told = call("train", "data", *TWO, "--run", "elsewhere")
+    told = run_command("train", "data", *TWO, "--run", "elsewhere")
     assert told.code == 0
     assert "the labels 'RED' and 'red' differ only in case, and count as 2 classes" in told.err
 

@@ -13,10 +13,10 @@ from PIL import Image, ImageColor
 
 from foveal.inspection.style import CORRECT_COLOR
 from foveal.metrics.cider import caption_words, cider
-from tests.support.command_line import call, predictions, refuse, succeed, trained
-from tests.support.interrupted_command import at
+from tests.support.command_line import predictions, refuse, run_command, succeed, train_run
+from tests.support.interrupted_command import act_at
 from tests.support.small_films import SMALL, film, write_films
-from tests.support.video_bytes import film as video
+from tests.support.video_bytes import encode_video as video
 
 FRAMES = ("model.encoder.layers=1", "model.encoder.network=lenet-5", "model.encoder.stem=small")
 VOLUME = ("model.encoder.layers=2",)
@@ -36,7 +36,7 @@ def colours(path: str) -> set[Any]:
 
 
 def train(data: str, *more: object, run: str = "run", steps: int = 60) -> dict[str, Any]:
-    return trained(data, *SMALL, *more, run=run, steps=steps)
+    return train_run(data, *SMALL, *more, run=run, steps=steps)
 
 
 def test_a_label_for_each_frame() -> None:
@@ -151,8 +151,8 @@ def test_any_mixer_goes_over_frames(mixers: str) -> None:
 def test_stopped_and_resumed_it_ends_alike(way: tuple[str, ...]) -> None:
     data = write_films()
     train(data, *way, run="whole", steps=20)
-    with at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
-        told = call("train", data, *SMALL, *way, "--budget", "20steps", "--run", "run")
+    with act_at("after a sample", lambda: os.kill(os.getpid(), signal.SIGINT)):
+        told = run_command("train", data, *SMALL, *way, "--budget", "20steps", "--run", "run")
     assert told.code == 130
     succeed("resume", "run")
     weights = [Path(run, "model.safetensors").read_bytes() for run in ("run", "whole")]

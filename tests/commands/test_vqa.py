@@ -15,10 +15,17 @@ from foveal.tasks.session import load
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
 from foveal.training.evaluate import evaluate
 from tests.support.captioned_shapes import COLOURS, SHAPES
-from tests.support.command_line import call, predictions, refuse, succeed, trained
-from tests.support.interrupted_command import at
+from tests.support.command_line import predictions, refuse, run_command, succeed, train_run
+from tests.support.interrupted_command import act_at
 from tests.support.saved_weights import saved_weights
-from tests.support.shape_questions import SMALL, check_same_eyes, rows_of, train, write_questions, write_table
+from tests.support.shape_questions import (
+    SMALL,
+    check_same_image_encoder,
+    rows_of,
+    train,
+    write_questions,
+    write_table,
+)
 
 WAYS = {"vqa": "accuracy", "vqa-generate": "exact", "vqa-multiple-choice": "accuracy"}
 
@@ -88,7 +95,7 @@ def test_a_talk_about_one_picture() -> None:
 
 def test_questions_are_for_runs_that_answer_them() -> None:
     write_questions("shapes", "choices", count=40)
-    trained(
+    train_run(
         "shapes",
         "--task",
         "image-classification",
@@ -114,8 +121,8 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not() -> None:
     write_questions("shapes", "choices", "history", count=40)
     for way in WAYS:
         train("shapes", "--task", way, "data.augment.crop=pad", run=way, steps=8)
-        with at("first steps", lambda: os.kill(os.getpid(), signal.SIGINT)):
-            stopped = call(
+        with act_at("first steps", lambda: os.kill(os.getpid(), signal.SIGINT)):
+            stopped = run_command(
                 *("train", "shapes", *SMALL, "--task", way, "data.augment.crop=pad"),
                 *("--budget", "8steps", "--run", f"{way}-2"),
             )
@@ -149,7 +156,7 @@ def test_where_no_answer_is_known_nothing_is_measured() -> None:
     for answer in (*COLOURS, *SHAPES):
         text = text.replace(f",{answer}\n", f",{answer.title()}\n")
     Path("others/metadata.csv").write_text(text)
-    told = call("train", "shapes", *SMALL, "--task", "vqa", "--valid", "others", "--budget", "2steps")
+    told = run_command("train", "shapes", *SMALL, "--task", "vqa", "--valid", "others", "--budget", "2steps")
     assert told.code == 2
     assert "foveal: others: no answer is one of training (5 (bar, blue, green, post, red))" in told.err
     assert "the first is Red: spell the answers as in training" in told.err
@@ -188,17 +195,17 @@ def test_a_run_is_where_another_begins() -> None:
     told = succeed("train", "shapes", "--from", "run", "--budget", "2steps", "--run", "more")
     assert "all weights of run" in told.err
     few = ("data.image.size=12", "data.label=answer", "training.evaluate_every=20")
-    trained("shapes", "--task", "image-classification", *few, run="labels", steps=2)
+    train_run("shapes", "--task", "image-classification", *few, run="labels", steps=2)
     ask = ("--model", "vqa", *SMALL, "--budget", "1steps", "optimizer.lr=1e-20", "--run", "lent")
     told = succeed("train", "shapes", "--from", "labels", *ask)
     assert "the encoder of labels; the head is new" in told.err
-    check_same_eyes("labels", "lent")
+    check_same_image_encoder("labels", "lent")
 
 
 def test_a_first_layer_begins_from_the_images() -> None:
     """Airbench's, whose whitening makes channels of variance 1 without correlation."""
     write_questions(count=40)
-    trained("shapes", *SMALL, "model.encoder.network=airbench", "data.image.size=31", run="run", steps=1)
+    train_run("shapes", *SMALL, "model.encoder.network=airbench", "data.image.size=31", run="run", steps=1)
     (whitening,) = (
         tensor
         for name, tensor in saved_weights("run").items()

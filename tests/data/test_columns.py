@@ -11,10 +11,10 @@ from foveal.config import DataConfig, ImageConfig
 from foveal.data.core.rows import Row
 from foveal.data.files.data_part import open_part
 from foveal.data.files.folders import FILE_FIELD, read_folder
-from tests.support.clip_folders import clip, folder_of, table
-from tests.support.image_folders import PLACES, SIDE, png, scenes, write
+from tests.support.clip_folders import clip_folder, clip_table, random_clip
+from tests.support.image_folders import CONTAINERS, SIDE, encode_png, random_images, write_files
 from tests.support.pair_formats import ANSWERS, CLIP_LABEL, CLIP_LABELS, IMAGE_LABEL, IMAGE_TEXT
-from tests.support.question_tables import asked, write_asked
+from tests.support.question_tables import question_rows, write_question_rows
 
 CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word")
 
@@ -26,14 +26,14 @@ def read(data_format: Any, data: str, **settings: Any) -> list[dict[str, Any]]:
     return [row.fields for row in rows]
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_spaces_around_a_label_are_none_of_it(tmp_path: Path, location: str) -> None:
     labels = ["cat", " cat", "cat ", "dog"]
-    pictures = {f"{number}.png": png(picture) for number, picture in enumerate(scenes(4))}
+    pictures = {f"{number}.png": encode_png(picture) for number, picture in enumerate(random_images(4))}
     rows = [*zip(pictures, labels, strict=True)]
-    data = write(tmp_path / location, pictures | {"metadata.csv": table("label", rows)})
+    data = write_files(tmp_path / location, pictures | {"metadata.csv": clip_table("label", rows)})
     assert [row["label"] for row in read(IMAGE_LABEL, data)] == ["cat", "cat", "cat", "dog"]
-    np.savez(tmp_path / "a.npz", images=scenes(4), labels=np.array(labels))
+    np.savez(tmp_path / "a.npz", images=random_images(4), labels=np.array(labels))
     assert [row["label"] for row in read(IMAGE_LABEL, str(tmp_path / "a.npz"))] == [
         "cat",
         "cat",
@@ -43,15 +43,15 @@ def test_spaces_around_a_label_are_none_of_it(tmp_path: Path, location: str) -> 
 
 
 def test_spaces_around_a_frame_s_label_are_none_of_it(tmp_path: Path) -> None:
-    files = folder_of("c", clip(0, 3))
+    files = clip_folder("c", random_clip(0, 3))
     files["metadata.jsonl"] = json.dumps({"file_name": "c", "labels": ["cat", " cat", "cat "]}).encode()
-    assert read(CLIP_LABELS, write(tmp_path / "a", files))[0]["labels"] == ["cat"] * 3
+    assert read(CLIP_LABELS, write_files(tmp_path / "a", files))[0]["labels"] == ["cat"] * 3
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_the_column_of_files_may_be_read_too(tmp_path: Path, location: str) -> None:
     names = ["0.png", "1.png", "2.png"]
-    data = write_asked(tmp_path / location, asked(3, each=1), 3)
+    data = write_question_rows(tmp_path / location, question_rows(3, each=1), 3)
     assert [row["label"] for row in read(IMAGE_LABEL, data, label="file_name")] == names
     assert [row["target"] for row in read(IMAGE_TEXT, data, text="file_name")] == names
     found = read(ANSWERS, data, answer="file_name")
@@ -61,15 +61,15 @@ def test_the_column_of_files_may_be_read_too(tmp_path: Path, location: str) -> N
 
 
 def test_a_column_may_be_called_file(tmp_path: Path) -> None:
-    pictures = {f"{number}.png": png(picture) for number, picture in enumerate(scenes(2))}
+    pictures = {f"{number}.png": encode_png(picture) for number, picture in enumerate(random_images(2))}
     rows = [*zip(pictures, ["cat", "dog"], strict=True)]
-    data = write(tmp_path / "a", pictures | {"metadata.csv": table("file", rows)})
+    data = write_files(tmp_path / "a", pictures | {"metadata.csv": clip_table("file", rows)})
     assert [row["label"] for row in read(IMAGE_LABEL, data, label="file")] == ["cat", "dog"]
 
 
 def test_so_it_may_of_clips_and_recordings(tmp_path: Path) -> None:
-    files = folder_of("c", clip(0, 3)) | {"metadata.csv": table("text", [("c", "it moves")])}
-    data = write(tmp_path / "a", files)
+    files = clip_folder("c", random_clip(0, 3)) | {"metadata.csv": clip_table("text", [("c", "it moves")])}
+    data = write_files(tmp_path / "a", files)
     assert [row["label"] for row in read(CLIP_LABEL, data, label="file_name")] == ["c"]
     (tmp_path / "a/sound.wav").write_text("sound")
     (tmp_path / "a/metadata.csv").write_text("file_name\nsound.wav\n")

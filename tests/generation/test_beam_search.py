@@ -14,7 +14,14 @@ from foveal.core.memory import Memory
 from foveal.generation.beam_search import Hypothesis, beam_search, length_penalty
 from foveal.generation.decoding_loop import generate
 from foveal.generation.sampling import GREEDY
-from tests.support.decoder_heads import HEADS, Recorder, Recurrence, Script, V, next_log_probabilities
+from tests.support.decoder_heads import (
+    HEADS,
+    RecordingHead,
+    ScriptedHead,
+    SmallRecurrence,
+    V,
+    next_log_probabilities,
+)
 
 PROMPTS = [[1, 2, 3, 1], [4], [0, 2]]
 ALPHAS = [0.0, 0.6, 1.0, 3.0]
@@ -78,7 +85,7 @@ def agree(mine: list[Hypothesis], other: list[tuple[float, tuple[int, ...]]]) ->
 @pytest.mark.parametrize("end_tokens", [{0}, {1, 2}, set()])
 def test_a_beam_that_holds_everything_finds_the_best(alpha: float, end_tokens: set[int]) -> None:
     size, limit = 4, 4
-    head = Recurrence(size)
+    head = SmallRecurrence(size)
     best = size**limit
     found = beam_search(head, [[1, 2], [3]], limit, beam=best, best=best, alpha=alpha, end_tokens=end_tokens)
     for prompt, hypotheses in zip([[1, 2], [3]], found, strict=True):
@@ -91,7 +98,7 @@ def test_a_beam_that_holds_everything_finds_the_best(alpha: float, end_tokens: s
 
 def test_the_penalty_changes_which_is_best() -> None:
     """So the test above can see alpha."""
-    head = Recurrence(4)
+    head = SmallRecurrence(4)
     lengths = [
         len(beam_search(head, [[1, 2]], 4, beam=256, alpha=alpha, end_tokens={0})[0][0].tokens)
         for alpha in ALPHAS
@@ -115,7 +122,7 @@ def test_a_beam_of_one_is_greedy(make: Callable[[], nn.Module], alpha: float) ->
 
 
 def test_a_beam_of_one_breaks_ties_as_greedy_does() -> None:
-    head = Script(torch.tensor([[0.0, 1.0, 1.0, 1.0]]))
+    head = ScriptedHead(torch.tensor([[0.0, 1.0, 1.0, 1.0]]))
     assert beam_search(head, [[0]], 3, beam=1)[0][0].tokens == (1, 1, 1)
 
 
@@ -134,7 +141,7 @@ def test_many_random_heads() -> None:
     """Different ends in different rows: prompts leave the batch at different steps."""
     for seed, (beam, best) in itertools.product(range(12), [(2, 1), (4, 2), (4, 4)]):
         torch.manual_seed(seed)
-        head = Recurrence(scale=4.0)
+        head = SmallRecurrence(scale=4.0)
         found = beam_search(head, PROMPTS, 9, beam=beam, best=best, alpha=0.8, end_tokens={seed % V, 3})
         for prompt, hypotheses in zip(PROMPTS, found, strict=True):
             agree(hypotheses, slow_beam(head, prompt, 9, beam, 0.8, {seed % V, 3})[:best])
@@ -143,7 +150,7 @@ def test_many_random_heads() -> None:
 def test_an_ended_hypothesis_keeps_its_place() -> None:
     """Token 0 ends. At the second step two live paths are likelier than the ended one; it stays and wins."""
     first, later = torch.tensor([0.2, 0.79, 0.01]).log(), torch.tensor([1e-9, 0.5, 0.5]).log()
-    head = Script(torch.stack([first, first, later]))
+    head = ScriptedHead(torch.stack([first, first, later]))
     found = beam_search(head, [[1]], 6, beam=2, best=2, end_tokens={0})[0]
     assert [hypothesis.tokens for hypothesis in found] == [(0,), (1, 1, 1, 1, 1, 1)]
     assert found[0].finish_reason == "end"
@@ -151,7 +158,7 @@ def test_an_ended_hypothesis_keeps_its_place() -> None:
 
 
 def test_an_open_hypothesis_is_scored_at_the_limit() -> None:
-    head = Script(torch.tensor([[0.5, 0.5]]).log())
+    head = ScriptedHead(torch.tensor([[0.5, 0.5]]).log())
     (found,) = beam_search(head, [[0]], 4, beam=1, alpha=0.7)[0]
     assert found.score == pytest.approx(4 * math.log(0.5) / penalty(4, 0.7))
     assert length_penalty(1, 0.7) == 1
@@ -163,7 +170,7 @@ def test_it_ends_early_only_if_nothing_can_win() -> None:
     def calls(alpha: float, best: int = 1) -> tuple[int, tuple[int, ...]]:
         first = torch.tensor([-0.1, math.log(1 - math.exp(-0.1))])
         later = torch.tensor([math.log(1 - math.exp(-0.5)), -0.5])
-        head = Recorder(Script(torch.stack([first, first, later])))
+        head = RecordingHead(ScriptedHead(torch.stack([first, first, later])))
         found = beam_search(head, [[0]], 50, beam=2, best=best, alpha=alpha, end_tokens={0})
         return len(head.calls), found[0][0].tokens
 
@@ -178,13 +185,13 @@ def test_it_ends_early_only_if_nothing_can_win() -> None:
 def test_the_second_best_is_awaited_too() -> None:
     """After two steps (0,) at 0.6 and (1, 0) at 0.075 have ended, but (1, 1) at 0.21 may still be second."""
     first, later = torch.tensor([0.6, 0.3, 0.1]).log(), torch.tensor([0.25, 0.7, 0.05]).log()
-    head = Script(torch.stack([first, first, later]))
+    head = ScriptedHead(torch.stack([first, first, later]))
     found = beam_search(head, [[1]], 4, beam=3, best=2, end_tokens={0})[0]
     assert [hypothesis.tokens for hypothesis in found] == [(0,), (1, 1, 1, 1)]
 
 
 def test_fewer_than_wanted_if_no_more_exist() -> None:
-    head = Script(torch.tensor([[0.5, 0.25, 0.25]]).log())
+    head = ScriptedHead(torch.tensor([[0.5, 0.25, 0.25]]).log())
     found = beam_search(head, [[0]], 2, beam=20, best=20, end_tokens={0})[0]
     assert sorted(hypothesis.tokens for hypothesis in found) == [
         (0,), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2),
@@ -192,13 +199,13 @@ def test_fewer_than_wanted_if_no_more_exist() -> None:
 
 
 def test_impossible_tokens_are_no_hypotheses() -> None:
-    head = Script(torch.tensor([[-math.inf, 0.0, -math.inf]]))
+    head = ScriptedHead(torch.tensor([[-math.inf, 0.0, -math.inf]]))
     found = beam_search(head, [[1]], 3, beam=4, best=4, end_tokens={0})[0]
     assert [hypothesis.tokens for hypothesis in found] == [(1, 1, 1)]
 
 
 def test_a_memory_goes_with_its_prompt() -> None:
-    head = Recurrence()
+    head = SmallRecurrence()
     summary = torch.randn(2, 8, dtype=torch.float64)
 
     def memory(*which: int) -> Memory:
@@ -214,7 +221,7 @@ def test_a_memory_goes_with_its_prompt() -> None:
 
 
 def test_a_step_costs_the_same_however_long_the_text() -> None:
-    head = Recorder(Recurrence())
+    head = RecordingHead(SmallRecurrence())
     beam_search(head, PROMPTS, 100, beam=4)
     assert head.calls == [((3, 4), 24)] + [((12, 1), 96)] * 99
 
@@ -222,16 +229,16 @@ def test_a_step_costs_the_same_however_long_the_text() -> None:
 def test_what_can_be_mended() -> None:
     for wrong in ({"beam": 0}, {"beam": 2, "best": 3}, {"beam": 2, "best": 0}, {"beam": 1, "alpha": -1.0}):
         with pytest.raises(UserError):
-            beam_search(Recurrence(), [[1]], 3, **wrong)
+            beam_search(SmallRecurrence(), [[1]], 3, **wrong)
     with pytest.raises(UserError):
-        beam_search(Recurrence(), [[1]], 0, beam=1)
+        beam_search(SmallRecurrence(), [[1]], 0, beam=1)
     with pytest.raises(RunFailed, match="not finite"):
-        beam_search(Script(torch.tensor([[0.0, math.nan]])), [[1]], 3, beam=2)
+        beam_search(ScriptedHead(torch.tensor([[0.0, math.nan]])), [[1]], 3, beam=2)
 
 
 def test_each_prompt_may_have_a_limit_of_its_own() -> None:
     """And writes what it would alone."""
-    head, limits = Recurrence(), [3, 9, 5]
+    head, limits = SmallRecurrence(), [3, 9, 5]
     found = beam_search(head, PROMPTS, limits, beam=3, best=2, alpha=0.6, end_tokens={2})
     for prompt, limit, hypotheses in zip(PROMPTS, limits, found, strict=True):
         (alone,) = beam_search(head, [prompt], limit, beam=3, best=2, alpha=0.6, end_tokens={2})

@@ -11,7 +11,14 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.core.memory import Memory
 from foveal.generation.decoding_loop import GeneratedToken, generate, log_probabilities, prefill
 from foveal.generation.sampling import GREEDY, Noise, Sampling, choose_tokens
-from tests.support.decoder_heads import HEADS, Recorder, Recurrence, Script, V, next_log_probabilities
+from tests.support.decoder_heads import (
+    HEADS,
+    RecordingHead,
+    ScriptedHead,
+    SmallRecurrence,
+    V,
+    next_log_probabilities,
+)
 
 LENGTHS = [3, 1, 17, 8, 8, 2]
 PROMPTS = [[(5 * i + 3 * length) % V for i in range(length)] for length in LENGTHS]
@@ -100,7 +107,7 @@ def test_prefill_in_chunks_is_prefill(make: Callable[[], nn.Module], chunk: int)
 
 
 def test_texts_depend_on_seed_prompt_and_sample_alone() -> None:
-    head, sampling = Recurrence(), Sampling(seed=1)
+    head, sampling = SmallRecurrence(), Sampling(seed=1)
     texts = rows(list(generate(head, PROMPTS, TEXTS, 30, sampling, samples=3)))
     backwards = rows(list(generate(head, PROMPTS[::-1], TEXTS[::-1], 30, sampling, samples=3)))
     for prompt in range(len(PROMPTS)):
@@ -117,7 +124,7 @@ def test_texts_depend_on_seed_prompt_and_sample_alone() -> None:
 
 def test_finished_rows_are_no_longer_computed() -> None:
     """Every row ends at its own step, said by the caller."""
-    head = Recorder(Recurrence())
+    head = RecordingHead(SmallRecurrence())
     ends, drawn = [4, 2, 9, 2, 6, 7], [0] * len(PROMPTS)
 
     def stop(row: int, token: int) -> bool:
@@ -134,7 +141,7 @@ def test_finished_rows_are_no_longer_computed() -> None:
 
 
 def test_a_token_costs_the_same_however_long_the_text() -> None:
-    head = Recorder(Recurrence())
+    head = RecordingHead(SmallRecurrence())
     list(generate(head, PROMPTS[:2], TEXTS[:2], 200, Sampling(repetition_penalty=1.2), samples=2))
     prefills, steps = head.calls[:1], head.calls[1:]
     assert prefills == [((2, 3), 16)]
@@ -142,7 +149,7 @@ def test_a_token_costs_the_same_however_long_the_text() -> None:
 
 
 def test_tokens_are_yielded_as_they_come() -> None:
-    head = Recorder(Recurrence())
+    head = RecordingHead(SmallRecurrence())
     writing = generate(head, PROMPTS[:2], TEXTS[:2], 5, Sampling(), chunk=2)
     assert head.calls == []
     next(writing)
@@ -154,7 +161,7 @@ def test_tokens_are_yielded_as_they_come() -> None:
 
 def test_repetition_penalty_sees_each_rows_own_past() -> None:
     """Token 0, which pads the shorter prompt, was not said there; prompts and texts count, rows don't mix."""
-    head = Script(torch.tensor([[3.0, 2.0, 1.0, 0.1]]))
+    head = ScriptedHead(torch.tensor([[3.0, 2.0, 1.0, 0.1]]))
     penalty = Sampling(temperature=0.0, repetition_penalty=4.0)
     found = rows(list(generate(head, [[1], [0, 0, 3]], ["", ""], 4, penalty)))
     # Row 0: 3 2/4 1 -> 0; 3/4 2/4 1 -> 2; 3/4 2/4 1/4 -> 0 again. Row 1: 3/4 2 1 -> 1; then 2; then 0.
@@ -163,7 +170,7 @@ def test_repetition_penalty_sees_each_rows_own_past() -> None:
 
 
 def test_a_memory_goes_with_its_prompt() -> None:
-    head = Recurrence()
+    head = SmallRecurrence()
     summary = torch.randn(2, 8, dtype=torch.float64)
 
     def memory(*which: int) -> Memory:
@@ -179,7 +186,7 @@ def test_a_memory_goes_with_its_prompt() -> None:
 
 
 def test_nothing_is_recorded_for_gradients() -> None:
-    head = Recorder(Recurrence())
+    head = RecordingHead(SmallRecurrence())
     modes: list[bool] = []
     head.head.register_forward_pre_hook(lambda *_: modes.append(torch.is_inference_mode_enabled()))
     for _ in generate(head, PROMPTS, TEXTS, 3, GREEDY):
@@ -204,12 +211,12 @@ def test_what_can_be_mended() -> None:
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_broken_weights_are_said(sampling: Sampling, bad: float) -> None:
     with pytest.raises(RunFailed, match="not finite"):
-        list(generate(Script(torch.tensor([[0.0, bad, 0.0]])), [[1]], ["a"], 3, sampling))
+        list(generate(ScriptedHead(torch.tensor([[0.0, bad, 0.0]])), [[1]], ["a"], 3, sampling))
 
 
 def test_each_prompt_may_have_a_limit_of_its_own() -> None:
     """And writes what it would alone."""
-    head, limits = Recurrence(), [7, 2, 5, 3, 9, 4, 6, 8][: len(PROMPTS)]
+    head, limits = SmallRecurrence(), [7, 2, 5, 3, 9, 4, 6, 8][: len(PROMPTS)]
     found = rows(list(generate(head, PROMPTS, TEXTS, limits, Sampling(seed=1), samples=2)))
     for at, (prompt, text, limit) in enumerate(zip(PROMPTS, TEXTS, limits, strict=True)):
         alone = rows(list(generate(head, [prompt], [text], limit, Sampling(seed=1), samples=2)))

@@ -20,7 +20,7 @@ from foveal.generation.text_stream import (
     collect_texts,
     generate_text,
 )
-from tests.support.decoder_heads import Recorder, Recurrence, Script
+from tests.support.decoder_heads import RecordingHead, ScriptedHead, SmallRecurrence
 
 
 class Pieces:
@@ -41,7 +41,7 @@ class Pieces:
 
 def saying(tokens: Sequence[int], tokenizer: Pieces, **how: Any) -> list[TextChunk]:
     """The pieces of a text that is `tokens`."""
-    head = Script.saying(tokens, len(tokenizer.pieces))
+    head = ScriptedHead.saying(tokens, len(tokenizer.pieces))
     settings: dict[str, Any] = {"max_new_tokens": len(tokens), "sampling": GREEDY} | how
     return list(generate_text(head, tokenizer, [tokenizer.pieces[0]], **settings))
 
@@ -112,7 +112,7 @@ def test_a_stop_string_at_the_limit_is_a_stop() -> None:
 
 def test_characters_come_whole() -> None:
     text = "aé€😀"
-    head = Script.saying(list(text.encode()), 256)
+    head = ScriptedHead.saying(list(text.encode()), 256)
     pieces = list(generate_text(head, ByteTokenizer(), ["x"], len(text.encode()), GREEDY))
     assert [piece.text for piece in pieces] == list(text)
     cut = list(generate_text(head, ByteTokenizer(), ["x"], 8, GREEDY))
@@ -122,13 +122,13 @@ def test_characters_come_whole() -> None:
 
 
 def test_a_broken_character_can_complete_a_stop_string() -> None:
-    head = Script.saying([0x61, 0xE2, 0x82], 256)
+    head = ScriptedHead.saying([0x61, 0xE2, 0x82], 256)
     (whole,) = collect_texts(generate_text(head, ByteTokenizer(), ["x"], 3, GREEDY, stops=["\ufffd"]))
     assert (whole.text, whole.finish_reason) == ("a", "stop")
 
 
 def test_pieces_joined_are_the_text() -> None:
-    head, tokenizer = Recurrence(), CharacterTokenizer("\nabcdef")
+    head, tokenizer = SmallRecurrence(), CharacterTokenizer("\nabcdef")
     prompts = ["abc", "f", "", "dddd"]
     pieces = list(
         generate_text(
@@ -156,7 +156,7 @@ def test_pieces_joined_are_the_text() -> None:
 
 def test_log_probability_is_the_models_own() -> None:
     """Not that of the distribution after temperature and truncation."""
-    head = Script(torch.tensor([[0.7, 0.2, 0.1]]).log())
+    head = ScriptedHead(torch.tensor([[0.7, 0.2, 0.1]]).log())
     (whole,) = collect_texts(
         generate_text(head, Pieces("x", "y", "z"), ["x"], 4, Sampling(temperature=0.1, top_k=1))
     )
@@ -171,7 +171,7 @@ def test_an_empty_prompt_starts_from_a_newline_or_token_0(
     tokenizer: CharacterTokenizer | ByteTokenizer, start: int
 ) -> None:
     seen = []
-    head = Recorder(Script(torch.eye(256)[:1]))
+    head = RecordingHead(ScriptedHead(torch.eye(256)[:1]))
     head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].tolist()))
     list(generate_text(head, tokenizer, [""], 1, GREEDY))
     assert seen == [[[start]]]
@@ -184,7 +184,7 @@ def test_an_empty_stop_string() -> None:
 
 def test_beam_text() -> None:
     tokenizer = Pieces("x", "y", "z", "!")
-    head = Recurrence(4)
+    head = SmallRecurrence(4)
     (found,) = beam_text(head, tokenizer, ["xyz"], 5, beam=4, best=4, alpha=0.6, end_tokens={3})
     for generation in found:
         assert generation.text == tokenizer.decode(generation.tokens).removesuffix("!")

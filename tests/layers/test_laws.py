@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support import mixer_laws as laws
 from tests.support.mixer_laws import Trial, lengths_of_chunks, on_path
-from tests.support.mixer_rows import EVERY, READING, ROWS, D, make, memory_of
+from tests.support.mixer_rows import EVERY, READING, ROWS, D, make_row_module, memory_of
 
 PATHS = {"reference": (torch.float64, 1e-10), "default": (torch.float32, 3e-5)}
 
@@ -18,7 +18,7 @@ PATHS = {"reference": (torch.float64, 1e-10), "default": (torch.float32, 3e-5)}
 def trial_of(name: str, path: str) -> Trial:
     dtype, tolerance = PATHS[path]
     row = EVERY[name]
-    module = make(name, dtype)
+    module = make_row_module(name, dtype)
     return Trial(module, D, dtype, tolerance, row.standing_nan, row.exact, memory_of(name, dtype))
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from foveal.core.runtime import Precision, autocast
 from tests.support.mixer_laws import Trial
-from tests.support.mixer_rows import EVERY, READING, D, entries, make, memory_of, run
+from tests.support.mixer_rows import EVERY, READING, D, make_row_module, memory_of, run_module, state_entries
 
 T = 200
 LONG = 100_000
@@ -35,8 +35,8 @@ def finite(
     """The outputs, found to be finite together with the state and all gradients."""
     x = x.clone().requires_grad_()
     with autocast(x.device, precision):
-        y, state = run(trial.module, x, trial.start(*range(len(x))), lengths)
-    outputs = [y, *entries(trial.module, state)]
+        y, state = run_module(trial.module, x, trial.start(*range(len(x))), lengths)
+    outputs = [y, *state_entries(trial.module, state)]
     assert all(part.isfinite().all() for part in outputs)
     assert all(part.isfinite().all() for part in trial.gradients(outputs, x))
     return y
@@ -46,7 +46,9 @@ every_row = pytest.mark.parametrize("name", list(EVERY))
 
 
 def trial_of(name: str) -> Trial:
-    return Trial(make(name, torch.float32), D, torch.float32, 0.0, memory=memory_of(name, torch.float32))
+    return Trial(
+        make_row_module(name, torch.float32), D, torch.float32, 0.0, memory=memory_of(name, torch.float32)
+    )
 
 
 @every_row
@@ -81,4 +83,4 @@ def test_nothing_to_read(name, rows, positions):
         with pytest.raises(
             ValueError, match=f"{rows} rows of {positions} positions: both must be at least 1"
         ):
-            run(trial.module, torch.zeros(rows, positions, D), state)
+            run_module(trial.module, torch.zeros(rows, positions, D), state)

@@ -9,7 +9,7 @@ from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.decoder import language_model
 from tests.support import mixer_laws as laws
 from tests.support.mixer_laws import Trial, lengths_of_chunks, on_path
-from tests.support.mixer_rows import filled
+from tests.support.mixer_rows import randomize
 
 CONTEXT = 256
 SPECS = {name: spec for name, spec in mixer_specs().items() if not spec.reads_memory}
@@ -60,7 +60,7 @@ def trial_of(config: ModelConfig, dtype: torch.dtype, tolerance: float) -> Trial
     torch.manual_seed(0)
     head = language_model(config, vocabulary=5, context=CONTEXT)
     return Trial(
-        filled(head.stack.to(dtype).eval(), (2 / config.width) ** 0.5),
+        randomize(head.stack.to(dtype).eval(), (2 / config.width) ** 0.5),
         head.embedding.width,
         dtype,
         tolerance,

@@ -12,7 +12,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from foveal.ops.activation import ACTIVATIONS
 from foveal.tasks.config import load_config
-from tests.support.named_networks import logits, made
+from tests.support.named_networks import logits, make_network
 
 RECTIFIED = ("mlp", "vgg-11", "plain-20", "resnet-20", "resnet-50")
 
@@ -28,7 +28,7 @@ def test_every_rectifier_is_replaced(network, monkeypatch):
     torch.manual_seed(1)
     changed = other(network, "tanh")
     torch.manual_seed(1)
-    published = made(network, 32, 5, "small")
+    published = make_network(network, 32, 5, "small")
     assert all(map(torch.equal, changed.parameters(), published.parameters()))
     x = torch.randn(4, 3, 32, 32)
     expected = logits(published, x)

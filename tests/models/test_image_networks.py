@@ -19,7 +19,7 @@ from foveal.models.image_networks import NETWORKS, image_encoder
 from foveal.models.resnet import ResNet
 from foveal.models.sequential_networks import ConvLayer, SequentialNetwork
 from tests.support.gradients import gradient_of
-from tests.support.named_networks import logits, made
+from tests.support.named_networks import logits, make_network
 
 PROJECTIONS = 64 * 128 + 128 * 256 + 256 * 512 + 2 * (128 + 256 + 512)
 PUBLISHED = {
@@ -77,7 +77,7 @@ PUBLISHED = {
 def test_parameters(network):
     size, classes, count = PUBLISHED[network]
     with torch.device("meta"):
-        model = made(network, size, classes)
+        model = make_network(network, size, classes)
     assert sum(parameter.numel() for parameter in model.parameters()) == count
     if re.search(r"-\d+$", network):  # the number counts layers with weights, but not shortcuts'
         parts = [part for name, part in model.named_modules() if "shortcut" not in name]
@@ -142,7 +142,7 @@ def test_the_grid_of_a_size_is_known_beforehand(network, stem):
 def test_hidden_layers_see_the_grid_there_is_up_to_the_published_one():
     for size, side in ((32, 1), (64, 2), (224, 7), (300, 7)):
         with torch.device("meta"):
-            assert made("vgg-11", size, 10).head.grid == (side, side)
+            assert make_network("vgg-11", size, 10).head.grid == (side, side)
 
 
 SMALLEST = {"alexnet": 63, "vgg-16": 32, "lenet-5": 16, "convnext-t": 32, "resnet-50": 1}
@@ -151,18 +151,18 @@ SMALLEST = {"alexnet": 63, "vgg-16": 32, "lenet-5": 16, "convnext-t": 32, "resne
 @pytest.mark.parametrize(("network", "size"), SMALLEST.items())
 def test_images_that_are_too_small_are_told(network, size):
     with torch.device("meta"):
-        made(network, size, 10)
+        make_network(network, size, 10)
         with pytest.raises(
             ConfigError, match=f"of {size - 1}x{size - 1} are too small for .*{network}: raise"
         ):
-            made(network, size - 1, 10)
+            make_network(network, size - 1, 10)
 
 
 def test_without_a_convolution_every_pixel_has_a_weight_of_its_own():
     """`s = W x + b`, and with a hidden layer `s = W_2 relu(W_1 x + b_1) + b_2`."""
     x = torch.randn(2, 3, 5, 5)
     for network in ("linear", "mlp"):
-        head = (model := made(network, 5, 4)).head
+        head = (model := make_network(network, 5, 4)).head
         found = x.permute(0, 2, 3, 1).flatten(1)
         for layer in head.hidden:
             found = F.relu(found @ layer.weight.T + layer.bias)
@@ -191,7 +191,7 @@ def test_unknown_networks_are_told():
 )
 def test_reset_parameters_fills_everything(network):
     with torch.device("meta"):
-        model = made(network, 32, 10)
+        model = make_network(network, 32, 10)
     model = model.to_empty(device="cpu")
     with torch.no_grad():
         for part in (*model.parameters(), *model.buffers()):

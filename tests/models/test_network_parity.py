@@ -12,7 +12,7 @@ from foveal.interop.huggingface.resnet import hf_name
 from foveal.models.depthwise_networks import ConvNeXt
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import NETWORKS
-from tests.support.named_networks import logits, made
+from tests.support.named_networks import logits, make_network
 
 # As torchvision and textbooks write them: channels of a convolution (kernel, stride and padding where they
 # are not 3, 1 and 1), and pooling as M or A with its side.
@@ -27,7 +27,7 @@ WRITTEN = {
 @pytest.mark.parametrize("network", WRITTEN)
 def test_straight_networks_equal_the_written_out_ones(network):
     size = 32 if network != "alexnet" else 63
-    model = made(network, size, 7).eval()
+    model = make_network(network, size, 7).eval()
     convolutions = [part for part in model.modules() if isinstance(part, nn.Conv2d)]
     images = torch.randn(2, 1 if network == "lenet-5" else 3, size, size)
     x, (layers, activation) = images, WRITTEN[network]
@@ -64,7 +64,7 @@ def test_logits_equal_hugging_faces(network, kind):
     for name, part in peer.state_dict().items():
         if part.dim() == 1:  # norms' gains and variances near one, so that numbers keep their size
             torch.nn.init.uniform_(part, *((0.5, 1.5) if name.endswith(("weight", "var")) else (-0.5, 0.5)))
-    model = made(network, 64, 7).double()
+    model = make_network(network, 64, 7).double()
     weights = peer.state_dict()
     assert {hf_name(name, recipe.depths) for name in model.state_dict()} == weights.keys()
     model.load_state_dict({name: weights[hf_name(name, recipe.depths)] for name in model.state_dict()})

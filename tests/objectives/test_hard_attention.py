@@ -19,7 +19,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.models.mixer_settings import stack_mixers
 from foveal.objectives.hard_attention import HardAttentionObjective, log_prob_and_entropy
 from foveal.ops.attention.hard_attention import sample_position
-from tests.support.mixer_rows import filled
+from tests.support.mixer_rows import randomize
 
 S, M, WORDS, LAYERS = 3, 4, 5, 2
 TARGET = [2, 0, SpecialTokens(WORDS).eos]
@@ -56,7 +56,7 @@ def model() -> EncoderWithHead:
         }
     )
     encoded = EncoderWithHead(Given(), decoder(config, SpecialTokens(WORDS).vocab_size, 8, M))
-    filled(encoded, 1.2)
+    randomize(encoded, 1.2)
     return encoded
 
 

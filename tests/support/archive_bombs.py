@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.support.image_bytes import scene, written
+from tests.support.image_bytes import encode_image, gradient_image
 
 LABELS = np.arange(2)
 CANARY = "sprung"
@@ -96,7 +96,7 @@ def packed_idx(path: Path) -> None:
 def photos(path: Path, name: str, content: bytes) -> None:
     """A zip of one picture in each of two classes; that of the second is `content`."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a/fine.png", written(scene()))
+        archive.writestr("a/fine.png", encode_image(gradient_image()))
         archive.writestr(f"b/{name}", content)
 
 

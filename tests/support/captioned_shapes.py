@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from tests.support.command_line import trained
+from tests.support.command_line import train_run
 
 COLOURS = {"red": (220, 40, 40), "green": (40, 180, 60), "blue": (50, 70, 220)}
 SHAPES = ("bar", "post")
@@ -51,4 +51,4 @@ def write_shapes(folder: str = "shapes", count: int = 120, seed: int = 0) -> str
 
 
 def train(data: str, *more: object, run: str = "run", steps: int) -> dict[str, Any]:
-    return trained(data, *SMALL, *more, run=run, steps=steps)
+    return train_run(data, *SMALL, *more, run=run, steps=steps)

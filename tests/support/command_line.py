@@ -1,4 +1,4 @@
-"""The command, called in this process: a process of its own would import torch each time."""
+"""Run the command in the process of the tests: a process of its own would import torch each time."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from foveal.cli import main
 
-TINY = (
+TINY_MODEL = (
     "model.width=16",
     "model.layers=1",
     "model.embedding_width=0",
@@ -23,8 +23,8 @@ TINY = (
 
 
 @dataclass(frozen=True)
-class Told:
-    """How a command ended and what it said."""
+class CommandResult:
+    """The exit code of a command, and what it wrote to standard output and standard error."""
 
     code: object
     out: str
@@ -32,11 +32,12 @@ class Told:
 
     @property
     def last(self) -> str:
+        """The last line of standard error."""
         return self.err.splitlines()[-1]
 
 
-def call(*arguments: object) -> Told:
-    """`foveal ARGUMENTS`."""
+def run_command(*arguments: object) -> CommandResult:
+    """Run `foveal ARGUMENTS`."""
     out, err, code = io.StringIO(), io.StringIO(), None
     with (
         patch.object(sys, "argv", ["foveal", *map(str, arguments)]),
@@ -47,38 +48,39 @@ def call(*arguments: object) -> Told:
             main()
         except SystemExit as end:
             code = end.code
-    return Told(code or 0, out.getvalue(), err.getvalue())
+    return CommandResult(code or 0, out.getvalue(), err.getvalue())
 
 
-def succeed(*arguments: object) -> Told:
-    told = call(*arguments)
-    assert told.code == 0, told.err
-    return told
+def succeed(*arguments: object) -> CommandResult:
+    """Run a command that has to succeed."""
+    result = run_command(*arguments)
+    assert result.code == 0, result.err
+    return result
 
 
-def trained(data: str, *more: object, run: str, steps: int) -> dict[str, Any]:
-    """The result of `foveal train` for so many steps."""
-    told = succeed("train", data, *more, "--budget", f"{steps}steps", "--run", run, "--json")
-    result: dict[str, Any] = json.loads(told.out)
+def train_run(data: str, *more: object, run: str, steps: int) -> dict[str, Any]:
+    """Run `foveal train` for `steps` steps and return its result."""
+    finished = succeed("train", data, *more, "--budget", f"{steps}steps", "--run", run, "--json")
+    result: dict[str, Any] = json.loads(finished.out)
     return result
 
 
 def predictions(*arguments: str) -> list[dict[str, str]]:
-    """Of `foveal predict`."""
+    """Run `foveal predict` and return its predictions."""
     found: list[dict[str, str]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
     return found
 
 
 def refuse(*arguments: object) -> str:
-    """The one line with which a command that the user can fix ends."""
-    told = call(*arguments)
-    assert told.code == 2, told
-    assert told.out == ""
-    assert told.err.startswith("foveal: ")
-    assert told.err.count("\n") == 1, told.err
-    return told.err
+    """Run a command that has to be refused, and return the one line that says how to fix it."""
+    result = run_command(*arguments)
+    assert result.code == 2, result
+    assert result.out == ""
+    assert result.err.startswith("foveal: ")
+    assert result.err.count("\n") == 1, result.err
+    return result.err
 
 
-def tree(folder: Path) -> set[str]:
-    """Everything below a folder."""
+def relative_paths(folder: Path) -> set[str]:
+    """Return the paths of everything below a folder, relative to that folder."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}

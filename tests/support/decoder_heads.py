@@ -15,7 +15,7 @@ from foveal.models.decoder import language_model
 V = 7
 
 
-class Recurrence(nn.Module):
+class SmallRecurrence(nn.Module):
     """A GRU cell in a plain loop, in float64. It writes into the state it is given, as it may."""
 
     def __init__(self, vocabulary: int = V, width: int = 8, scale: float = 2.0):
@@ -45,7 +45,7 @@ class Recurrence(nn.Module):
         return self.scale * self.output(features)
 
 
-class Script(nn.Module):
+class ScriptedHead(nn.Module):
     """Logits by the number of tokens read: `table` (N, V), its last row for ever after."""
 
     def __init__(self, table: Tensor):
@@ -53,7 +53,7 @@ class Script(nn.Module):
         self.table = nn.Parameter(table.double(), requires_grad=False)
 
     @classmethod
-    def saying(cls, tokens: Sequence[int], vocabulary: int) -> "Script":
+    def saying(cls, tokens: Sequence[int], vocabulary: int) -> "ScriptedHead":
         """Says `tokens` after a prompt of one token."""
         return cls(9.0 * torch.eye(vocabulary)[[0, *tokens]])
 
@@ -72,7 +72,7 @@ class Script(nn.Module):
         return features
 
 
-class Recorder(nn.Module):
+class RecordingHead(nn.Module):
     """Another head, and the shapes of tokens and state that it was called with."""
 
     def __init__(self, head: Any):
@@ -88,7 +88,7 @@ class Recorder(nn.Module):
         return self.head(tokens, state, lengths)
 
 
-def model(mixers: str, window: int = 0, positions: str = "none") -> Callable[[], DecoderLM]:
+def mixer_head(mixers: str, window: int = 0, positions: str = "none") -> Callable[[], DecoderLM]:
     def make() -> DecoderLM:
         config = ModelConfig(
             mixers=mixers,
@@ -109,15 +109,15 @@ def model(mixers: str, window: int = 0, positions: str = "none") -> Callable[[],
 
 
 HEADS: dict[str, Callable[[], Any]] = {
-    "recurrence": Recurrence,
-    "rnn": model("rnn"),
-    "lstm": model("lstm"),
-    "gru": model("gru"),
-    "attention": model("attention"),
-    "attention-rotary": model("attention", positions="rotary"),
-    "attention-learned": model("attention", positions="learned"),
-    "attention-window": model("attention", window=4, positions="sinusoidal"),
-    "hybrid": model("lstm,attention", positions="rotary"),
+    "recurrence": SmallRecurrence,
+    "rnn": mixer_head("rnn"),
+    "lstm": mixer_head("lstm"),
+    "gru": mixer_head("gru"),
+    "attention": mixer_head("attention"),
+    "attention-rotary": mixer_head("attention", positions="rotary"),
+    "attention-learned": mixer_head("attention", positions="learned"),
+    "attention-window": mixer_head("attention", window=4, positions="sinusoidal"),
+    "hybrid": mixer_head("lstm,attention", positions="rotary"),
 }
 
 

@@ -85,7 +85,7 @@ class Recorder:
         return shutil.disk_usage(path)
 
 
-def record(monkeypatch: pytest.MonkeyPatch, fail_at: int | None = None) -> Recorder:
+def record_disk_operations(monkeypatch: pytest.MonkeyPatch, fail_at: int | None = None) -> Recorder:
     recorder = Recorder(fail_at)
     for module in (durable, metrics_log):
         monkeypatch.setattr(module, "os", recorder)

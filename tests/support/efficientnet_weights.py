@@ -15,7 +15,7 @@ STAGES = (
 """Depth, channels, kernel and stride (Tan and Le 2019, table 1)."""
 
 
-def blocks() -> list[tuple[int, int, int, int]]:
+def block_shapes() -> list[tuple[int, int, int, int]]:
     """Channels in and out, kernel and stride of each."""
     found, d_in = [], 32
     for depth, d_out, kernel, stride in STAGES:
@@ -39,7 +39,7 @@ def random_weights(classes: int) -> dict[str, Tensor]:
         weights[f"{norm}.num_batches_tracked"] = torch.tensor(7)
 
     add("_conv_stem", "_bn0", 32, 3, 3)
-    for i, (d_in, d_out, kernel, _) in enumerate(blocks()):
+    for i, (d_in, d_out, kernel, _) in enumerate(block_shapes()):
         wide = 6 * d_in if i else d_in
         if i:
             add(f"_blocks.{i}._expand_conv", f"_blocks.{i}._bn0", wide, d_in, 1)

@@ -6,16 +6,26 @@ from collections.abc import Callable
 
 from PIL import Image
 
-from tests.support.image_bytes import CHANNELS, png, scene, segment, tiff, written, zeros
+from tests.support.image_bytes import (
+    CHANNELS,
+    compressed_zeros,
+    encode_image,
+    gradient_image,
+    jpeg_segment,
+    raw_png,
+    tiff,
+)
 
 
 def full(side: int, depth: int, colour: int) -> bytes:
     """A PNG that has all of its pixels."""
-    return png(side, side, depth, colour, packed=zeros(side * (1 + side * CHANNELS[colour] * depth // 8)))
+    return raw_png(
+        side, side, depth, colour, packed=compressed_zeros(side * (1 + side * CHANNELS[colour] * depth // 8))
+    )
 
 
 def notes(*chunks: tuple[bytes, bytes]) -> bytes:
-    return png(16, 16, 8, 0, *chunks)
+    return raw_png(16, 16, 8, 0, *chunks)
 
 
 def note(number: int, kind: bytes) -> tuple[bytes, bytes]:
@@ -45,7 +55,7 @@ def riff(*chunks: tuple[bytes, bytes]) -> bytes:
 def webp(side: int) -> bytes:
     """With another size in its header."""
     return (
-        written(scene(), "WEBP", lossless=True)[:21]
+        encode_image(gradient_image(), "WEBP", lossless=True)[:21]
         + struct.pack("<I", side - 1 | side - 1 << 14)
         + bytes(20)
     )
@@ -58,7 +68,7 @@ def canvas(width: int, height: int, animated: bool) -> tuple[bytes, bytes]:
 
 def strip(width: int, height: int, samples: int = 1, bits: int = 8, packing: int = 8) -> bytes:
     """A TIFF of zeros in one strip."""
-    data = zeros(width * height * samples * bits // 8) if packing == 8 else bytes(99)
+    data = compressed_zeros(width * height * samples * bits // 8) if packing == 8 else bytes(99)
     tags: dict[int, int | bytes | list[int]] = {
         256: width,
         257: height,
@@ -83,14 +93,14 @@ def sized(jpeg: bytes, width: int, height: int) -> bytes:
 
 
 def jpeg(side: int = 16, mode: str = "RGB", **settings: object) -> bytes:
-    return written(Image.new(mode, (side, side)), "JPEG", **settings)
+    return encode_image(Image.new(mode, (side, side)), "JPEG", **settings)
 
 
 def a_scan_each(side: int) -> bytes:
     """A baseline JPEG whose components stand one after the other; its coefficients are held as a whole."""
     head = sized(jpeg(subsampling=0), side, side)
     head = head[: head.index(b"\xff\xda")]
-    return head + segment(0xDA, bytes([1, 1, 0, 0, 63, 0])) + b"\x28" * 9 + b"\xff\xd9"
+    return head + jpeg_segment(0xDA, bytes([1, 1, 0, 0, 63, 0])) + b"\x28" * 9 + b"\xff\xd9"
 
 
 def many_scans() -> bytes:
@@ -103,26 +113,26 @@ def many_scans() -> bytes:
 def behind_junk(side: int) -> bytes:
     """The same, and its head can't be walked through."""
     whole = a_scan_each(side)
-    return whole[:2] + b"\xff\xff" + segment(0xFE, b"") + whole[2:]
+    return whole[:2] + b"\xff\xff" + jpeg_segment(0xFE, b"") + whole[2:]
 
 
 REFUSED: dict[str, Callable[[], bytes]] = {
-    "pixels.png": lambda: png(20_000, 20_000),
-    "more than Pillow warns of.png": lambda: png(10_000, 9_000, 1, 0),
-    "colours.png": lambda: png(6_000, 6_000),
-    "transparent.png": lambda: png(4_200, 4_200, 8, 6),
-    "palette.png": lambda: png(5_000, 5_000, 8, 3),
-    "16 bits.png": lambda: png(5_000, 5_000, 16, 0),
-    "16 bits of colours.png": lambda: png(6_000, 6_000, 16),
-    "16 bits, transparent.png": lambda: png(4_200, 4_200, 16, 4),
-    "interlaced.png": lambda: png(9_999, 9_999, 8, 2, interlaced=True),
-    "header.png": lambda: png(2**31 - 1, 2**31 - 1, packed=b""),
-    "line.png": lambda: png(80_000_000, 1, 8, 0),
-    "column.png": lambda: png(1, 80_000_000, 8, 0, packed=b""),
-    "packed note.png": lambda: notes((b"zTXt", b"k\0\0" + zeros(1 << 27))),
+    "pixels.png": lambda: raw_png(20_000, 20_000),
+    "more than Pillow warns of.png": lambda: raw_png(10_000, 9_000, 1, 0),
+    "colours.png": lambda: raw_png(6_000, 6_000),
+    "transparent.png": lambda: raw_png(4_200, 4_200, 8, 6),
+    "palette.png": lambda: raw_png(5_000, 5_000, 8, 3),
+    "16 bits.png": lambda: raw_png(5_000, 5_000, 16, 0),
+    "16 bits of colours.png": lambda: raw_png(6_000, 6_000, 16),
+    "16 bits, transparent.png": lambda: raw_png(4_200, 4_200, 16, 4),
+    "interlaced.png": lambda: raw_png(9_999, 9_999, 8, 2, interlaced=True),
+    "header.png": lambda: raw_png(2**31 - 1, 2**31 - 1, packed=b""),
+    "line.png": lambda: raw_png(80_000_000, 1, 8, 0),
+    "column.png": lambda: raw_png(1, 80_000_000, 8, 0, packed=b""),
+    "packed note.png": lambda: notes((b"zTXt", b"k\0\0" + compressed_zeros(1 << 27))),
     "packed notes.png": lambda: notes(*(note(number, b"zTXt") for number in range(64))),
     "wide notes.png": lambda: notes(*(note(number, b"iTXt") for number in range(60))),
-    "profile.png": lambda: notes((b"iCCP", b"k\0\0" + zeros(1 << 27))),
+    "profile.png": lambda: notes((b"iCCP", b"k\0\0" + compressed_zeros(1 << 27))),
     "canvas.gif": lambda: gif(65_535, 65_535),
     "frame.gif": lambda: gif(16, 16, frame=(60_000, 60_000)),
     "9,999.gif": lambda: gif(9_999, 9_999, frame=(9_999, 9_999)),
@@ -174,8 +184,10 @@ LARGEST: dict[str, Callable[[], bytes]] = {
     "palette.png": lambda: full(4_090, 8, 3),
     "grey.png": lambda: full(9_430, 8, 0),
     "16 bits.png": lambda: full(4_090, 16, 0),
-    "transparent.webp": lambda: written(Image.new("RGBA", (2_890, 2_890)), "WEBP", lossless=True, method=0),
-    "frame.gif": lambda: written(Image.new("P", (4_090, 4_090)), "GIF", transparency=0),
+    "transparent.webp": lambda: encode_image(
+        Image.new("RGBA", (2_890, 2_890)), "WEBP", lossless=True, method=0
+    ),
+    "frame.gif": lambda: encode_image(Image.new("P", (4_090, 4_090)), "GIF", transparency=0),
     "progressive.jpg": lambda: jpeg(4_690, progressive=True, subsampling=0),
     "four colours.jpg": lambda: sized(jpeg(mode="CMYK", progressive=True), 4_060, 4_060),
     "a scan each.jpg": lambda: a_scan_each(4_690),
@@ -188,9 +200,11 @@ READ: dict[str, Callable[[], bytes]] = {
     "animation.png": lambda: notes((b"acTL", struct.pack(">II", 2**31 - 1, 0))),
     "texts.png": lambda: notes(*[(b"tEXt", b"k\0" + bytes(90))] * 9_000),
     "chunks.png": lambda: notes(*[(b"vpAg", b"")] * 40_000),
-    "more rows.png": lambda: png(16, 16, 8, 0, packed=zeros(1 << 27)),
+    "more rows.png": lambda: raw_png(16, 16, 8, 0, packed=compressed_zeros(1 << 27)),
     "turns.png": lambda: notes((b"eXIf", b"II*\0\x08\0\0\0\1\0" + struct.pack("<HHIII", 0x8769, 4, 1, 8, 8))),
-    "second frame.gif": lambda: written(scene(), "GIF")[:-1] + gif(0, 0, frame=(65_535, 65_535))[19:],
+    "second frame.gif": lambda: (
+        encode_image(gradient_image(), "GIF")[:-1] + gif(0, 0, frame=(65_535, 65_535))[19:]
+    ),
     "rows.tif": lambda: strip(100, 100).replace(
         struct.pack("<HHII", 278, 4, 1, 100), struct.pack("<HHII", 278, 4, 1, 2**32 - 1)
     ),
@@ -199,10 +213,10 @@ READ: dict[str, Callable[[], bytes]] = {
         {256: 16, 257: 30_000, 258: 8, 259: 1, 262: 1, 273: [8] * 30_000, 277: 1, 278: 1, 279: [16] * 30_000},
         bytes(16),
     ),
-    "notes.jpg": lambda: (whole := jpeg())[:2] + segment(0xE1, b"Exif\0\0II*\0") * 30_000 + whole[2:],
+    "notes.jpg": lambda: (whole := jpeg())[:2] + jpeg_segment(0xE1, b"Exif\0\0II*\0") * 30_000 + whole[2:],
     "fill.jpg": lambda: (whole := jpeg())[:2] + b"\xff" * 300_000 + whole[2:],
-    "second picture.jpg": lambda: written(
-        scene(), "MPO", save_all=True, append_images=[Image.new("L", (4_000, 4_000))]
+    "second picture.jpg": lambda: encode_image(
+        gradient_image(), "MPO", save_all=True, append_images=[Image.new("L", (4_000, 4_000))]
     ),
 }
 """What is read of these is harmless: the first picture alone."""

@@ -16,7 +16,7 @@ CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """By the colour type of a PNG."""
 
 
-def scene(height: int = SIDE, width: int = SIDE) -> NDArray[np.uint8]:
+def gradient_image(height: int = SIDE, width: int = SIDE) -> NDArray[np.uint8]:
     """(height, width, 3): levels that differ in both directions and all channels."""
     y, x = np.mgrid[:height, :width]
     colours = [y * 255 // max(1, height - 1), x * 255 // max(1, width - 1), (x + 2 * y) * 5 % 256]
@@ -27,7 +27,7 @@ def luma(image: NDArray[np.uint8]) -> NDArray[np.float64]:
     return image @ np.array([0.299, 0.587, 0.114])
 
 
-def written(image: Any, form: str = "PNG", **settings: Any) -> bytes:
+def encode_image(image: Any, form: str = "PNG", **settings: Any) -> bytes:
     """By Pillow; `image` is one of its own, or an array."""
     out = io.BytesIO()
     picture = Image.fromarray(image) if isinstance(image, np.ndarray) else image
@@ -35,7 +35,7 @@ def written(image: Any, form: str = "PNG", **settings: Any) -> bytes:
     return out.getvalue()
 
 
-def zeros(size: int) -> bytes:
+def compressed_zeros(size: int) -> bytes:
     """So many, packed a thousandfold."""
     rows = zlib.compressobj(1)
     block = bytes(1 << 20)
@@ -43,11 +43,11 @@ def zeros(size: int) -> bytes:
     return b"".join([*packed, rows.compress(bytes(size % (1 << 20))), rows.flush()])
 
 
-def chunk(kind: bytes, data: bytes) -> bytes:
+def png_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def png(
+def raw_png(
     width: int,
     height: int,
     depth: int = 8,
@@ -59,11 +59,11 @@ def png(
     """A PNG of `packed` rows, or of zeros, which hardly take a byte (64 MB are there at most), with `more`
     chunks."""
     row = 1 + (width * CHANNELS[colour] * depth + 7) // 8
-    packed = zeros(min(row * height, 1 << 26)) if packed is None else packed
+    packed = compressed_zeros(min(row * height, 1 << 26)) if packed is None else packed
     head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
     chunks = [(b"IHDR", head), *more, *([(b"PLTE", bytes(6))] if colour == 3 else [])]
     chunks += [(b"IDAT", packed), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(kind, data) for kind, data in chunks)
 
 
 def tiff(tags: TiffTags, data: bytes = b"") -> bytes:
@@ -90,5 +90,5 @@ def tiff(tags: TiffTags, data: bytes = b"") -> bytes:
     )
 
 
-def segment(marker: int, data: bytes) -> bytes:
+def jpeg_segment(marker: int, data: bytes) -> bytes:
     return struct.pack(">BBH", 255, marker, len(data) + 2) + data

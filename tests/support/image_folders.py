@@ -11,24 +11,25 @@ from PIL import Image
 SIDE = 8
 
 
-def scenes(count: int, seed: int = 0, side: int = SIDE) -> NDArray[np.uint8]:
+def random_images(count: int, seed: int = 0, side: int = SIDE) -> NDArray[np.uint8]:
     return np.random.default_rng(seed).integers(0, 256, (count, side, side, 3), np.uint8)
 
 
-def png(picture: NDArray[np.uint8]) -> bytes:
+def encode_png(picture: NDArray[np.uint8]) -> bytes:
     out = io.BytesIO()
     Image.fromarray(picture).save(out, "PNG")
     return out.getvalue()
 
 
-def by_class(count: int, seed: int = 0, labels: str = "ab") -> dict[str, bytes]:
+def images_by_class(count: int, seed: int = 0, labels: str = "ab") -> dict[str, bytes]:
     """By name the files of a folder a class."""
     return {
-        f"{labels[n % len(labels)]}/{n:03}.png": png(picture) for n, picture in enumerate(scenes(count, seed))
+        f"{labels[n % len(labels)]}/{n:03}.png": encode_png(picture)
+        for n, picture in enumerate(random_images(count, seed))
     }
 
 
-def write(path: Path, files: dict[str, bytes]) -> str:
+def write_files(path: Path, files: dict[str, bytes]) -> str:
     """As a folder, or as a zip."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path, "w") as archive:
@@ -42,4 +43,4 @@ def write(path: Path, files: dict[str, bytes]) -> str:
     return str(path)
 
 
-PLACES = ["photos", "photos.zip"]
+CONTAINERS = ["photos", "photos.zip"]

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from foveal.data.images.image_decoding import IMAGE_FORMATS
-from tests.support.image_bytes import CHANNELS, chunk, luma, scene, segment, tiff, written, zeros
+from tests.support.image_bytes import (
+    CHANNELS,
+    compressed_zeros,
+    encode_image,
+    gradient_image,
+    jpeg_segment,
+    luma,
+    png_chunk,
+    tiff,
+)
 
 SIDE = 36
 SUFFIX = {
@@ -59,23 +68,23 @@ TURNS = {
     8: lambda a: a.swapaxes(0, 1)[:, ::-1],
 }
 """How a picture lies in its file: the meaning of EXIF's orientation, axis by axis."""
-TALL, PLAIN = scene(2 * SIDE, SIDE), (9, 99, 199)
+TALL, PLAIN = gradient_image(2 * SIDE, SIDE), (9, 99, 199)
 ANIMATED = {"PNG": "PNG", "GIF": "GIF", "WEBP": "WEBP", "TIFF": "TIFF", "JPEG": "MPO"}
 """Of a form what it is called when there are several pictures in a file."""
 Shown = NDArray[np.uint8]
 
 
-def whole() -> Iterator[tuple[str, bytes, Shown]]:
+def readable_variants() -> Iterator[tuple[str, bytes, Shown]]:
     """Names, files, and what they show: (H, W, 3)."""
     yield from _in_modes()
     yield from _turned()
     for form in IMAGE_FORMATS:
-        content, other = written(TALL, form), Image.fromarray(255 - TALL)
+        content, other = encode_image(TALL, form), Image.fromarray(255 - TALL)
         yield f"behind it.{SUFFIX[form]}", content + b"\xff\xda" * 99, TALL
         for suffix in SUFFIX.values():
             yield f"{form} as.{suffix}", content, TALL
         if form in ANIMATED:
-            content = written(TALL, ANIMATED[form], save_all=True, append_images=[other, other])
+            content = encode_image(TALL, ANIMATED[form], save_all=True, append_images=[other, other])
             yield f"animated.{SUFFIX[form]}", content, TALL
         for height, width in ((1, 1), (1, 65_500), (65_500, 1), (3, 2)):
             if content := _tried(Image.new("RGB", (width, height), PLAIN), form, {}):
@@ -83,12 +92,12 @@ def whole() -> Iterator[tuple[str, bytes, Shown]]:
     yield from _by_hand()
 
 
-def damaged() -> Iterator[tuple[str, bytes, bytes]]:
+def damaged_variants() -> Iterator[tuple[str, bytes, bytes]]:
     """Names, files, and what they were."""
     draw = random.Random(0)
     packed = [("TIFF", settings) for settings in PACKINGS["TIFF"][:2]]
     for form, settings in [*((form, {}) for form in IMAGE_FORMATS), *packed]:
-        content = written(scene(SIDE, SIDE), form, **settings)
+        content = encode_image(gradient_image(SIDE, SIDE), form, **settings)
         suffix = "-".join(["", *settings.values()]) + "." + SUFFIX[form]
         for percent in range(100):
             yield f"cut at {percent}{suffix}", content[: len(content) * percent // 100], content
@@ -109,7 +118,7 @@ def _in_modes() -> Iterator[tuple[str, bytes, Shown]]:
                 if mode not in only.get(str(settings.get("compression")), MODES):
                     continue
                 if content := _tried(_in_mode(mode), form, settings):
-                    yield f"{mode}-{number}.{SUFFIX[form]}", content, scene(SIDE, SIDE)
+                    yield f"{mode}-{number}.{SUFFIX[form]}", content, gradient_image(SIDE, SIDE)
 
 
 def _turned() -> Iterator[tuple[str, bytes, Shown]]:
@@ -117,22 +126,22 @@ def _turned() -> Iterator[tuple[str, bytes, Shown]]:
         for turn, lies in TURNS.items():
             exif = Image.Exif()
             exif[0x0112] = turn
-            content = written(np.ascontiguousarray(lies(TALL)), form, exif=exif)
+            content = encode_image(np.ascontiguousarray(lies(TALL)), form, exif=exif)
             yield f"turn {turn}.{SUFFIX[form]}", content, TALL
         for name, broken in _broken_exif() if form != "TIFF" else ():
-            yield f"EXIF {name}.{SUFFIX[form]}", written(TALL, form, exif=broken), TALL
+            yield f"EXIF {name}.{SUFFIX[form]}", encode_image(TALL, form, exif=broken), TALL
 
 
 def _tried(image: Image.Image, form: str, settings: dict[str, object]) -> bytes:
     """Nothing where Pillow can't write it so."""
     try:
-        return written(image, form, **settings)
+        return encode_image(image, form, **settings)
     except (OSError, KeyError, ValueError, RuntimeError, struct.error):
         return b""
 
 
 def _in_mode(mode: str) -> Image.Image:
-    whole = Image.fromarray(scene(SIDE, SIDE))
+    whole = Image.fromarray(gradient_image(SIDE, SIDE))
     if mode.startswith("I"):
         grey = np.asarray(whole.convert("L"))
         levels = grey.astype(np.int32 if mode == "I" else ">u2" if mode == "I;16B" else np.uint16) * 257
@@ -155,7 +164,7 @@ def _broken_exif() -> Iterator[tuple[str, bytes]]:
 
 def _by_hand() -> Iterator[tuple[str, bytes, Shown]]:
     """What Pillow does not write."""
-    seen = scene(SIDE, SIDE)
+    seen = gradient_image(SIDE, SIDE)
     grey = np.rint(luma(seen)).astype(np.uint8)
     shown = np.repeat(grey[..., None], 3, 2)
     for colour, channels in CHANNELS.items():
@@ -176,7 +185,11 @@ def _by_hand() -> Iterator[tuple[str, bytes, Shown]]:
         shown,
     )
     yield "long note.png", _png(grey[..., None], 8, 0, [(b"tEXt", b"k\0" + b"a" * 900_000)]), shown
-    yield "packed note.png", _png(grey[..., None], 8, 0, [(b"zTXt", b"k\0\0" + zeros(900_000))]), shown
+    yield (
+        "packed note.png",
+        _png(grey[..., None], 8, 0, [(b"zTXt", b"k\0\0" + compressed_zeros(900_000))]),
+        shown,
+    )
     twelve = (grey.astype(np.uint32) * 4095 // 255).reshape(-1, 2)
     packed = np.stack(
         [twelve[:, 0] >> 4, (twelve[:, 0] & 15) << 4 | twelve[:, 1] >> 8, twelve[:, 1] & 255], 1
@@ -207,21 +220,21 @@ def _by_hand() -> Iterator[tuple[str, bytes, Shown]]:
         279: [SIDE**2] * 3,
     }
     yield "planes.tif", tiff(tags | apart, planes), seen
-    jpeg = written(Image.fromarray(seen), "JPEG", quality=95)
+    jpeg = encode_image(Image.fromarray(seen), "JPEG", quality=95)
     for name, marker, data in (
         ("comment", 0xFE, b"a" * 65_000),
         ("profile", 0xE2, b"ICC_PROFILE\0\1\1" + b"\xff" * 60_000),
         ("photoshop", 0xED, b"Photoshop 3.0\x008BIM\xff\xff\xff"),
         ("pictures", 0xE2, b"MPF\0II*\0\xff\xff\xff\xff"),
     ):
-        yield f"{name}.jpg", jpeg[:2] + segment(marker, data) + jpeg[2:], seen
-    cmyk = written(Image.fromarray(seen).convert("CMYK"), "JPEG", quality=95)
+        yield f"{name}.jpg", jpeg[:2] + jpeg_segment(marker, data) + jpeg[2:], seen
+    cmyk = encode_image(Image.fromarray(seen).convert("CMYK"), "JPEG", quality=95)
     yield "four colours.jpg", cmyk, seen
-    yield "comment.gif", written(grey, "GIF", comment=b"a" * 90_000), shown
+    yield "comment.gif", encode_image(grey, "GIF", comment=b"a" * 90_000), shown
     yield "comment.ppm", b"P6 # 9\n#\n36\t36 # 9\n255\n" + seen.tobytes(), seen
     yield "plain.ppm", b"P3 36 36 255\n" + " ".join(map(str, seen.ravel())).encode(), seen
     yield "12 bits.ppm", b"P5 36 36 4095\n" + (grey.astype(np.uint16) * 16).astype(">u2").tobytes(), shown
-    upside = bytearray(written(seen, "BMP"))
+    upside = bytearray(encode_image(seen, "BMP"))
     upside[22:26] = struct.pack("<i", -SIDE)
     yield "upside down.bmp", bytes(upside), seen[::-1]
 
@@ -250,4 +263,4 @@ def _png(
             rows.write(b"\0" + np.packbits(bits.ravel()).tobytes())
     head = struct.pack(">IIBBBBB", values.shape[1], values.shape[0], depth, colour, 0, 0, interlaced)
     chunks = [(b"IHDR", head), *more, (b"IDAT", zlib.compress(rows.getvalue())), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(kind, data) for kind, data in chunks)

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from benchmarks import kill
 
-PLACES = {
+INTERRUPT_POINTS = {
     "data preparation": ("foveal.data.text.token_store:file_sha256", 1),
     "dry run": ("foveal.commands.train:dry_run", 1),
     "run made": ("foveal.commands.train:train_and_report", 1),
@@ -31,12 +31,12 @@ SETTINGS = (
     "training.budget=12steps",
     "training.evaluate_every=6",
 )
-TRAIN = ("train", "text.txt", "--run", "run", "--model", "lstm", *SETTINGS)
+TRAIN_COMMAND = ("train", "text.txt", "--run", "run", "--model", "lstm", *SETTINGS)
 
 
-def at(place: str, act: Callable[[], object]) -> Any:
+def act_at(place: str, act: Callable[[], object]) -> Any:
     """While open: `act()` before the chosen call."""
-    (target, number), calls = PLACES[place], 0
+    (target, number), calls = INTERRUPT_POINTS[place], 0
     module, name = target.split(":")
     real = getattr(importlib.import_module(module), name)
 
@@ -50,8 +50,8 @@ def at(place: str, act: Callable[[], object]) -> Any:
     return patch(f"{module}.{name}", struck)
 
 
-def killed(folder: Path, arguments: list[str]) -> None:
+def kill_itself_at(folder: Path, arguments: list[str]) -> None:
     """For a process of its own: `arguments[0]` is the place at which it kills itself."""
     place, *rest = arguments
-    with at(place, lambda: os.kill(os.getpid(), signal.SIGKILL)):
+    with act_at(place, lambda: os.kill(os.getpid(), signal.SIGKILL)):
         kill.command(folder, rest)

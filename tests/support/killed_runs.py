@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from benchmarks import kill
-from tests.support.interrupted_command import killed
+from tests.support.interrupted_command import kill_itself_at
 
-OFTEN = (
+CHECKPOINT_OFTEN = (
     "training.checkpoint_seconds=1e-6",
     "training.evaluate_every=4",
     "--budget",
@@ -31,7 +31,7 @@ def check_killed_run(
 
     What was saved at step 6 is all it goes on from: chance, carried states, averages, the best so far.
     """
-    train = ["train", data, *settings, *OFTEN]
+    train = ["train", data, *settings, *CHECKPOINT_OFTEN]
     endings = []
     for place in (None, "after a sample"):
         folder = here / ("whole" if place is None else "struck")
@@ -39,9 +39,9 @@ def check_killed_run(
         monkeypatch.chdir(folder)
         write()
         if place is not None:
-            assert forked(folder, [place, *train], killed) == -signal.SIGKILL
+            assert run_forked(folder, [place, *train], kill_itself_at) == -signal.SIGKILL
         again = train if place is None else ["resume", "run"]
-        assert forked(folder, again) == 0, Path("said.txt").read_text()
+        assert run_forked(folder, again) == 0, Path("said.txt").read_text()
         endings.append(kill.ending(folder / "run"))
     first, second = endings
     steps = [record for record in first["log"] if record["kind"] == "step"]
@@ -50,7 +50,7 @@ def check_killed_run(
     assert second == first
 
 
-def forked(folder: Path, arguments: list[str], target: Any = None) -> int | None:
+def run_forked(folder: Path, arguments: list[str], target: Any = None) -> int | None:
     process = kill.start(folder, arguments, target)
     process.join()
     return process.exitcode

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from tests.support.command_line import trained
+from tests.support.command_line import train_run
 
 SMALL = (
     "data.image.size=12",
@@ -40,4 +40,4 @@ def write_images(folder: str = "squares", count: int = 60, seed: int = 0) -> str
 
 
 def train(data: str, *more: object, run: str = "run", steps: int = 30) -> dict[str, Any]:
-    return trained(data, *SMALL, *more, run=run, steps=steps)
+    return train_run(data, *SMALL, *more, run=run, steps=steps)

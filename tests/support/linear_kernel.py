@@ -6,7 +6,7 @@ from torch import Tensor
 from foveal.ops.jit.launch import Kernel
 
 
-def product(x: Tensor, W: Tensor) -> Tensor:
+def kernel_product(x: Tensor, W: Tensor) -> Tensor:
     """`x @ W.T` by the kernel, in a few tasks."""
     kernel = Kernel("linear", "forward")
     assert kernel.usable(x, W)

@@ -14,7 +14,7 @@ from foveal.training.step import StepResult, train_step
 SGD = OptimizerConfig(name="sgd", clip_norm=0.0)
 
 
-def trained(objective: Any, batches: Sequence[ExampleBatch]) -> StepResult:
+def trained_step(objective: Any, batches: Sequence[ExampleBatch]) -> StepResult:
     """One step on micro-batches."""
     carries, optimizer = [None] * len(batches), Optimizer(objective.model, SGD)
     done, _ = train_step(objective.model, objective, optimizer, batches, carries, lr=0.5, seed=(0,))
@@ -23,9 +23,9 @@ def trained(objective: Any, batches: Sequence[ExampleBatch]) -> StepResult:
     return done
 
 
-def check_same(tasks: Sequence[Any], parts: Sequence[ExampleBatch], whole: ExampleBatch) -> StepResult:
+def check_same_step(tasks: Sequence[Any], parts: Sequence[ExampleBatch], whole: ExampleBatch) -> StepResult:
     """Two equal tasks, one trained on the parts and one on the whole."""
-    few, one = trained(tasks[0], parts), trained(tasks[1], [whole])
+    few, one = trained_step(tasks[0], parts), trained_step(tasks[1], [whole])
     assert (few.loss, few.gradient_norm) == pytest.approx((one.loss, one.gradient_norm), abs=1e-10)
     assert few.metrics == pytest.approx(one.metrics, abs=1e-10)
     for first, second in zip(*(task.model.parameters() for task in tasks), strict=True):

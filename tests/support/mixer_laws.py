@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.state import State, detach_state, map_state, reset_rows, select_rows
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from tests.support.mixer_rows import entries, run
+from tests.support.mixer_rows import run_module, state_entries
 
 B, T = 3, 11
 
@@ -65,7 +65,7 @@ class Trial:
 
     def same(self, state: object, other: object) -> None:
         """Two states that mean the same."""
-        for a, b in zip(entries(self.module, state), entries(self.module, other), strict=True):
+        for a, b in zip(state_entries(self.module, state), state_entries(self.module, other), strict=True):
             self.close(a, b)
 
 
@@ -93,17 +93,17 @@ def gradients(module: nn.Module, outputs: list[Tensor], *inputs: Tensor) -> list
 def chunks(trial: Trial, cuts: list[int]) -> None:
     """A whole sequence equals any split of it, in outputs, final state and gradients."""
     module, x = trial.module, trial.inputs().requires_grad_()
-    whole, last = run(module, x, trial.start())
+    whole, last = run_module(module, x, trial.start())
     state, parts = trial.start(), []
     for part in x.tensor_split(cuts, 1):
-        y, state = run(module, part, state)
+        y, state = run_module(module, part, state)
         parts.append(y)
     pieces = torch.cat(parts, 1)
     trial.close(pieces, whole)
     trial.same(state, last)
     for a, b in zip(
-        trial.gradients([pieces, *entries(module, state)], x),
-        trial.gradients([whole, *entries(module, last)], x),
+        trial.gradients([pieces, *state_entries(module, state)], x),
+        trial.gradients([whole, *state_entries(module, last)], x),
         strict=True,
     ):
         trial.close(a, b, slack=10)
@@ -112,8 +112,8 @@ def chunks(trial: Trial, cuts: list[int]) -> None:
 def start_state_is_no_state(trial: Trial) -> None:
     module, x = trial.module, trial.inputs()
     for start in (trial.begin(), trial.begin(capacity=2 * T)):
-        y, state = run(module, x, start)
-        want, last = run(module, x, trial.start())
+        y, state = run_module(module, x, start)
+        want, last = run_module(module, x, trial.start())
         trial.close(y, want)
         trial.same(state, last)
 
@@ -124,14 +124,14 @@ def causality(trial: Trial, t: int) -> Tensor:
     Returns the gradient to the last input before t.
     """
     module, x = trial.module, trial.inputs().requires_grad_()
-    y, _ = run(module, x, trial.start())
+    y, _ = run_module(module, x, trial.start())
     (gradient,) = torch.autograd.grad(y[:, :t].square().sum(), x)
     assert gradient[:, t:].eq(0).all()
     changes = [1e3] + [float("nan")] * trial.standing_nan
     for value in changes:
         other = x.detach().clone()
         other[:, t:] = value
-        found = run(module, other, trial.start())[0][:, :t]
+        found = run_module(module, other, trial.start())[0][:, :t]
         if trial.exact:
             assert torch.equal(found, y[:, :t])
         else:
@@ -144,24 +144,24 @@ def padding_and_batch(trial: Trial) -> None:
     module: Any
     module, lengths = trial.module, torch.tensor([T, 4, 0])
     before, after = trial.inputs(2, B, T)
-    _, later = run(module, before, trial.start(), torch.tensor([2, T, 5]))
+    _, later = run_module(module, before, trial.start(), torch.tensor([2, T, 5]))
     for state in (trial.start(), detach_state(later)):
         padded = after.clone()
         for b, n in enumerate(lengths):
             padded[b, n:] = torch.nan
         clean, other = after.clone().requires_grad_(), padded.requires_grad_()
-        y, last = run(module, clean, state, lengths)
-        z, end = run(module, other, state, lengths)
+        y, last = run_module(module, clean, state, lengths)
+        z, end = run_module(module, other, state, lengths)
         assert torch.equal(y, z)
         assert all(y[b, n:].eq(0).all() for b, n in enumerate(lengths))
-        a = trial.gradients([y, *entries(module, last)], clean)
-        c = trial.gradients([z, *entries(module, end)], other)
+        a = trial.gradients([y, *state_entries(module, last)], clean)
+        c = trial.gradients([z, *state_entries(module, end)], other)
         assert all(torch.equal(g, h) and g.isfinite().all() for g, h in zip(a, c, strict=True))
         for b, n in enumerate(lengths.tolist()):
             row = torch.tensor([b])
             alone = None if state is None else select_rows(state, row)
             if n:
-                own, own_last = run(module, after[b : b + 1, :n], alone)
+                own, own_last = run_module(module, after[b : b + 1, :n], alone)
                 trial.close(own[0], y[b, :n].detach())
             else:
                 own_last = module.init_state(1) if alone is None else alone
@@ -173,19 +173,19 @@ def select_and_reset(trial: Trial) -> None:
     module = trial.module
     x, more = trial.inputs(2, B, T)
     with torch.no_grad():
-        _, state = run(module, x, trial.start(), torch.tensor([T, 3, 7]))
+        _, state = run_module(module, x, trial.start(), torch.tensor([T, 3, 7]))
         rows = torch.tensor([2, 0, 2, 1])
         chosen = select_rows(state, rows)
         again = torch.tensor([False, True, False])
         renewed = reset_rows(state, again, trial.begin())
         kept = map_state(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, state)
-        expect, _ = run(module, more, select_rows(state, torch.arange(B)))
-        got, _ = run(module, more[rows], chosen)
+        expect, _ = run_module(module, more, select_rows(state, torch.arange(B)))
+        got, _ = run_module(module, more[rows], chosen)
         trial.close(got, expect[rows])
-        first, _ = run(module, more, trial.start())
-        got, _ = run(module, more, renewed)
+        first, _ = run_module(module, more, trial.start())
+        got, _ = run_module(module, more, renewed)
         trial.close(got, torch.where(again[:, None, None], first, expect))
-        for a, b in zip(entries(module, state), entries(module, kept), strict=True):
+        for a, b in zip(state_entries(module, state), state_entries(module, kept), strict=True):
             assert torch.equal(a, b)
 
 
@@ -197,12 +197,12 @@ def storage(trial: Trial) -> None:
     start = trial.begin()
     with torch.no_grad():
         map_state(lambda leaf: leaf.fill_(7) if isinstance(leaf, Tensor) else leaf, start)
-    _, state = run(module, x[:, :4], trial.begin(capacity=2 * T))
-    kept = [entry.clone() for entry in entries(module, state)]
-    first, _ = run(module, x[:, 4:], state)
-    again, _ = run(module, x[:, 4:], state)
+    _, state = run_module(module, x[:, :4], trial.begin(capacity=2 * T))
+    kept = [entry.clone() for entry in state_entries(module, state)]
+    first, _ = run_module(module, x[:, 4:], state)
+    again, _ = run_module(module, x[:, 4:], state)
     assert torch.equal(first, again)
-    assert all(map(torch.equal, entries(module, state), kept))
+    assert all(map(torch.equal, state_entries(module, state), kept))
     assert all(gradient.isfinite().all() for gradient in trial.gradients([first, again]))
     torch.testing.assert_close(given, untouched, rtol=0, atol=0, equal_nan=True)
 
@@ -213,13 +213,13 @@ def one_by_one(trial: Trial) -> None:
     module, lengths = trial.module, torch.tensor([5, 2, 0])
     prompt, more = trial.inputs(B, 5), trial.inputs(B, T - 5)
     for capacity in (None, 3, T):
-        _, state = run(module, prompt, trial.begin(capacity=capacity), lengths)
+        _, state = run_module(module, prompt, trial.begin(capacity=capacity), lengths)
         outputs = []
         for x in more.split(1, 1):
-            y, state = run(module, x, state)
+            y, state = run_module(module, x, state)
             outputs.append(y)
         for b, n in enumerate(lengths):
-            whole, last = run(module, torch.cat([prompt[b, :n], more[b]])[None], trial.start(b))
+            whole, last = run_module(module, torch.cat([prompt[b, :n], more[b]])[None], trial.start(b))
             trial.close(torch.cat(outputs, 1)[b], whole[0, n:])
             trial.same(select_rows(state, torch.tensor([b])), last)
 
@@ -228,7 +228,7 @@ def every_parameter_learns(trial: Trial) -> None:
     """From the start state every parameter's gradient exists and is finite."""
     module = trial.module
     module.zero_grad()
-    y, state = run(module, trial.inputs(), trial.start())
+    y, state = run_module(module, trial.inputs(), trial.start())
     drawn = state["drawn"].sum() if isinstance(state, dict) and "drawn" in state else 0.0  # by REINFORCE
     (y.square().sum() + drawn).backward()
     for name, parameter in module.named_parameters():
@@ -246,13 +246,13 @@ def any_lengths(trial: Trial, lengths: list[list[int]]) -> None:
         x = torch.full((rows, max(max(chunk), 1), trial.width), torch.nan, dtype=trial.dtype)
         for b, n in enumerate(chunk):
             x[b, :n] = texts[b][seen[b] : seen[b] + n]
-        y, state = run(module, x, state, torch.tensor(chunk))
+        y, state = run_module(module, x, state, torch.tensor(chunk))
         for b, n in enumerate(chunk):
             outputs[b].append(y[b, :n])
             seen[b] += n
     for b, text in enumerate(texts):
         if len(text):
-            whole, last = run(module, text[None], trial.start(b))
+            whole, last = run_module(module, text[None], trial.start(b))
             trial.close(torch.cat(outputs[b]), whole[0])
             trial.same(select_rows(state, torch.tensor([b])), last)
 

@@ -32,7 +32,7 @@ D, M = 8, 5
 
 
 @dataclass(frozen=True)
-class Row:
+class MixerRow:
     make: Callable[[], nn.Module]
     default: str = ""
     """The fast path that runs by default (in `ops.jit.dispatch`'s words), if there is one."""
@@ -50,35 +50,37 @@ def attention_stack(place: Literal["pre", "post"], norm: Literal["layer", "rms"]
 
 
 ROWS = {
-    "elman": Row(lambda: Recurrent(Elman(D, 6)), "Elman:fused"),
-    "elman-relu": Row(lambda: Recurrent(Elman(D, 6, "relu")), "Elman:fused"),
-    "lstm": Row(lambda: Recurrent(LSTM(D, 6)), "LSTM:fused"),
-    "lstm-learned-start": Row(lambda: Recurrent(LSTM(D, 6), learned_start=True), "LSTM:fused"),
-    "gru-after": Row(lambda: Recurrent(GRU(D, 6)), "GRU:kernel"),
-    "gru-before": Row(lambda: Recurrent(GRU(D, 6, reset_after=False)), "GRU:reference"),
-    "attention": Row(lambda: SelfAttention(D, 2), "attention:fused", False),
-    "attention-rotary": Row(lambda: SelfAttention(D, 2, rotary=True), "attention:fused", False),
-    "attention-window": Row(lambda: SelfAttention(D, 2, window=3, rotary=True), "attention:fused", False),
-    "attention-window-1": Row(lambda: SelfAttention(D, 2, window=1), "attention:fused", False),
-    "conv": Row(lambda: CausalConv1d(D, 6, 3), "causal_conv1d:one_product"),
-    "conv-dilated": Row(lambda: CausalConv1d(D, 6, 3, dilation=2), "causal_conv1d:one_product"),
-    "conv-pointwise": Row(lambda: CausalConv1d(D, 6, 1), "causal_conv1d:one_product"),
-    "s5": Row(lambda: S5(D, 6, 2), "linear_scan:kernel"),
-    "mamba": Row(lambda: Mamba(D, 2, 5), "selective_scan:kernel"),
-    "rwkv-time": Row(lambda: TimeMixing(D), "wkv:kernel"),
-    "rwkv-channel": Row(
+    "elman": MixerRow(lambda: Recurrent(Elman(D, 6)), "Elman:fused"),
+    "elman-relu": MixerRow(lambda: Recurrent(Elman(D, 6, "relu")), "Elman:fused"),
+    "lstm": MixerRow(lambda: Recurrent(LSTM(D, 6)), "LSTM:fused"),
+    "lstm-learned-start": MixerRow(lambda: Recurrent(LSTM(D, 6), learned_start=True), "LSTM:fused"),
+    "gru-after": MixerRow(lambda: Recurrent(GRU(D, 6)), "GRU:kernel"),
+    "gru-before": MixerRow(lambda: Recurrent(GRU(D, 6, reset_after=False)), "GRU:reference"),
+    "attention": MixerRow(lambda: SelfAttention(D, 2), "attention:fused", False),
+    "attention-rotary": MixerRow(lambda: SelfAttention(D, 2, rotary=True), "attention:fused", False),
+    "attention-window": MixerRow(
+        lambda: SelfAttention(D, 2, window=3, rotary=True), "attention:fused", False
+    ),
+    "attention-window-1": MixerRow(lambda: SelfAttention(D, 2, window=1), "attention:fused", False),
+    "conv": MixerRow(lambda: CausalConv1d(D, 6, 3), "causal_conv1d:one_product"),
+    "conv-dilated": MixerRow(lambda: CausalConv1d(D, 6, 3, dilation=2), "causal_conv1d:one_product"),
+    "conv-pointwise": MixerRow(lambda: CausalConv1d(D, 6, 1), "causal_conv1d:one_product"),
+    "s5": MixerRow(lambda: S5(D, 6, 2), "linear_scan:kernel"),
+    "mamba": MixerRow(lambda: Mamba(D, 2, 5), "selective_scan:kernel"),
+    "rwkv-time": MixerRow(lambda: TimeMixing(D), "wkv:kernel"),
+    "rwkv-channel": MixerRow(
         lambda: Block(ChannelMixing(D, 12), None, "layer", residual=True), "layer_norm:fused"
     ),
-    "block-mamba": Row(
+    "block-mamba": MixerRow(
         lambda: Block(Mamba(D, 1, 4, kernel=2), SwiGLU(D, 12), "rms", "pre", residual=True),
         "selective_scan:kernel",
     ),
-    "block-lstm": Row(
+    "block-lstm": MixerRow(
         lambda: Block(Recurrent(LSTM(D, D)), MLP(D, 16), "rms", "pre", residual=True), "LSTM:fused"
     ),
-    "stack-pre": Row(lambda: attention_stack("pre", "rms"), "rms_norm:fused", False),
-    "stack-post": Row(lambda: attention_stack("post", "layer"), "layer_norm:fused", False),
-    "stack-hybrid": Row(
+    "stack-pre": MixerRow(lambda: attention_stack("pre", "rms"), "rms_norm:fused", False),
+    "stack-post": MixerRow(lambda: attention_stack("post", "layer"), "layer_norm:fused", False),
+    "stack-hybrid": MixerRow(
         lambda: Stack(
             [
                 Block(Recurrent(LSTM(D, D)), None, "layer", "pre", residual=True),
@@ -89,18 +91,18 @@ ROWS = {
         "GRU:kernel",
         False,
     ),
-    "stack-learned": Row(
+    "stack-learned": MixerRow(
         lambda: Stack(
             [Block(SelfAttention(D, 2), residual=True)], AddPositions(LearnedPosition(256, D), "add")
         ),
         "attention:fused",
         False,
     ),
-    "stack-sinusoidal": Row(
+    "stack-sinusoidal": MixerRow(
         lambda: Stack([Block(Recurrent(LSTM(2 * D, 6)))], AddPositions(SinusoidalPosition(D), "concatenate")),
         "LSTM:fused",
     ),
-    "stack-rwkv": Row(
+    "stack-rwkv": MixerRow(
         lambda: Stack(
             [
                 Block(mixer, None, "layer", residual=True)
@@ -110,7 +112,7 @@ ROWS = {
         ),
         "wkv:kernel",
     ),
-    "stack-conv": Row(
+    "stack-conv": MixerRow(
         lambda: Stack(
             [
                 Block(CausalConv1d(D, D, 3, dilation), MLP(D, 16), "layer", residual=True)
@@ -119,7 +121,7 @@ ROWS = {
         ),
         "causal_conv1d:one_product",
     ),
-    "stack-s5": Row(
+    "stack-s5": MixerRow(
         lambda: Stack(
             [
                 Block(S5(D, 3, 1), MLP(D, 16), "layer", residual=True),
@@ -129,12 +131,12 @@ ROWS = {
         ),
         "linear_scan:kernel",
     ),
-    "block-experts": Row(
+    "block-experts": MixerRow(
         lambda: Block(Recurrent(LSTM(D, D)), Experts(D, 6, 4, 2), "layer", residual=True),
         "moe:sorted",
         exact=False,
     ),
-    "stack-experts": Row(
+    "stack-experts": MixerRow(
         lambda: Stack(
             [
                 Block(SelfAttention(D, 2), Experts(D, 6, 4, 2), "layer", residual=True),
@@ -150,18 +152,20 @@ ROWS = {
         standing_nan=False,
         exact=False,
     ),
-    "block-highway": Row(lambda: Block(Recurrent(GRU(D, D)), Highway(D)), "GRU:kernel"),
+    "block-highway": MixerRow(lambda: Block(Recurrent(GRU(D, D)), Highway(D)), "GRU:kernel"),
     # Beyond the built-in ones: an example, and what the contract was proven with.
-    "own-cell": Row(lambda: Recurrent(MinimalGated(D, 6)), "MinimalGated:reference"),
+    "own-cell": MixerRow(lambda: Recurrent(MinimalGated(D, 6)), "MinimalGated:reference"),
 }
 WHOLE = {
-    "full": Row(lambda: FullAttention(D, 2), "attention:fused"),
-    "full-rotary": Row(lambda: FullAttention(D, 2, rotary=True), "attention:fused"),
-    "bidirectional": Row(lambda: Bidirectional(Recurrent(LSTM(D, 6)), Recurrent(GRU(D, 5))), "LSTM:fused"),
-    "bidirectional-sum": Row(
+    "full": MixerRow(lambda: FullAttention(D, 2), "attention:fused"),
+    "full-rotary": MixerRow(lambda: FullAttention(D, 2, rotary=True), "attention:fused"),
+    "bidirectional": MixerRow(
+        lambda: Bidirectional(Recurrent(LSTM(D, 6)), Recurrent(GRU(D, 5))), "LSTM:fused"
+    ),
+    "bidirectional-sum": MixerRow(
         lambda: Bidirectional(S5(D, 6, 2), CausalConv1d(D, D, 3), "sum"), "linear_scan:kernel"
     ),
-    "stack-encoder": Row(
+    "stack-encoder": MixerRow(
         lambda: Stack(
             [
                 Block(FullAttention(D, 2, rotary=True), MLP(D, 16), "layer", residual=True),
@@ -175,15 +179,15 @@ WHOLE = {
 }
 """They need the whole row at once and have no state: they stand padding, batch and gradients only."""
 READING = {
-    "cross": Row(lambda: CrossAttention(D, 2, M), "attention:fused"),
-    "attentive-additive": Row(lambda: AttentionRNN("gru", D, 6, M, "additive"), "additive:kernel"),
-    "attentive-dot": Row(lambda: AttentionRNN("lstm", D, M, M, "dot")),
-    "attentive-scaled": Row(lambda: AttentionRNN("gru", D, 6, M, "scaled-dot")),
-    "attentive-general": Row(lambda: AttentionRNN("rnn", D, 6, M, "general")),
-    "attentive-hard": Row(lambda: AttentionRNN("gru", D, 6, M, "additive", hard=True)),
-    "attentive-first": Row(lambda: AttentionRNN("gru", D, 6, M, "initial-state"), "GRU:kernel"),
-    "attentive-summary": Row(lambda: AttentionRNN("lstm", D, 6, M, "every-step"), "LSTM:fused"),
-    "stack-decoder": Row(
+    "cross": MixerRow(lambda: CrossAttention(D, 2, M), "attention:fused"),
+    "attentive-additive": MixerRow(lambda: AttentionRNN("gru", D, 6, M, "additive"), "additive:kernel"),
+    "attentive-dot": MixerRow(lambda: AttentionRNN("lstm", D, M, M, "dot")),
+    "attentive-scaled": MixerRow(lambda: AttentionRNN("gru", D, 6, M, "scaled-dot")),
+    "attentive-general": MixerRow(lambda: AttentionRNN("rnn", D, 6, M, "general")),
+    "attentive-hard": MixerRow(lambda: AttentionRNN("gru", D, 6, M, "additive", hard=True)),
+    "attentive-first": MixerRow(lambda: AttentionRNN("gru", D, 6, M, "initial-state"), "GRU:kernel"),
+    "attentive-summary": MixerRow(lambda: AttentionRNN("lstm", D, 6, M, "every-step"), "LSTM:fused"),
+    "stack-decoder": MixerRow(
         lambda: Stack(
             [
                 Block(SelfAttention(D, 2), None, "layer", residual=True),
@@ -200,10 +204,10 @@ READING = {
 EVERY = ROWS | WHOLE | READING
 
 
-def make(name: str, dtype: torch.dtype) -> nn.Module:
+def make_row_module(name: str, dtype: torch.dtype) -> nn.Module:
     """The row's module, ready for the laws."""
     torch.manual_seed(len(name))
-    return filled(EVERY[name].make().to(dtype).eval(), 0.7)
+    return randomize(EVERY[name].make().to(dtype).eval(), 0.7)
 
 
 def memory_of(name: str, dtype: torch.dtype) -> Memory | None:
@@ -215,7 +219,7 @@ def memory_of(name: str, dtype: torch.dtype) -> Memory | None:
     return Memory(vectors.requires_grad_(), mask, torch.randn(4, M, dtype=dtype, requires_grad=True))
 
 
-def filled(module: ModuleT, size: float) -> ModuleT:
+def randomize(module: ModuleT, size: float) -> ModuleT:
     """`module` with weights large enough that a mistake shows."""
     with torch.no_grad():
         for parameter in module.parameters():
@@ -223,7 +227,7 @@ def filled(module: ModuleT, size: float) -> ModuleT:
     return module
 
 
-def run(
+def run_module(
     module: nn.Module, x: Tensor, state: object = None, lengths: Tensor | None = None
 ) -> tuple[Tensor, Any]:
     """`y, state` of any row."""
@@ -231,15 +235,15 @@ def run(
     return y, state
 
 
-def entries(module: Any, state: Any) -> list[Tensor]:
+def state_entries(module: Any, state: Any) -> list[Tensor]:
     """The valid entries of a state, so that two states that mean the same compare equal."""
     if state is None:
         return []
     if isinstance(module, Stack):
-        parts = [e for b, s in zip(module.blocks, state["blocks"], strict=True) for e in entries(b, s)]
+        parts = [e for b, s in zip(module.blocks, state["blocks"], strict=True) for e in state_entries(b, s)]
         return parts + ([state["count"]] if "count" in state else [])
     if isinstance(module, Block):
-        return entries(module.mixer, state)
+        return state_entries(module.mixer, state)
     if isinstance(module, SelfAttention):
         count, cached = state["count"], (state["keys"], state["values"])
         if module.window:

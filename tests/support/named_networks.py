@@ -8,7 +8,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 
 
-def made(network: str, size: int, classes: int, stem: Any = "published") -> EncoderWithHead:
+def make_network(network: str, size: int, classes: int, stem: Any = "published") -> EncoderWithHead:
     encoder = image_encoder(network, 1 if network == "lenet-5" else 3, stem, size=size)
     return EncoderWithHead(encoder, image_head(network, encoder, size, classes, 0.0))
 

@@ -35,7 +35,7 @@ LONGER = {
 }
 
 
-def part_of(
+def encode_episodes(
     *episodes: dict[str, Any], processor: PairProcessor | None = None
 ) -> tuple[SplitData[Examples], PairProcessor]:
     """Walks as numbers, by the `processor` of others or by their own."""
@@ -44,11 +44,11 @@ def part_of(
         fields = episode_fields(dict(one))
         assert not isinstance(fields, str)
         rows.append(Row(f"row {number}", fields))
-    processor = processor or WALKS.make_processor("made", rows, config)
-    return WALKS.encode(rows, processor, config, []), processor
+    processor = processor or MAP_MOVES.make_processor("made", rows, config)
+    return MAP_MOVES.encode(rows, processor, config, []), processor
 
 
-def model_of(processor: PairProcessor, width: int = 12, mixers: str = "attention-rnn") -> NavigationAgent:
+def small_agent(processor: PairProcessor, width: int = 12, mixers: str = "attention-rnn") -> NavigationAgent:
     torch.manual_seed(7)
     reader = {"kind": "text", "mixers": "gru", "layers": 1, "width": width, "embedding_width": 6}
     sizes = {"mixers": mixers, "layers": 1, "width": width, "attention": {"heads": 2}, "encoder": reader}
@@ -58,11 +58,11 @@ def model_of(processor: PairProcessor, width: int = 12, mixers: str = "attention
     )
 
 
-def batch_of(part: SplitData[Examples], times: int = 1) -> ExampleBatch:
+def episode_batch(part: SplitData[Examples], times: int = 1) -> ExampleBatch:
     return collate_examples(part.examples, np.arange(len(part)).repeat(times))
 
 
-class Glance(nn.Module):
+class MeanColorEye(nn.Module):
     """An eye that sees the mean colour of some pixels, in all squares alike."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Glance(nn.Module):
         return seen[:, None].expand(-1, VIEW_SIDE**2, -1)
 
 
-def log_chances(objective: NavigationObjective, batch: ExampleBatch, moves: Tensor) -> Tensor:
+def move_log_probabilities(objective: NavigationObjective, batch: ExampleBatch, moves: Tensor) -> Tensor:
     """`log p` of each of the moves (B, T), all poses being known beforehand."""
     cells, starts = batch.columns["map"], batch.columns["start"]
     poses = [
@@ -89,4 +89,4 @@ def log_chances(objective: NavigationObjective, batch: ExampleBatch, moves: Tens
     return logits.log_softmax(2).gather(2, moves[:, :, None])[:, :, 0]
 
 
-WALKS = PairFormat(MapSource(), MovesTarget())
+MAP_MOVES = PairFormat(MapSource(), MovesTarget())

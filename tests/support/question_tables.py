@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.support.image_folders import png, scenes, write
+from tests.support.image_folders import encode_png, random_images, write_files
 
 COLOURS = ("red", "green", "blue")
 
 
-def asked(count: int, each: int = 3, **more: Any) -> list[dict[str, Any]]:
+def question_rows(count: int, each: int = 3, **more: Any) -> list[dict[str, Any]]:
     """`each` rows of so many pictures, with `more` columns."""
     return [
         {
@@ -23,11 +23,11 @@ def asked(count: int, each: int = 3, **more: Any) -> list[dict[str, Any]]:
     ]
 
 
-def files_of(rows: list[dict[str, Any]], count: int) -> dict[str, bytes]:
-    files = {f"{number}.png": png(picture) for number, picture in enumerate(scenes(count))}
+def question_files(rows: list[dict[str, Any]], count: int) -> dict[str, bytes]:
+    files = {f"{number}.png": encode_png(picture) for number, picture in enumerate(random_images(count))}
     return files | {"metadata.jsonl": "\n".join(map(json.dumps, rows)).encode()}
 
 
-def write_asked(path: Path, rows: list[dict[str, Any]], count: int) -> str:
+def write_question_rows(path: Path, rows: list[dict[str, Any]], count: int) -> str:
     """A folder or zip."""
-    return write(path, files_of(rows, count))
+    return write_files(path, question_files(rows, count))

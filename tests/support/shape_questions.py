@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from tests.support.captioned_shapes import COLOURS, SHAPES, caption, write_shapes
-from tests.support.command_line import trained
+from tests.support.command_line import train_run
 from tests.support.saved_weights import saved_weights
 
 SMALL = (
@@ -59,7 +59,7 @@ def write_questions(folder: str = "shapes", *more: str, count: int = 120) -> str
     return folder
 
 
-def check_same_eyes(labels: str, answers: str) -> None:
+def check_same_image_encoder(labels: str, answers: str) -> None:
     """The network of a run of labels is what reads the images in one of answers, standardised alike."""
     alone, joined = saved_weights(labels), saved_weights(answers)
     own = [name for name in alone if name.startswith("encoder.") and name.endswith((".weight", ".bias"))]
@@ -71,4 +71,4 @@ def check_same_eyes(labels: str, answers: str) -> None:
 
 
 def train(data: str, *more: object, run: str = "run", steps: int) -> dict[str, Any]:
-    return trained(data, *SMALL, *more, run=run, steps=steps)
+    return train_run(data, *SMALL, *more, run=run, steps=steps)

@@ -4,14 +4,14 @@ from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.data.files.data_part import open_part
-from tests.support.clip_folders import CONFIG
+from tests.support.clip_folders import CLIP_CONFIG
 
 
 def skipped_rows(data_format: Any, data: str, **settings: Any) -> list[tuple[str, str]]:
     """Where and why of what is skipped in reading."""
     skipped: list[Any] = []
     try:
-        [*data_format.read(open_part(data), CONFIG.model_copy(update=settings), skipped)]
+        [*data_format.read(open_part(data), CLIP_CONFIG.model_copy(update=settings), skipped)]
     except UserError:
         assert skipped
     return [(row.location.removeprefix(data).strip("/, "), row.reason) for row in skipped]

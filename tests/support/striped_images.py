@@ -10,7 +10,7 @@ SIDE, PATCH, PLACES, CLASSES = 8, 4, 4, 2
 
 
 @dataclass(frozen=True)
-class Pictures:
+class StripedImages:
     """One quadrant is bright and holds the class's stripes; the others hold faint stripes at random."""
 
     pictures: Tensor
@@ -22,7 +22,7 @@ class Pictures:
         return len(self.labels)
 
 
-def pictures(rows: int, first: bool) -> Pictures:
+def striped_images(rows: int, first: bool) -> StripedImages:
     stripes = (
         torch.stack([torch.arange(PATCH).expand(PATCH, -1), torch.arange(PATCH)[:, None].expand(-1, PATCH)])
         % 2
@@ -32,4 +32,4 @@ def pictures(rows: int, first: bool) -> Pictures:
     bright = F.one_hot(places, PLACES)[:, :, None, None] * 1.5 + 0.5
     quadrants = stripes[kinds] * bright
     rows_of = quadrants.view(rows, 2, 2, PATCH, PATCH).transpose(2, 3).reshape(rows, SIDE, SIDE)
-    return Pictures(rows_of.float(), labels, torch.full((rows,), first))
+    return StripedImages(rows_of.float(), labels, torch.full((rows,), first))

@@ -17,13 +17,13 @@ from foveal.tasks.registry import task_of
 D = 8
 
 
-def model() -> EncoderWithHead:
+def small_text_classifier() -> EncoderWithHead:
     block = lambda: Block(FullAttention(D, 2), MLP(D, 12), "layer", residual=True)  # noqa: E731
     stack = Stack([block() for _ in range(3)], AddPositions(LearnedPosition(9, D), "add"))
     encoder = TextEncoder(Embedding(5, D), stack, D, nn.LayerNorm(D))
     return EncoderWithHead(encoder, ClassificationHead(D, 2)).double()
 
 
-def of_preset(name: str) -> nn.Module:
+def preset_model(name: str) -> nn.Module:
     config = load_config(name, [])
     return task_of(config).example_model()

@@ -111,7 +111,7 @@ class ToyObjective:
 
 
 @dataclass
-class Watcher:
+class RecordingReporter:
     """A reporter that remembers everything."""
 
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -155,7 +155,7 @@ class ToyTrainer(Trainer):
     """A trainer of which a test asks what its own objective and reporter have."""
 
     objective: ToyObjective
-    reporter: Watcher
+    reporter: RecordingReporter
 
 
 def toy_config(**sections: dict[str, Any]) -> Config:
@@ -177,7 +177,7 @@ def toy_trainer(
     slots = folder.config.training.grad_accumulation
     batches = ToyBatches(per_epoch=6 * slots, slots=slots, seed=folder.config.training.seed)
     held_out = ToyBatches(per_epoch=2, seed=99) if valid else None
-    return ToyTrainer(folder, net, ToyObjective(net, hook=hook), batches, held_out, Watcher())
+    return ToyTrainer(folder, net, ToyObjective(net, hook=hook), batches, held_out, RecordingReporter())
 
 
 def new_run(path: Path, config: Config) -> Run:

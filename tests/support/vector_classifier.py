@@ -12,7 +12,7 @@ from foveal.objectives.classification import ClassificationObjective
 LABELS = ("a", "b", "c")
 
 
-class Given(nn.Module):
+class VectorEncoder(nn.Module):
     """A memory of one vector, what it is given; and the sum of each row as a further term."""
 
     width, aux_names = 4, ("total",)
@@ -21,10 +21,10 @@ class Given(nn.Module):
         return make_memory(x[:, None], None, "grid", "mean", (1, 1)), {"total": x.sum(1)}
 
 
-def batch(source: Tensor, **columns: Tensor) -> ExampleBatch:
+def vector_batch(source: Tensor, **columns: Tensor) -> ExampleBatch:
     rows = len(columns["label"])
     return ExampleBatch(torch.arange(rows), {"source": source, **columns}, {}, rows)
 
 
-def logits(task: ClassificationObjective, source: Tensor) -> Tensor:
+def vector_logits(task: ClassificationObjective, source: Tensor) -> Tensor:
     return F.linear(source, task.model.head.projection.weight)

@@ -12,12 +12,12 @@ LOSSLESS = {"mp4": ("libx264rgb", "rgb24", {"qp": "0"}), "mkv": ("ffv1", "bgr0",
 """By the suffix of a file what keeps pixels bit for bit; in the second every frame stands alone."""
 
 
-def film(frames: Sequence[NDArray[np.uint8]] | NDArray[np.uint8], suffix: str = "mp4") -> bytes:
+def encode_video(frames: Sequence[NDArray[np.uint8]] | NDArray[np.uint8], suffix: str = "mp4") -> bytes:
     """Frames of (H, W, 3)."""
-    return encoded(frames, suffix, *LOSSLESS[suffix])
+    return encode_frames(frames, suffix, *LOSSLESS[suffix])
 
 
-def encoded(frames: Any, suffix: str, codec: str, pixels: str, options: dict[str, str]) -> bytes:
+def encode_frames(frames: Any, suffix: str, codec: str, pixels: str, options: dict[str, str]) -> bytes:
     av = pytest.importorskip("av")
     out = io.BytesIO()
     with av.open(out, "w", format={"mkv": "matroska"}.get(suffix, suffix)) as container:
@@ -30,7 +30,7 @@ def encoded(frames: Any, suffix: str, codec: str, pixels: str, options: dict[str
     return out.getvalue()
 
 
-def sound(suffix: str) -> bytes:
+def video_without_frames(suffix: str) -> bytes:
     av = pytest.importorskip("av")
     out = io.BytesIO()
     with av.open(out, "w", format=suffix) as container:
@@ -42,7 +42,7 @@ def sound(suffix: str) -> bytes:
     return out.getvalue()
 
 
-def joined(contents: Sequence[bytes], suffix: str) -> bytes:
+def join_videos(contents: Sequence[bytes], suffix: str) -> bytes:
     """The frames of several films in one that says it is as the first."""
     av = pytest.importorskip("av")
     out, time = io.BytesIO(), 0
@@ -58,21 +58,21 @@ def joined(contents: Sequence[bytes], suffix: str) -> bytes:
     return out.getvalue()
 
 
-def packets(content: bytes) -> list[slice]:
+def frame_slices(content: bytes) -> list[slice]:
     """Where the frames of a film lie in its file, in the order of the file."""
     av = pytest.importorskip("av")
     with av.open(io.BytesIO(content)) as container:
         return [slice(one.pos, one.pos + one.size) for one in container.demux(video=0) if one.size]
 
 
-def damaged(content: bytes, number: int) -> bytes:
+def damage_frame(content: bytes, number: int) -> bytes:
     """With frame `number`, counted from 0, overwritten but for its beginning."""
-    place = packets(content)[number]
+    place = frame_slices(content)[number]
     start = place.start + 24
     return content[:start] + b"\xa5" * (place.stop - start) + content[place.stop :]
 
 
-def turned(content: bytes) -> bytes:
+def rotate_video(content: bytes) -> bytes:
     """An MP4 with the matrix of a camera held upright (ISO/IEC 14496-12, `tkhd`): x' = -y, y' = x."""
     at = content.index(b"tkhd") + 4 + 40
     matrix = b"".join(

@@ -15,14 +15,14 @@ from foveal.tasks.vqa.image_and_text_source import ImageAndTextInput
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 SIDE, WORDS = 2, WordTokenizer(["a", "b", "c", "d"])
-SEEN = ImageAndTextInput(Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
+IMAGE_AND_TEXT = ImageAndTextInput(Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
 LENGTHS = {"question": [2, 3, 1], "history": [4, 1, 2]}
 CHOICES = ([0, 1, 2], [3, 1, 0], [2, 4, 0])
 COUNTS = [2, 3, 2]
 """Of each row's choices; the rest is padding."""
 
 
-def config(task: str) -> Config:
+def vqa_config(task: str) -> Config:
     encoder = {"kind": "image", "network": "linear"}
     question = {"mixers": "rnn", "layers": 1, "width": 4, "pooling": "last"}
     joint = {"mixers": "attention", "layers": 1, "width": 4, "attention": {"heads": 1}}
@@ -33,14 +33,14 @@ def config(task: str) -> Config:
     )
 
 
-def drawn(model: ModuleT) -> ModuleT:
+def randomized(model: ModuleT) -> ModuleT:
     torch.manual_seed(0)
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.7)
     return model.double().eval()
 
 
-def batch() -> ExampleBatch:
+def vqa_batch() -> ExampleBatch:
     """Three questions about two images."""
     torch.manual_seed(1)
     columns = {

@@ -14,7 +14,7 @@ from foveal.store.checkpoint import load_latest
 from foveal.store.run import open_run
 from foveal.store.sealed import open_json, open_tensors
 from foveal.training.trainer import Trainer
-from tests.support.disk_model import Op, crash_states, record
+from tests.support.disk_model import Op, crash_states, record_disk_operations
 from tests.support.run_fingerprint import differences, fingerprint
 from tests.support.toy_training import toy_config, toy_trainer, train
 
@@ -51,7 +51,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, 
     def look_and_save(trainer: Trainer) -> None:
         shutil.copytree(path, before)
         with monkeypatch.context() as patch:
-            recorder = record(patch)
+            recorder = record_disk_operations(patch)
             for log in (trainer.state.metrics, trainer.state.samples):
                 recorder._paths[log._descriptor] = str(log.path)
             trainer.state.counters.step += 1
@@ -155,7 +155,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path: Path, monkeypatch:
 
         def look_and_save(trainer: Trainer) -> None:
             with monkeypatch.context() as patch:
-                recorder = record(patch, fail_at or None)
+                recorder = record_disk_operations(patch, fail_at or None)
                 for log in (trainer.state.metrics, trainer.state.samples):
                     recorder._paths[log._descriptor] = str(log.path)
                 trainer.state.counters.last_eval_step = trainer.state.counters.last_preview_step = 0

@@ -13,7 +13,7 @@ from foveal.models.image_networks import image_encoder
 from foveal.objectives.selective import ModelWithProxy
 from foveal.training.freezing import freeze
 from foveal.training.optim import Optimizer
-from tests.support.text_classifier import model, of_preset
+from tests.support.text_classifier import preset_model, small_text_classifier
 
 
 def network() -> EncoderWithHead:
@@ -64,7 +64,7 @@ def test_a_proxy_beside_learns() -> None:
 def test_of_a_stack_over_texts() -> None:
     """The norm behind the last block goes with it."""
     torch.manual_seed(0)
-    made = model()
+    made = small_text_classifier()
     with torch.no_grad():
         made.head.projection.weight.normal_()
     found = changed(made, "below-last-block", torch.randint(5, (4, 7)))
@@ -78,7 +78,7 @@ def test_of_a_stack_over_texts() -> None:
 @pytest.mark.parametrize("what", ["below-last-block", "encoder"])
 def test_of_what_reads_questions_too_the_images_network_alone(what: FreezeName) -> None:
     """A run of images lends nothing else: what reads the questions is new, and is to be trained."""
-    made = of_preset("vqa")
+    made = preset_model("vqa")
     freeze(made, what)
     frozen = {name for name, weight in made.named_parameters() if not weight.requires_grad}
     image = {name for name, _ in made.named_parameters() if name.startswith("encoder.parts.source.")}
@@ -89,7 +89,7 @@ def test_of_what_reads_questions_too_the_images_network_alone(what: FreezeName) 
 
 def test_what_is_not_there() -> None:
     with pytest.raises(UserError, match="no batch norm"):
-        freeze(model(), "norms")
+        freeze(small_text_classifier(), "norms")
     with pytest.raises(UserError, match="has none"):
         freeze(nn.Linear(2, 2), "encoder")
     with pytest.raises(UserError, match="nothing below"):

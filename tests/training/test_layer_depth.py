@@ -10,7 +10,7 @@ from foveal.models.encoder import EncoderWithHead, patch_encoder
 from foveal.models.image_networks import image_encoder
 from foveal.training.layer_depth import layer_depths
 from foveal.training.optim import Optimizer
-from tests.support.text_classifier import D, model, of_preset
+from tests.support.text_classifier import D, preset_model, small_text_classifier
 
 RATE = 0.01
 
@@ -29,7 +29,7 @@ def moved(name: str, layer_decay: float, network: EncoderWithHead) -> dict[str, 
 def test_rates_fall_with_depth(name: str) -> None:
     """ELECTRA's and BEiT's rule: decay^k, k = 0 at the head, 1 at the last block, one more at each below."""
     torch.manual_seed(0)
-    whole, fallen = moved(name, 1.0, model()), moved(name, 0.5, model())
+    whole, fallen = moved(name, 1.0, small_text_classifier()), moved(name, 0.5, small_text_classifier())
     for key in whole:
         depth = 4 if "table" in key else 3 - int(key.split(".")[3]) if "blocks" in key else 0
         torch.testing.assert_close(fallen[key], whole[key] * 0.5**depth, rtol=1e-3, atol=0)
@@ -61,7 +61,7 @@ def test_readers_are_below_the_stack_that_they_feed() -> None:
         "frame-tagging": {"encoder.projection": 3},
     }
     for preset, highest in blocks.items():
-        found = layer_depths(of_preset(preset))
+        found = layer_depths(preset_model(preset))
         for name, depth in found.items():
             where, within, place = name.partition(".blocks.")
             right = highest[where] - int(place.split(".")[0]) if within and where in highest else 0
@@ -70,7 +70,7 @@ def test_readers_are_below_the_stack_that_they_feed() -> None:
 
 
 def test_frozen_parameters_stay() -> None:
-    network = model()
+    network = small_text_classifier()
     network.encoder.requires_grad_(False)
     found = moved("adamw", 0.5, network)
     for key, distance in found.items():

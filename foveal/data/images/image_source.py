@@ -3,6 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,9 @@ class PixelSource(Source[ImageInput], ABC):
         known: ImageInput | None = reused.source
         statistics = self.statistics(rows) if known is None else known.statistics
         return ImageInput(statistics, config.image.size), rows
+
+    def for_config(self, processor: ImageInput, config: DataConfig) -> ImageInput:
+        return replace(processor, size=config.image.size)
 
     def files(self, processor: ImageInput, target_processor: Any) -> dict[str, bytes]:
         size = json.dumps({"size": processor.size})

@@ -62,6 +62,10 @@ class Source(ABC, Generic[ProcessorT]):
         Raises: UserError: the processor can read no row.
         """
 
+    def for_config(self, processor: ProcessorT, config: DataConfig) -> ProcessorT:
+        """Return the processor of a run for a new run with another config."""
+        return processor
+
     @abstractmethod
     def files(self, processor: ProcessorT, target_processor: Any) -> dict[str, bytes]:
         """Return the contents of a processor's files by their names in the run folder."""

@@ -78,6 +78,9 @@ class Target(ABC, Generic[ProcessorT]):
 class TargetProcessor(ABC):
     """The fitted part of a target."""
 
+    labels: tuple[str, ...] = ()
+    """The classes, in the order of their ids; none for a target without classes."""
+
     @abstractmethod
     def caption(self, columns: Mapping[str, Tensor]) -> str:
         """Return the target of an example as text. `columns` are the example's columns of a batch."""

@@ -18,11 +18,12 @@ from foveal.data.pairs.pair import PairProcessor
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.stack_settings import VECTOR_STACK, keys_below
-from foveal.tasks.base import TaskSettings, TaskSummary
+from foveal.tasks.base import TaskSettings
 from foveal.tasks.draw.generate import check_drawing_paths, generate_drawings
 from foveal.tasks.draw.model import DrawModel
 from foveal.tasks.draw.objective import DrawObjective
 from foveal.tasks.draw.unlabeled_images import UnlabeledImageSource
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.images import ImageTask, sees_several_views
 
 

@@ -17,7 +17,7 @@ from foveal.data.text.special_tokens import SpecialTokens
 from foveal.models.mixer_settings import samples_positions
 from foveal.models.stack_settings import VECTOR_STACK, keys_below
 from foveal.objectives.preview import PreviewExamples
-from foveal.tasks.base import EvaluationResult, PredictedIds, TaskSettings, TaskSummary
+from foveal.tasks.base import TaskSettings
 from foveal.tasks.navigation.datasets import GRID_WALKS
 from foveal.tasks.navigation.grid_world import MOVES, TILE_PIXELS, VIEW_SIDE, moves_to_text
 from foveal.tasks.navigation.map_source import MapSource, MovesTarget
@@ -29,6 +29,7 @@ from foveal.tasks.navigation.objective import (
     Trajectory,
     reached_goal,
 )
+from foveal.tasks.results import EvaluationResult, PredictedIds, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
 
 NUM_PREVIEWS = 3

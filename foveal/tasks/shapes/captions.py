@@ -9,7 +9,7 @@ from foveal.metrics.cider import caption_words, cider
 from foveal.metrics.recognition import exact_match
 from foveal.metrics.score import MetricResult
 from foveal.metrics.translation import bleu, chrf
-from foveal.tasks.base import EvaluationResult, PredictedIds
+from foveal.tasks.results import EvaluationResult, PredictedIds
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 

@@ -11,7 +11,7 @@ from foveal.data.video.clip_examples import ClipExamples
 from foveal.data.video.clip_source import ClipSource
 from foveal.encoders.video import Conv3dEncoder, FrameEncoder
 from foveal.models.video import video_encoder
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.labeling import LabelingTask, summarize_labels
 

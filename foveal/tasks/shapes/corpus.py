@@ -9,10 +9,12 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.open import DataPaths
 from foveal.data.prepare_corpus import prepare_corpus, prepare_eval_corpus
 from foveal.data.text.tokenizers import TOKENIZER_FILE, Tokenizer, load_tokenizer
 from foveal.models.stack_settings import keys_below
-from foveal.tasks.base import DataPaths, Predictions, Task
+from foveal.tasks.base import Task
+from foveal.tasks.results import Predictions
 
 CORPUS_SETTINGS = (
     *("text", "tokenizer", "vocab_size", "context_length", "batch_tokens"),

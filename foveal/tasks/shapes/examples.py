@@ -1,6 +1,7 @@
 """Tasks that learn from examples: rows with a source and usually a target."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,14 +12,16 @@ from foveal.data import prepare_examples
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples, RowIndices
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.pairs.pair import PairFormat
+from foveal.data.open import DataPaths
+from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
-from foveal.tasks.base import DataPaths, Predictions, Task
+from foveal.tasks.base import Task
+from foveal.tasks.results import Predictions
 from foveal.training.protocols import Batches
 
 SPLIT_SETTINGS = (
@@ -82,6 +85,13 @@ class ExampleTask(Task, ABC):
 
     def processor_files(self) -> dict[str, bytes]:
         return self.data_format.files(self.processor)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.processor.target.labels
+
+    def processor_for(self, config: Config) -> PairProcessor:
+        return replace(self.processor, source=self.source.for_config(self.processor.source, config.data))
 
     def train_batches(self, data: Any) -> Batches:
         batches: Batches = self.source.train_batches(

@@ -8,7 +8,7 @@ from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
 from foveal.data.pairs.pair import PairProcessor
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.images import ImageTask
 from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
 

@@ -18,7 +18,8 @@ from foveal.metrics.tags import are_entity_tags, entity_f1, tag_accuracy, tag_ma
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.tagging import TaggingObjective
-from foveal.tasks.base import EvaluationResult, PredictedIds, TaskSettings
+from foveal.tasks.base import TaskSettings
+from foveal.tasks.results import EvaluationResult, PredictedIds
 from foveal.tasks.shapes.examples import ExampleTask
 
 

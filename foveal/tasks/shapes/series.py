@@ -11,7 +11,7 @@ from foveal.data.pairs.source import Source
 from foveal.data.series.series_source import SeriesSource
 from foveal.encoders.series import SeriesEncoder
 from foveal.models.encoder import series_encoder
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.labeling import LabelingTask, summarize_labels
 

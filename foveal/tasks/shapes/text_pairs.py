@@ -20,7 +20,7 @@ from foveal.generation.request import GenerateRequest
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.base import TaskSummary
+from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.attention import text_attention, word_attention_file
 from foveal.tasks.shapes.examples import text_encoder_for
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
@@ -35,6 +35,10 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
     encoders = ("text",)
     columns = ("source", "target")
     next_command = ("generate", "--prompt", "TEXT")
+
+    def settings_read(self) -> set[str]:
+        shares_embedding = self.config.data.shared_vocabulary  # which is the encoder's
+        return super().settings_read() - ({"model.embedding_width"} if shares_embedding else set())
 
     def encoder(self) -> TextEncoder:
         return text_encoder_for(self.config, None if self.processor is None else self.processor.source)

@@ -31,7 +31,7 @@ from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.hard_attention import HardAttentionObjective
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.base import EvaluationResult, PredictedIds
+from foveal.tasks.results import EvaluationResult, PredictedIds
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
 from foveal.tasks.shapes.labeling import SmoothedSettings
 

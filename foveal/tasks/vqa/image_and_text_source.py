@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,6 +103,9 @@ class ImageAndTextSource(Source[ImageAndTextInput]):
         tokenizer = make_tokenizer(config.tokenizer, config.vocab_size, texts)
         statistics = image_statistics(rows) if known is None else known.statistics
         return ImageAndTextInput(statistics, size, tokenizer, "history" in rows[0].fields), rows
+
+    def for_config(self, processor: ImageAndTextInput, config: DataConfig) -> ImageAndTextInput:
+        return replace(processor, size=config.image.size)
 
     def files(self, processor: ImageAndTextInput, target_processor: Any) -> dict[str, bytes]:
         return ImageSource().files(processor, target_processor) | {

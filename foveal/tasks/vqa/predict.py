@@ -8,7 +8,7 @@ from foveal.core.errors import UserError
 from foveal.core.progress import no_progress
 from foveal.data.core.rows import Row
 from foveal.data.images.image_files import load_image
-from foveal.tasks.base import Predictions
+from foveal.tasks.results import Predictions
 
 if TYPE_CHECKING:
     from foveal.tasks.vqa.task import BaseVQATask

@@ -15,7 +15,7 @@ from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
-from foveal.data.open import OpenedData
+from foveal.data.open import DataPaths, OpenedData
 from foveal.data.pairs.choice import ChoiceTarget
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
@@ -27,14 +27,8 @@ from foveal.models.decoder import decoder
 from foveal.models.encoder import text_encoder
 from foveal.models.image_networks import output_grid
 from foveal.models.stack_settings import VECTOR_ENCODER, keys_below
-from foveal.tasks.base import (
-    DataPaths,
-    EvaluationResult,
-    PredictedIds,
-    Predictions,
-    TaskSummary,
-)
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
+from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
 from foveal.tasks.shapes.labeling import ClassificationTask, SmoothedSettings, summarize_labels

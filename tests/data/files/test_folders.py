@@ -11,8 +11,8 @@ from foveal.core.errors import UserError
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import open_part
 from foveal.data.files.folders import FILE_FIELD, read_folder
-from tests.support.clip_folders import CONFIG, clip, table
-from tests.support.image_folders import PLACES, png, write
+from tests.support.clip_folders import CLIP_CONFIG, clip_table, random_clip
+from tests.support.image_folders import CONTAINERS, encode_png, write_files
 from tests.support.pair_formats import CLIP_LABEL
 from tests.support.recorded_calls import record_calls
 
@@ -140,11 +140,11 @@ def test_a_table_without_the_column(folder):
         [*read_folder(open_part(str(folder)).listing, ["text"])]
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_what_is_in_many_folders_is_what_is_in_each(tmp_path: Path, location: str) -> None:
     names = ["a/2.png", "a/1.png", "a/.hidden", "a/b/c/3.png", "d/e.txt", "f.txt"]
     names += ["__MACOSX/a/1.png"] if location.endswith(".zip") else []
-    listing = open_part(write(tmp_path / location, dict.fromkeys(names, b""))).listing
+    listing = open_part(write_files(tmp_path / location, dict.fromkeys(names, b""))).listing
     shown = {
         "": ["a", "d", "f.txt"],
         "a": ["1.png", "2.png", "b"],
@@ -169,13 +169,15 @@ def test_a_zip_is_gone_through_as_often_for_many_clips(
 ) -> None:
     called, counts = record_calls(monkeypatch, zipfile.Path, "iterdir"), set()
     for count in (4, 20):
-        files = {f"{n}/more/{n}/{m}.png": png(clip(n)[m]) for n in range(count) for m in range(2)}
+        files = {
+            f"{n}/more/{n}/{m}.png": encode_png(random_clip(n)[m]) for n in range(count) for m in range(2)
+        }
         files |= {f"{n}/notes/read.txt": b"" for n in range(count)}
         rows = [(f"{n}/more/{n}", str(n)) for n in range(count)]
         if by == "table":
-            files["metadata.csv"] = table("label", rows)
-        data = write(tmp_path / f"{count}.zip", files)
+            files["metadata.csv"] = clip_table("label", rows)
+        data = write_files(tmp_path / f"{count}.zip", files)
         called.clear()
-        assert len([*CLIP_LABEL.read(open_part(data), CONFIG, [])]) == count
+        assert len([*CLIP_LABEL.read(open_part(data), CLIP_CONFIG, [])]) == count
         counts.add(len(called))
     assert len(counts) == 1

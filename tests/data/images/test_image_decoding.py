@@ -20,7 +20,7 @@ from foveal.data.images.image_decoding import (
     upscaled_shape,
 )
 from foveal.data.images.image_files import load_image
-from tests.support.image_bytes import SIDE, TiffTags, luma, scene, tiff, written
+from tests.support.image_bytes import SIDE, TiffTags, encode_image, gradient_image, luma, tiff
 
 LOSSLESS: dict[str, dict[str, Any]] = {"JPEG": {"quality": 100, "subsampling": 0}, "WEBP": {"lossless": True}}
 """The settings with which a form loses least."""
@@ -47,18 +47,20 @@ def refusal(content: bytes) -> str:
 @pytest.mark.parametrize("form", IMAGE_FORMATS)
 def test_forms_by_content(form):
     """A file of the size that is seen stays as it is, bit for bit, where its form loses nothing."""
-    whole = scene()
+    whole = gradient_image()
     settings: dict[str, Any] = LOSSLESS.get(form, {})
-    found = pixels(written(Image.fromarray(whole), form, **settings))
+    found = pixels(encode_image(Image.fromarray(whole), form, **settings))
     error = {"JPEG": 8, "GIF": 40}.get(form, 0)
     assert np.abs(found.astype(int) - whole).max() <= error
-    grey = np.abs(pixels(written(Image.fromarray(whole), form, **settings), channels=1)[..., 0] - luma(whole))
+    grey = np.abs(
+        pixels(encode_image(Image.fromarray(whole), form, **settings), channels=1)[..., 0] - luma(whole)
+    )
     assert grey.max() <= error + 1
 
 
 def test_grey_becomes_colour_and_stays_grey():
-    grey = scene()[..., 0]
-    content = written(Image.fromarray(grey))
+    grey = gradient_image()[..., 0]
+    content = encode_image(Image.fromarray(grey))
     assert (pixels(content) == grey[..., None]).all()
     assert (pixels(content, channels=1)[..., 0] == grey).all()
 
@@ -66,7 +68,7 @@ def test_grey_becomes_colour_and_stays_grey():
 @pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "YCbCr", "I;16", "I", "F"])
 def test_modes_without_transparency(mode):
     """Each as near to the picture as its form allows."""
-    whole = scene()
+    whole = gradient_image()
     image, expected, error = Image.fromarray(whole), whole, 0.0
     if mode in ("1", "L", "I;16", "I", "F"):
         grey = whole[..., 0]
@@ -85,7 +87,7 @@ def test_modes_without_transparency(mode):
         image = image.quantize(256) if mode == "P" else image.convert(mode)
         error = {"P": 40.0, "YCbCr": 3.0}.get(mode, 0.0)
     assert image.mode == mode
-    found = pixels(written(image, "TIFF"))
+    found = pixels(encode_image(image, "TIFF"))
     assert np.abs(found.astype(float) - expected).max() <= error
 
 
@@ -97,11 +99,11 @@ def test_what_is_transparent_is_white(mode):
     if mode in ("LA", "RGBA"):
         hidden = Image.fromarray(np.zeros((SIDE, SIDE), np.uint8)).convert("L" if mode == "LA" else "RGB")
         hidden.putalpha(Image.fromarray(alpha))
-        content = written(hidden)
+        content = encode_image(hidden)
     elif mode == "PA":
         image = Image.fromarray(np.zeros((SIDE, SIDE, 3), np.uint8)).convert("P").convert("PA")
         image.putalpha(Image.fromarray(alpha))
-        content = written(image, "TIFF" if image.mode == "PA" else "PNG")
+        content = encode_image(image, "TIFF" if image.mode == "PA" else "PNG")
     else:
         hides = 255 if mode == "1" else 9
         levels = Image.fromarray(np.where(alpha, 0, hides).astype(np.uint8)).convert(mode)
@@ -109,7 +111,7 @@ def test_what_is_transparent_is_white(mode):
             levels = Image.fromarray(np.where(alpha, 0, 1).astype(np.uint8))
             levels.putpalette([0, 0, 0, 9, 9, 9])
         key = {"P": 1, "L": 9, "RGB": (9, 9, 9), "1": 255}[mode]
-        content = written(levels, transparency=key)
+        content = encode_image(levels, transparency=key)
     assert (pixels(content) == expected[..., None]).all()
 
 
@@ -117,14 +119,14 @@ def test_half_transparent_edges_do_not_darken_when_resized():
     """What a transparent pixel hides has no weight."""
     hidden = np.zeros((64, 64, 4), np.uint8)
     hidden[:, ::2] = 255
-    assert pixels(written(Image.fromarray(hidden))).min() >= 254
+    assert pixels(encode_image(Image.fromarray(hidden))).min() >= 254
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "WEBP"])
 @pytest.mark.parametrize("turn", range(1, 9))
 def test_turned_pictures_stand_upright(form, turn):
     """What a camera stored turned by each of the eight ways is equal to what it saw."""
-    upright = scene(SIDE, SIDE)
+    upright = gradient_image(SIDE, SIDE)
     # How the picture lies in the file: the meaning of EXIF's orientation, axis by axis.
     lies = {
         1: lambda a: a,
@@ -139,17 +141,17 @@ def test_turned_pictures_stand_upright(form, turn):
     exif = Image.Exif()
     exif[0x0112] = turn
     settings: dict[str, Any] = LOSSLESS.get(form, {})
-    content = written(Image.fromarray(np.ascontiguousarray(lies(upright))), form, exif=exif, **settings)
+    content = encode_image(Image.fromarray(np.ascontiguousarray(lies(upright))), form, exif=exif, **settings)
     error = 8 if form == "JPEG" else 0
     assert np.abs(pixels(content).astype(int) - upright).max() <= error
 
 
 def test_of_an_animation_the_first_picture():
-    first, second = Image.fromarray(scene()), Image.fromarray(255 - scene())
+    first, second = Image.fromarray(gradient_image()), Image.fromarray(255 - gradient_image())
     for form, error in (("GIF", 40), ("WEBP", 0), ("PNG", 0), ("TIFF", 0)):
         settings = {"lossless": True} if form == "WEBP" else {}
-        content = written(first, form, save_all=True, append_images=[second], **settings)
-        assert np.abs(pixels(content).astype(int) - scene()).max() <= error
+        content = encode_image(first, form, save_all=True, append_images=[second], **settings)
+        assert np.abs(pixels(content).astype(int) - gradient_image()).max() <= error
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_of_an_animation_the_first_picture():
 def test_sizes(shape, kept, seen):
     """Pictures are not kept larger, or longer, than is needed, small ones as they are; no side is below the
     size that is seen."""
-    found = pixels(written(Image.fromarray(scene(*shape))), 16)
+    found = pixels(encode_image(Image.fromarray(gradient_image(*shape))), 16)
     assert found.shape == (*kept, 3)
     assert stored_short_side(min(shape), 16) == min(kept)
     assert upscale(found, 16).shape == (*seen, 3)
@@ -179,7 +181,7 @@ def test_sizes(shape, kept, seen):
 
 
 def test_enlarged_pictures_are_those_of_pillow():
-    small = scene(8, 12)
+    small = gradient_image(8, 12)
     large = Image.fromarray(small).resize((24, 16), Image.Resampling.BILINEAR)
     assert np.array_equal(upscale(small, 16), np.asarray(large))
     assert upscale(small, 16).flags.writeable
@@ -191,18 +193,18 @@ def test_large_ones_become_means(form):
     """Shrunk with the frequencies cut off that a small picture can't hold: stripes become grey."""
     stripes = np.zeros((288, 288, 3), np.uint8)
     stripes[:, ::2] = 255
-    found = pixels(written(Image.fromarray(stripes), form)).astype(int)
+    found = pixels(encode_image(Image.fromarray(stripes), form)).astype(int)
     assert np.abs(found - 127).max() <= 8
-    smooth = scene(288, 288)[..., :2]
+    smooth = gradient_image(288, 288)[..., :2]
     smooth = np.concatenate([smooth, smooth[..., :1]], 2)
     expected = smooth.reshape(18, 16, 18, 16, 3).mean((1, 3))
-    assert np.abs(pixels(written(Image.fromarray(smooth), form)) - expected).max() <= 8
+    assert np.abs(pixels(encode_image(Image.fromarray(smooth), form)) - expected).max() <= 8
 
 
 def test_other_bytes_give_a_reason():
     assert refusal(b"") == "empty; get the file again"
     draw = random.Random(0)
-    whole = {form: written(Image.fromarray(scene(40, 40)), form) for form in IMAGE_FORMATS}
+    whole = {form: encode_image(Image.fromarray(gradient_image(40, 40)), form) for form in IMAGE_FORMATS}
     for content in whole.values():
         for _ in range(20):
             start, some = draw.randrange(len(content)), draw.randbytes(draw.randrange(1, 9))
@@ -215,7 +217,9 @@ def test_other_bytes_give_a_reason():
 
 @pytest.mark.parametrize("form", ["ICO", "TGA", "PCX", "SGI", "JPEG2000"])
 def test_other_forms_are_not_opened(form):
-    assert "not an image that can be read" in refusal(written(Image.fromarray(scene(32, 32)), form))
+    assert "not an image that can be read" in refusal(
+        encode_image(Image.fromarray(gradient_image(32, 32)), form)
+    )
 
 
 def test_a_tile_may_be_larger_than_the_picture():
@@ -227,13 +231,13 @@ def test_a_tile_may_be_larger_than_the_picture():
 def test_a_large_photograph_is_read_smaller():
     """As a JPEG: it is never decoded as a whole."""
     large = Image.new("RGB", (9_000, 9_000), (200, 100, 50))
-    found = pixels(written(large, "JPEG"))
+    found = pixels(encode_image(large, "JPEG"))
     assert found.shape == (18, 18, 3)
     assert np.abs(found - np.array([200, 100, 50])).max() <= 3
 
 
 def test_arrays():
-    whole = scene(20, 30)
+    whole = gradient_image(20, 30)
     for values in (
         whole,
         whole[..., :1],
@@ -243,7 +247,7 @@ def test_arrays():
         for channels in (1, 3):
             found = image_from_array(values, SIDE, channels)
             assert not isinstance(found, str)
-            shown = pixels(written(Image.fromarray(values.squeeze())), channels=channels)
+            shown = pixels(encode_image(Image.fromarray(values.squeeze())), channels=channels)
             assert (found.pixels == shown).all()
     for shape in ((4,), (4, 4, 2), (4, 4, 5), (0, 4), (2, 4, 4, 3)):
         assert "channels is needed" in str(image_from_array(np.zeros(shape, np.uint8), SIDE, 3))
@@ -253,10 +257,10 @@ def test_arrays():
 @pytest.mark.parametrize("mode", ["L", "RGB", "RGBA"])
 def test_the_same_picture_at_any_size(form: str, mode: str) -> None:
     """What tells it from others depends neither on how large it is needed nor in how many channels."""
-    picture = Image.fromarray(scene(60, 200)).convert(mode)
+    picture = Image.fromarray(gradient_image(60, 200)).convert(mode)
     if form in ("JPEG", "PPM", "BMP") and mode == "RGBA":
         picture = picture.convert("RGB")
-    content = written(picture, form)
+    content = encode_image(picture, form)
     contents = set()
     for size in (8, 16, 30, 60, 224):
         for channels in (1, 3):
@@ -266,24 +270,24 @@ def test_the_same_picture_at_any_size(form: str, mode: str) -> None:
     assert len(contents) == 1
     other = picture.copy()
     other.putpixel((199, 59), 0)
-    changed = decode_image(written(other, form), 8, 1)
+    changed = decode_image(encode_image(other, form), 8, 1)
     assert not isinstance(changed, str)
     assert changed.content not in contents
 
 
 def test_the_same_pixels_in_other_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that keep them exactly, arrays, and parts that are looked at one after the other."""
-    levels = scene(60, 200)
+    levels = gradient_image(60, 200)
     plain, opaque = Image.fromarray(levels), Image.fromarray(levels).convert("RGBA")
-    found = [decode_image(written(plain, form), 30, 3) for form in ("PNG", "BMP", "TIFF")]
-    found += [decode_image(written(opaque), 30, 3), image_from_array(levels, 30, 3)]
+    found = [decode_image(encode_image(plain, form), 30, 3) for form in ("PNG", "BMP", "TIFF")]
+    found += [decode_image(encode_image(opaque), 30, 3), image_from_array(levels, 30, 3)]
     monkeypatch.setattr(image_decoding, "HASHED_PIXELS", 700)
     found += [image_from_array(levels, 30, 3)]
     contents = [one.content for one in found if not isinstance(one, str)]
     assert len(contents) == len(found)
     assert len({*contents}) == 1
     grey = levels[:SIDE, :SIDE, 0]
-    again, read = image_from_array(grey, SIDE, 1), decode_image(written(Image.fromarray(grey)), SIDE, 1)
+    again, read = image_from_array(grey, SIDE, 1), decode_image(encode_image(Image.fromarray(grey)), SIDE, 1)
     assert not isinstance(again, str)
     assert not isinstance(read, str)
     assert again.content == read.content

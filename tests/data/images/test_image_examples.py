@@ -21,7 +21,14 @@ from foveal.data.open import open_path
 from foveal.data.pairs.labels import ClassLabels
 from foveal.data.pairs.pair import PairProcessor
 from foveal.tasks.config import load_config
-from tests.support.image_folders import PLACES, SIDE, by_class, png, scenes, write
+from tests.support.image_folders import (
+    CONTAINERS,
+    SIDE,
+    encode_png,
+    images_by_class,
+    random_images,
+    write_files,
+)
 from tests.support.pair_formats import IMAGE_LABEL
 
 DATA_FORMAT = IMAGE_LABEL
@@ -45,9 +52,9 @@ def refusal(data: str, **settings: Any) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_a_folder_for_each_class(tmp_path, location):
-    data = write(tmp_path / location, by_class(30))
+    data = write_files(tmp_path / location, images_by_class(30))
     found = prepared(data, valid=data)
     train = found.train
     assert found.processor.target.labels == ("a", "b")
@@ -55,7 +62,7 @@ def test_a_folder_for_each_class(tmp_path, location):
     assert [Path(source).name for source in train.sources] == [
         f"{n:03}.png" for n in (*range(0, 30, 2), *range(1, 30, 2))
     ]
-    pictures = scenes(30)
+    pictures = random_images(30)
     ordered = [*pictures[::2], *pictures[1::2]]
     assert all((train.examples[row] == picture).all() for row, picture in enumerate(ordered))
     pixels = pictures.reshape(-1, 3).astype(float)
@@ -67,34 +74,34 @@ def test_a_folder_for_each_class(tmp_path, location):
     assert batch.columns["label"].tolist() == [0] * 15 + [1] * 15
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 @pytest.mark.parametrize("names", [("train", "test"), ("train", "val", "test"), ("train", "valid")])
 def test_a_folder_for_each_part(tmp_path, location, names):
     files: dict[str, bytes] = {}
     for seed, name in enumerate(names):
-        files |= within(name, by_class(10 + seed, seed))
-    found = prepared(write(tmp_path / location, files))
+        files |= within(name, images_by_class(10 + seed, seed))
+    found = prepared(write_files(tmp_path / location, files))
     sizes = {part: facts["examples"] for part, facts in found.facts["parts"].items()}
     told = {"val": "valid"}
     assert sizes == {told.get(name, name): 10 + seed for seed, name in enumerate(names)}
-    assert np.allclose(found.processor.source.statistics.mean, scenes(10).reshape(-1, 3).mean(0))
+    assert np.allclose(found.processor.source.statistics.mean, random_images(10).reshape(-1, 3).mean(0))
     assert open_path(str(tmp_path / location)).kind == "images"
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_a_table_says_the_labels(tmp_path, location, form):
     """In the column that is named."""
     names = [*(f"images/{n}.png" for n in range(20)), "none.png", "images/../../0.png"]
     rows = [{"id": str(n), "kind": "ab"[n % 2], "file_name": name} for n, name in enumerate(names)]
     lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
     table = "\n".join(lines if form == "csv" else map(json.dumps, rows))
-    files = {f"images/{n}.png": png(picture) for n, picture in enumerate(scenes(20))}
-    data = write(tmp_path / location, files | {f"metadata.{form}": table.encode()})
+    files = {f"images/{n}.png": encode_png(picture) for n, picture in enumerate(random_images(20))}
+    data = write_files(tmp_path / location, files | {f"metadata.{form}": table.encode()})
     assert open_path(data).kind == "images"
     found = prepared(data, valid=data, label="kind")
     assert found.train.references == ["a", "b"] * 10
-    assert all((found.train.examples[n] == picture).all() for n, picture in enumerate(scenes(20)))
+    assert all((found.train.examples[n] == picture).all() for n, picture in enumerate(random_images(20)))
     assert found.train.sources[3] == f"{data}/images/3.png"
     assert [row.reason for row in found.skipped[:2]] == [
         "no such file: none.png; fix the name or leave the row out",
@@ -105,14 +112,14 @@ def test_a_table_says_the_labels(tmp_path, location, form):
     assert "no column 'label' among 'id', 'kind', 'file_name'" in refusal(data)
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_a_table_for_each_part(tmp_path, location):
     files: dict[str, bytes] = {}
     for part, count in (("train", 12), ("test", 6)):
         rows = "".join(f"{n}.png,{'ab'[n % 2]}\n" for n in range(count))
-        pictures = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(count))}
+        pictures = {f"{n}.png": encode_png(picture) for n, picture in enumerate(random_images(count))}
         files |= within(part, pictures | {"metadata.csv": f"file_name,label\n{rows}".encode()})
-    data = write(tmp_path / location, files)
+    data = write_files(tmp_path / location, files)
     assert open_path(data).kind == "images"
     found = prepared(data)
     assert (len(found.train), found.valid, len(found.test)) == (12, None, 6)
@@ -122,7 +129,7 @@ def test_a_table_for_each_part(tmp_path, location):
 def test_damaged_zips_are_refused(tmp_path):
     path = tmp_path / "a.zip"
     rows = "".join(f"{n}.png,{'ab'[n % 2]}\n" for n in range(99))
-    write(path, {"metadata.csv": f"file_name,label\n{rows}".encode()})
+    write_files(path, {"metadata.csv": f"file_name,label\n{rows}".encode()})
     content = path.read_bytes()
     for start, change in ((60, b"\xff" * 40), (6, b"\x01"), (content.index(b"PK\1\2") + 8, b"\x01")):
         path.write_bytes(content[:start] + change + content[start + len(change) :])
@@ -131,48 +138,55 @@ def test_damaged_zips_are_refused(tmp_path):
     assert "not a folder, nor readable as a zip" in refusal(str(path))
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_train_may_be_a_class(tmp_path, location):
     """Beside classes that are no parts; and a table says what its folders are."""
-    files = {f"{label}/{n}.png": png(p) for label in ("train", "car") for n, p in enumerate(scenes(9))}
-    data = write(tmp_path / location, files)
+    files = {
+        f"{label}/{n}.png": encode_png(p)
+        for label in ("train", "car")
+        for n, p in enumerate(random_images(9))
+    }
+    data = write_files(tmp_path / location, files)
     assert prepared(data, valid=data).processor.target.labels == ("car", "train")
-    files = within("train", by_class(9)) | within("test", by_class(9))
+    files = within("train", images_by_class(9)) | within("test", images_by_class(9))
     rows = "".join(f"{name},{'ab'[n % 2]}\n" for n, name in enumerate(files))
     table = {"metadata.csv": f"file_name,label\n{rows}".encode()}
-    data = write(tmp_path / f"other{location}", files | table)
+    data = write_files(tmp_path / f"other{location}", files | table)
     found = prepared(data, valid=data)
     assert (len(found.train), found.test) == (18, None)
 
 
 def test_a_folder_a_class_needs_no_column(tmp_path):
-    data = write(tmp_path / "a", by_class(9))
+    data = write_files(tmp_path / "a", images_by_class(9))
     assert len(prepared(data, valid=data, label="kind").train) == 9
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_a_heavy_file_is_not_opened(tmp_path, location, monkeypatch):
     monkeypatch.setattr("foveal.data.files.file_bytes.MAX_FILE_BYTES", 10_000)
-    data = write(tmp_path / location, by_class(9) | {"a/large.png": bytes(10_001)})
+    data = write_files(tmp_path / location, images_by_class(9) | {"a/large.png": bytes(10_001)})
     (row,) = [row for row in prepared(data, valid=data).skipped if row.location == f"{data}, a/large.png"][:1]
     assert "a file of more than" in row.reason
 
 
 def test_a_zip_of_one_folder_is_that_folder(tmp_path):
-    files = within("data/photos", by_class(30)) | {"__MACOSX/data/._photos": b"", "data/.DS_Store": b""}
-    data = write(tmp_path / "a.zip", files)
+    files = within("data/photos", images_by_class(30)) | {
+        "__MACOSX/data/._photos": b"",
+        "data/.DS_Store": b"",
+    }
+    data = write_files(tmp_path / "a.zip", files)
     assert len(prepared(data, valid=data).train) == 30
 
 
 def test_equal_pictures_fall_on_the_same_side(tmp_path):
     """By their pixels alone: neither names, nor labels, nor how they are stored play a role."""
-    files = by_class(40)
+    files = images_by_class(40)
     out = io.BytesIO()
-    for number, picture in enumerate(scenes(40)):
+    for number, picture in enumerate(random_images(40)):
         out = io.BytesIO()
         Image.fromarray(picture).save(out, "BMP")
         files[f"a/again{number}.bmp"] = out.getvalue()
-    found = prepared(write(tmp_path / "a", files))
+    found = prepared(write_files(tmp_path / "a", files))
     sides = [set(part.content_hashes) for part in (found.train, found.valid, found.test)]
     assert sum(map(len, sides)) == len(set().union(*sides)) == 40
     assert sum(map(len, (found.train, found.valid, found.test))) == 80
@@ -180,7 +194,7 @@ def test_equal_pictures_fall_on_the_same_side(tmp_path):
 
 def test_parts_are_the_same_at_any_size(tmp_path):
     """Else what goes on at another size would be measured on what it was trained on."""
-    data = write(tmp_path / "a", by_class(40))
+    data = write_files(tmp_path / "a", images_by_class(40))
     found = [
         [[*part.content_hashes] for part in (found.train, found.valid, found.test)]
         for size in (SIDE // 2, SIDE, 2 * SIDE)
@@ -190,7 +204,7 @@ def test_parts_are_the_same_at_any_size(tmp_path):
 
 
 def test_what_is_kept_reads_new_images_alike(tmp_path):
-    data = write(tmp_path / "a", by_class(20))
+    data = write_files(tmp_path / "a", images_by_class(20))
     found = prepared(data, valid=data)
     for name, content in DATA_FORMAT.files(found.processor).items():
         (tmp_path / name).write_bytes(content)
@@ -198,10 +212,10 @@ def test_what_is_kept_reads_new_images_alike(tmp_path):
     assert opened == found.processor
     again, facts = prepare_examples.prepare_eval_examples(DATA_FORMAT, data, CONFIG, opened, print)
     assert facts["sha256"] == found.facts["parts"]["train"]["sha256"]
-    flat = {name.replace("/", "-"): content for name, content in by_class(20).items()}
+    flat = {name.replace("/", "-"): content for name, content in images_by_class(20).items()}
     every = ImageEvalBatches(again.examples, ImageConfig(batch_size=20)).batch(0, 0).columns["source"]
-    for place in PLACES:
-        asked = write(tmp_path / place, flat | {"notes.txt": b"no picture"})
+    for place in CONTAINERS:
+        asked = write_files(tmp_path / place, flat | {"notes.txt": b"no picture"})
         rows, pictures, _ = prepare_examples.read_unlabeled(DATA_FORMAT, asked, opened, CONFIG, print)
         assert [row.fields["source"] for row in rows] == [f"{asked}/{name}" for name in sorted(flat)]
         batch = ImageEvalBatches(pictures, ImageConfig(batch_size=20)).batch(0, 0)
@@ -214,9 +228,9 @@ def test_what_is_kept_reads_new_images_alike(tmp_path):
         DATA_FORMAT.load_processor(tmp_path)
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_what_can_not_be_used_is_skipped(tmp_path, location):
-    files = by_class(30)
+    files = images_by_class(30)
     cut = files["b/001.png"][:-60]
     files |= {
         "a/notes.txt": b"hello",
@@ -225,7 +239,7 @@ def test_what_can_not_be_used_is_skipped(tmp_path, location):
         "b/empty.png": b"",
         "b/.hid": b"",
     }
-    data = write(tmp_path / location, files)
+    data = write_files(tmp_path / location, files)
     found = prepared(data, valid=data)
     assert len(found.train) == 30
     whys = {
@@ -239,25 +253,29 @@ def test_what_can_not_be_used_is_skipped(tmp_path, location):
 
 
 def test_an_unknown_label_is_skipped(tmp_path):
-    data = write(tmp_path / "a", by_class(20))
-    found = prepared(data, valid=write(tmp_path / "b", by_class(9, 1, "abc")))
+    data = write_files(tmp_path / "a", images_by_class(20))
+    found = prepared(data, valid=write_files(tmp_path / "b", images_by_class(9, 1, "abc")))
     assert len(found.valid) == 6
     assert {row.reason for row in found.skipped} == {"the label 'c' is not among those of training"}
 
 
 def test_labels_that_differ_in_case_alone_are_told(tmp_path):
-    files = {f"{label}/{n}.png": png(p) for label in ("cat", "Cat", "dog") for n, p in enumerate(scenes(9))}
-    data, said = write(tmp_path / "a.zip", files), list[str]()
+    files = {
+        f"{label}/{n}.png": encode_png(p)
+        for label in ("cat", "Cat", "dog")
+        for n, p in enumerate(random_images(9))
+    }
+    data, said = write_files(tmp_path / "a.zip", files), list[str]()
     prepare_examples.prepare_examples(DATA_FORMAT, data, data, None, CONFIG, said.append)
     assert said[-1] == "the labels 'Cat' and 'cat' differ only in case, and count as 2 classes"
     said.clear()
-    small = write(tmp_path / "b", by_class(9))
+    small = write_files(tmp_path / "b", images_by_class(9))
     prepare_examples.prepare_examples(DATA_FORMAT, small, small, None, CONFIG, said.append)
     assert len(said) == 1  # of the overlap
 
 
 def test_an_empty_class_is_told(tmp_path):
-    data = write(tmp_path / "a", by_class(9))
+    data = write_files(tmp_path / "a", images_by_class(9))
     (tmp_path / "a" / "c").mkdir()
     found = prepared(data, valid=data)
     assert found.processor.target.labels == ("a", "b")
@@ -266,13 +284,13 @@ def test_an_empty_class_is_told(tmp_path):
 
 
 def test_refused_in_one_line(tmp_path):
-    one = write(tmp_path / "one", by_class(20, labels="a"))
+    one = write_files(tmp_path / "one", images_by_class(20, labels="a"))
     assert "images to train on have the label 'a': at least two classes are needed" in refusal(one)
     (tmp_path / "empty").mkdir()
     assert "nor a folder of files for each label; make one" in refusal(str(tmp_path / "empty"))
     (tmp_path / "bare" / "a").mkdir(parents=True)
     assert "a folder of a label without files" in refusal(str(tmp_path / "bare"))
-    texts = write(tmp_path / "texts", {"a/1.txt": b"hello", "b/2.txt": b"hello"})
+    texts = write_files(tmp_path / "texts", {"a/1.txt": b"hello", "b/2.txt": b"hello"})
     assert "no rows to train on (2 can't be used, the first: " in refusal(texts)
     (tmp_path / "a.zip").write_bytes(b"no zip")
     assert "a.zip: not a folder, nor readable as a zip" in refusal(str(tmp_path / "a.zip"))
@@ -283,7 +301,7 @@ def test_refused_in_one_line(tmp_path):
 
 @pytest.fixture
 def split(tmp_path: Path) -> SplitData[ImageExamples]:
-    data = write(tmp_path / "a", by_class(50))
+    data = write_files(tmp_path / "a", images_by_class(50))
     return prepared(data, valid=data).train
 
 
@@ -355,7 +373,7 @@ def test_images_are_changed_as_is_asked_for(split):
 @pytest.mark.parametrize("crop", ["pad", "reflect-pad"])
 def test_images_are_moved_over_what_is_kept_around_the_centre(tmp_path, crop):
     """Of a picture a pixel wider than what is seen, windows of its own pixels come before a border."""
-    data, own = write(tmp_path / "a", by_class(2)), scenes(2)
+    data, own = write_files(tmp_path / "a", images_by_class(2)), random_images(2)
     part = prepared(data, valid=data, image=ImageConfig(size=SIDE - 1)).train
     statistics = part.examples.processor.statistics
     order, seen = ImageTrainBatches(part.examples, 2, AugmentConfig(crop=crop, padding=1), seed=0), set()
@@ -429,15 +447,16 @@ def test_mixed_images_and_labels(split):
 
 
 def test_of_larger_images_the_centre_is_seen(tmp_path):
-    data = write(
-        tmp_path / "a", {f"{n % 2}/{n}.png": png(p) for n, p in enumerate(scenes(20, side=SIDE + 1))}
+    data = write_files(
+        tmp_path / "a",
+        {f"{n % 2}/{n}.png": encode_png(p) for n, p in enumerate(random_images(20, side=SIDE + 1))},
     )
     found = prepared(data, valid=data)
     batch = ImageEvalBatches(found.train.examples, ImageConfig(batch_size=20)).batch(0, 0)
     statistics = found.processor.source.statistics
     pixels = batch.columns["source"].permute(0, 2, 3, 1) * torch.tensor(statistics.std)
     pixels = pixels + torch.tensor(statistics.mean)
-    ordered = np.concatenate([scenes(20, side=SIDE + 1)[[0, 10, 12, 14, 16, 18, 2, 4, 6, 8]]])
+    ordered = np.concatenate([random_images(20, side=SIDE + 1)[[0, 10, 12, 14, 16, 18, 2, 4, 6, 8]]])
     assert np.allclose(pixels[:10].numpy(), ordered[:, :SIDE, :SIDE], atol=1e-3)
 
 

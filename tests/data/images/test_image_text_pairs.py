@@ -23,7 +23,7 @@ from foveal.data.open import open_path
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.tasks.infer import infer_task
-from tests.support.image_folders import PLACES, SIDE, png, scenes, write
+from tests.support.image_folders import CONTAINERS, SIDE, encode_png, random_images, write_files
 from tests.support.pair_formats import IMAGE_TEXT
 from tests.support.recorded_calls import record_calls
 
@@ -41,7 +41,7 @@ def text(number: int) -> str:
 
 def captioned(count: int, column: str = "text", *rows: str) -> dict[str, bytes]:
     """By name the files of a folder with a table, which has more `rows`."""
-    files = {f"images/{n}.png": png(picture) for n, picture in enumerate(scenes(count))}
+    files = {f"images/{n}.png": encode_png(picture) for n, picture in enumerate(random_images(count))}
     lines = [f"file_name,{column}", *(f"{name},{text(n)}" for n, name in enumerate(files)), *rows]
     return files | {"metadata.csv": "\n".join(lines).encode()}
 
@@ -52,15 +52,15 @@ def prepared(data: str, valid: str | None = None, **settings: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 @pytest.mark.parametrize("column", ["text", "text_en"])
 def test_a_table_says_the_texts(tmp_path: Path, location: str, column: str) -> None:
-    data = write(tmp_path / location, captioned(30, column))
+    data = write_files(tmp_path / location, captioned(30, column))
     found = prepared(data, valid=data, text=column)
-    train, pixels = found.train, scenes(30).reshape(-1, 3).astype(float)
+    train, pixels = found.train, random_images(30).reshape(-1, 3).astype(float)
     assert train.references == [text(n) for n in range(30)]
     assert train.sources[3] == f"{data}/images/3.png"
-    assert all((train.examples[row] == picture).all() for row, picture in enumerate(scenes(30)))
+    assert all((train.examples[row] == picture).all() for row, picture in enumerate(random_images(30)))
     assert np.allclose(found.processor.source.statistics.mean, pixels.mean(0))
     assert np.allclose(found.processor.source.statistics.std, pixels.std(0))
     facts = found.facts["parts"]["train"]
@@ -73,19 +73,23 @@ def test_a_load_image_several_texts_is_read_and_kept_once(
 ) -> None:
     read = record_calls(monkeypatch, image_rows, "load_image")
     more = [f"images/{number}.png,{text(number + 1)}" for number in (3, 3, 1)]
-    found = prepared(data := write(tmp_path / "a", captioned(4, "text", *more)), valid=data)
+    found = prepared(data := write_files(tmp_path / "a", captioned(4, "text", *more)), valid=data)
     assert len(read) == 2 * 4  # as training and as validation data
     examples = found.train.examples
     assert len(examples) == 7
     assert len(examples.unique_images) == 4
     assert examples.columns["picture"].tolist() == [0, 1, 2, 3, 3, 3, 1]
-    assert all((examples[row] == scenes(4)[number]).all() for row, number in enumerate([0, 1, 2, 3, 3, 3, 1]))
-    assert np.allclose(found.processor.source.statistics.mean, scenes(4).reshape(-1, 3).astype(float).mean(0))
+    assert all(
+        (examples[row] == random_images(4)[number]).all() for row, number in enumerate([0, 1, 2, 3, 3, 3, 1])
+    )
+    assert np.allclose(
+        found.processor.source.statistics.mean, random_images(4).reshape(-1, 3).astype(float).mean(0)
+    )
 
 
 @pytest.fixture
 def captions(tmp_path: Path) -> PreparedData[PairProcessor, SplitData[ImageExamples]]:
-    data = write(tmp_path / "a", captioned(30))
+    data = write_files(tmp_path / "a", captioned(30))
     found: PreparedData[PairProcessor, SplitData[ImageExamples]] = prepared(data, valid=data)
     return found
 
@@ -108,7 +112,7 @@ def test_a_batch_holds_images_and_the_tokens_of_their_texts(
         assert tokens[length - 1] == marks.eos
         assert not any(tokens[length:])
     statistics = split.examples.processor.statistics
-    expected = (scenes(30)[4:8] - np.array(statistics.mean)) / np.array(statistics.std)
+    expected = (random_images(30)[4:8] - np.array(statistics.mean)) / np.array(statistics.std)
     expected = torch.tensor(expected.transpose(0, 3, 1, 2), dtype=torch.float32)
     torch.testing.assert_close(batch.columns["source"], expected, rtol=1e-5, atol=1e-5)
 
@@ -136,9 +140,9 @@ def test_a_text_goes_with_its_image_however_that_is_changed(
 
 def test_all_texts_of_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
     """Under whatever name it is there."""
-    again = {f"again/{n}.png": png(picture) for n, picture in enumerate(scenes(40))}
+    again = {f"again/{n}.png": encode_png(picture) for n, picture in enumerate(random_images(40))}
     rows = captioned(40, "text", *(f"{name},four" for name in again))
-    data = write(tmp_path / "a", rows | again)
+    data = write_files(tmp_path / "a", rows | again)
     found = prepared(data)
     every = (found.train, found.valid, found.test)
     sides = [set(part.content_hashes) for part in every if part is not None]
@@ -150,7 +154,7 @@ def test_all_texts_of_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
             assert part.references.count("four") == len(set(part.content_hashes)) == len(part) / 2
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     rows = [
         "images/31.png,",
@@ -159,9 +163,9 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
         "images/0.png,six words are too many here",
     ]
     files = captioned(30, "text", *rows)
-    files |= {"images/31.png": png(scenes(1)[0]), "cut.png": files["images/1.png"][:-60]}
-    files |= {"images/more.png": png(scenes(1)[0]), "notes.txt": b"no picture"}
-    data = write(tmp_path / location, files)
+    files |= {"images/31.png": encode_png(random_images(1)[0]), "cut.png": files["images/1.png"][:-60]}
+    files |= {"images/more.png": encode_png(random_images(1)[0]), "notes.txt": b"no picture"}
+    data = write_files(tmp_path / location, files)
     config = CONFIG.model_copy(update={"tokenizer": "character", "max_length": 16})
     skipped: list[Any] = []
     found = [*DATA_FORMAT.read(open_part(data), config, skipped)]
@@ -181,21 +185,21 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
 
 
 def test_one_text_for_all_is_told(tmp_path: Path) -> None:
-    files = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(20))}
+    files = {f"{n}.png": encode_png(picture) for n, picture in enumerate(random_images(20))}
     table = "\n".join(["file_name,text", *(f"{name},a dog" for name in files)])
-    data, said = write(tmp_path / "a", files | {"metadata.csv": table.encode()}), list[str]()
+    data, said = write_files(tmp_path / "a", files | {"metadata.csv": table.encode()}), list[str]()
     prepare_examples.prepare_examples(DATA_FORMAT, data, None, None, CONFIG, said.append)
     (line,) = said
     assert "training rows have the text 'a dog', so the model can learn nothing else" in line
     said.clear()
     prepare_examples.prepare_examples(
-        DATA_FORMAT, write(tmp_path / "b", captioned(20)), None, None, CONFIG, said.append
+        DATA_FORMAT, write_files(tmp_path / "b", captioned(20)), None, None, CONFIG, said.append
     )
     assert said == []
 
 
 def test_what_is_kept_reads_images_alike(tmp_path: Path) -> None:
-    data = write(tmp_path / "a", captioned(20))
+    data = write_files(tmp_path / "a", captioned(20))
     found = prepared(data, valid=data)
     for name, content in DATA_FORMAT.files(found.processor).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -215,56 +219,59 @@ def test_what_is_kept_reads_images_alike(tmp_path: Path) -> None:
 
 
 def test_without_a_table_there_are_no_texts(tmp_path: Path) -> None:
-    data = write(tmp_path / "a", {f"{n % 2}/{n}.png": png(picture) for n, picture in enumerate(scenes(9))})
+    data = write_files(
+        tmp_path / "a",
+        {f"{n % 2}/{n}.png": encode_png(picture) for n, picture in enumerate(random_images(9))},
+    )
     with pytest.raises(
         UserError, match=r"no metadata\.csv or metadata\.jsonl in it \(columns file_name, text\)"
     ):
         prepared(data)
-    data = write(tmp_path / "b", captioned(9, "words"))
+    data = write_files(tmp_path / "b", captioned(9, "words"))
     with pytest.raises(UserError, match="no column 'text' among 'file_name', 'words'"):
         prepared(data)
 
 
 def test_parquet_has_texts_too(tmp_path: Path) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    pictures = [{"bytes": png(picture)} for picture in scenes(12)]
+    pictures = [{"bytes": encode_png(picture)} for picture in random_images(12)]
     table = arrow.table({"image": pictures, "text": [text(n) for n in range(12)]})
     parquet.write_table(table, tmp_path / "a.parquet")
     found = prepared(str(tmp_path / "a.parquet"), valid=str(tmp_path / "a.parquet"))
     assert found.train.references == [text(n) for n in range(12)]
-    assert (found.train.examples[5] == scenes(12)[5]).all()
+    assert (found.train.examples[5] == random_images(12)[5]).all()
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
     """A text and no label; other names are said by the settings."""
-    data = write(tmp_path / location, captioned(9))
+    data = write_files(tmp_path / location, captioned(9))
     assert infer_task(open_path(data), {}).name == "captioning"
     assert infer_task(open_path(data), {"text": "words"}).name == "image-classification"
     assert infer_task(open_path(data), {"label": "text"}).name == "image-classification"
-    other = write(tmp_path / f"other{location}", captioned(9, "words"))
+    other = write_files(tmp_path / f"other{location}", captioned(9, "words"))
     assert infer_task(open_path(other), {}).name == "image-classification"
     assert infer_task(open_path(other), {"text": "words"}).name == "captioning"
-    both = write(tmp_path / f"both{location}", captioned(9, "text,label"))
+    both = write_files(tmp_path / f"both{location}", captioned(9, "text,label"))
     assert infer_task(open_path(both), {}).name == "image-classification"
     inside = {
         f"{part}/{name}": content for part in ("train", "test") for name, content in captioned(9).items()
     }
-    assert infer_task(open_path(write(tmp_path / f"parts{location}", inside)), {}).name == "captioning"
+    assert infer_task(open_path(write_files(tmp_path / f"parts{location}", inside)), {}).name == "captioning"
 
 
 def test_rows_of_json_lines(tmp_path: Path) -> None:
-    files = {f"{n}.png": png(picture) for n, picture in enumerate(scenes(12))}
+    files = {f"{n}.png": encode_png(picture) for n, picture in enumerate(random_images(12))}
     rows = (json.dumps({"file_name": name, "text": text(n)}) for n, name in enumerate(files))
-    data = write(tmp_path / "a", files | {"metadata.jsonl": "\n".join(rows).encode()})
+    data = write_files(tmp_path / "a", files | {"metadata.jsonl": "\n".join(rows).encode()})
     assert infer_task(open_path(data), {}).name == "captioning"
     assert prepared(data, valid=data).train.references == [text(n) for n in range(12)]
 
 
 def test_grey_images(tmp_path: Path) -> None:
     out = io.BytesIO()
-    Image.fromarray(scenes(1)[0]).convert("L").save(out, "PNG")
-    data = write(tmp_path / "a", captioned(9))
+    Image.fromarray(random_images(1)[0]).convert("L").save(out, "PNG")
+    data = write_files(tmp_path / "a", captioned(9))
     config = {"image": ImageConfig(size=SIDE, channels=1)}
     found = prepared(data, valid=data, **config)
     assert (found.train.examples[0][..., 0] == np.asarray(Image.open(out))).all()

@@ -18,13 +18,13 @@ from foveal.data.images.image_examples import ImageInput
 from foveal.data.pairs.labels import ClassLabels
 from foveal.data.pairs.pair import PairProcessor
 from tests.support.image_bytes import luma
-from tests.support.image_variants import SIDE, damaged, whole
+from tests.support.image_variants import SIDE, damaged_variants, readable_variants
 from tests.support.pair_formats import IMAGE_LABEL
 
 SIZE = 18
 DATA_FORMAT = IMAGE_LABEL
-WHOLE = {name: (content, shown) for name, content, shown in whole()}
-DAMAGED = {name: (content, before) for name, content, before in damaged()}
+WHOLE = {name: (content, shown) for name, content, shown in readable_variants()}
+DAMAGED = {name: (content, before) for name, content, before in damaged_variants()}
 LIBTIFF = re.compile(r"changed .*-.*\.tif")
 """Of a packed TIFF with other bytes libtiff tells on standard error, before Pillow hears of it."""
 

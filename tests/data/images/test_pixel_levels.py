@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from foveal.data.images.image_decoding import Pixels, decode_image, to_uint8, white_level
-from tests.support.image_bytes import SIDE, written
+from tests.support.image_bytes import SIDE, encode_image
 
 LEVELS = np.array([[0, 1, 254, 255]], np.uint8)
 DARK = np.arange(SIDE * SIDE).reshape(SIDE, SIDE) % 256
@@ -68,18 +68,18 @@ def pgm(levels: NDArray[Any]) -> bytes:
 
 @pytest.mark.parametrize("form", ["PNG", "TIFF", "PPM"])
 def test_a_dark_picture_of_16_bits_is_dark(form: str) -> None:
-    content = pgm(DARK) if form == "PPM" else written(Image.fromarray(DARK.astype(np.uint16)), form)
+    content = pgm(DARK) if form == "PPM" else encode_image(Image.fromarray(DARK.astype(np.uint16)), form)
     with Image.open(io.BytesIO(content)) as image:
         assert image.mode.startswith("I")
     assert (of_file(content) == 0).all()
     bright = DARK * 257
-    content = pgm(bright) if form == "PPM" else written(Image.fromarray(bright.astype(np.uint16)), form)
+    content = pgm(bright) if form == "PPM" else encode_image(Image.fromarray(bright.astype(np.uint16)), form)
     assert (of_file(content) == DARK).all()
 
 
 def test_a_tiff_of_32_bits_may_hold_8() -> None:
     for levels in (DARK, DARK * 257):
-        content = written(Image.fromarray(levels.astype(np.int32)), "TIFF")
+        content = encode_image(Image.fromarray(levels.astype(np.int32)), "TIFF")
         with Image.open(io.BytesIO(content)) as image:
             assert image.mode == "I"
         assert (of_file(content) == DARK).all()

@@ -15,11 +15,11 @@ from foveal.data.audio.audio_features import LogMelSettings
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.length_buckets import collate_examples
 from foveal.data.core.rows import Row
+from foveal.data.open import DataPaths
 from foveal.data.text.length_limit import LengthLimit, load_length_limit, max_token_count
 from foveal.data.text.text_source import encode_text
 from foveal.data.text.tokenizers import WordTokenizer, make_tokenizer
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.base import DataPaths
 from foveal.tasks.config import from_tables
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model

@@ -15,7 +15,7 @@ from foveal.models.depthwise_networks import ConvNeXt
 from foveal.models.image_networks import NETWORKS
 from foveal.store.sealed import load_weights
 from foveal.tasks.import_run import import_run
-from tests.support.named_networks import logits, made
+from tests.support.named_networks import logits, make_network
 
 DEPTHS, WIDTHS = (2, 1, 3, 1), (6, 8, 10, 12)
 
@@ -49,7 +49,7 @@ def test_logits_are_the_same(folder: Path, small: None) -> None:
     transformers = pytest.importorskip("transformers")
     found = read_convnext(folder)
     assert (found.name, found.channels, found.labels) == ("convnext-small", 3, ("cat", "dog", "crane"))
-    model = made(found.name, 64, 3).eval()
+    model = make_network(found.name, 64, 3).eval()
     load_weights(model, found.tensors, str(folder))
     images = torch.randn(2, 3, 64, 64)
     expected = transformers.ConvNextForImageClassification.from_pretrained(folder).eval()(images).logits

@@ -20,7 +20,7 @@ from foveal.models.image_networks import image_encoder, image_head
 from foveal.store.cache import cache_folder
 from foveal.store.sealed import load_weights
 from foveal.tasks.import_run import import_run
-from tests.support.efficientnet_weights import blocks, random_weights
+from tests.support.efficientnet_weights import block_shapes, random_weights
 
 LABELS = ["zebra", "crane", "missile", "crane"]
 CACHED = cache_folder() / "weights" / f"{NAME}-{WEIGHTS.version}"
@@ -44,7 +44,7 @@ def plain_logits(weights: dict[str, Tensor], x: Tensor) -> Tensor:
         return (x - mean) / (variance + 1e-3).sqrt() * gain + bias
 
     x = conv(x, "_conv_stem", "_bn0", 2).clamp(0, 6)
-    for i, (d_in, d_out, _, stride) in enumerate(blocks()):
+    for i, (d_in, d_out, _, stride) in enumerate(block_shapes()):
         name, y = f"_blocks.{i}", x
         if f"{name}._expand_conv.weight" in weights:
             y = conv(y, f"{name}._expand_conv", f"{name}._bn0").clamp(0, 6)

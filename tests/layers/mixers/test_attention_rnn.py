@@ -14,7 +14,7 @@ from foveal.core.tap import capture
 from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.recurrent import LSTM, Recurrent
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from tests.support.mixer_rows import filled
+from tests.support.mixer_rows import randomize
 
 B, T, S, D, M = 3, 6, 4, 5, 7
 LENGTHS = torch.tensor([T, 0, 3])
@@ -85,7 +85,7 @@ def written_out(
 
 
 def made(kind: Any, score: Any) -> AttentionRNN:
-    return filled(AttentionRNN(kind, D, WIDTHS.get(score, 6), M, score), 0.7)
+    return randomize(AttentionRNN(kind, D, WIDTHS.get(score, 6), M, score), 0.7)
 
 
 def memory_of() -> Memory:
@@ -151,7 +151,7 @@ def test_the_weights_that_a_tap_shows(score):
 @pytest.mark.parametrize("training", [True, False])
 def test_the_places_that_a_tap_shows_are_those_looked_at(training):
     """With their vectors as contexts the equations give the outputs; in use they are the likeliest."""
-    mixer = filled(AttentionRNN("gru", D, 6, M, "additive", hard=True), 0.7).train(training)
+    mixer = randomize(AttentionRNN("gru", D, 6, M, "additive", hard=True), 0.7).train(training)
     memory, x = memory_of(), torch.randn(B, T, D)
     with capture(mixer) as seen:
         y, _ = mixer(x, mixer.init_state(B, memory=memory))

@@ -13,14 +13,14 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
-from tests.support.mixer_rows import filled
+from tests.support.mixer_rows import randomize
 
 B, T, D, H = 3, 7, 5, 4
 LENGTHS = torch.tensor([T, 3, 1])
 
 
 def mixer() -> Bidirectional:
-    return filled(Bidirectional(Recurrent(LSTM(D, H)), Recurrent(LSTM(D, H))).double(), 0.8)
+    return randomize(Bidirectional(Recurrent(LSTM(D, H)), Recurrent(LSTM(D, H))).double(), 0.8)
 
 
 def close(a: Tensor, b: Tensor) -> None:

@@ -18,7 +18,7 @@ from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.ops.attention.step_by_step import multi_head_attention
 from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.padding import sequence_mask
-from tests.support.mixer_rows import filled
+from tests.support.mixer_rows import randomize
 
 B, T, S, D, M, H = 3, 5, 4, 8, 6, 2
 LENGTHS = torch.tensor([T, 2, 4])
@@ -60,7 +60,7 @@ def same(
 @pytest.mark.usefixtures("exact")
 @pytest.mark.parametrize("ragged", [False, True])
 def test_the_whole_row_equals_torch(ragged):
-    ours = filled(FullAttention(D, H), 0.7)
+    ours = randomize(FullAttention(D, H), 0.7)
     theirs = nn.MultiheadAttention(D, H, batch_first=True)
     parts = (ours.query, ours.key, ours.value)
     theirs.in_proj_weight.data = torch.cat([part.weight.detach() for part in parts])
@@ -77,7 +77,7 @@ def test_the_whole_row_equals_torch(ragged):
 
 @pytest.mark.usefixtures("exact")
 def test_a_memory_equals_torch():
-    ours = filled(CrossAttention(D, H, M), 0.7)
+    ours = randomize(CrossAttention(D, H, M), 0.7)
     theirs = nn.MultiheadAttention(D, H, kdim=M, vdim=M, batch_first=True)
     parts = {"q": ours.query, "k": ours.key, "v": ours.value}
     for name, part in parts.items():
@@ -94,7 +94,7 @@ def test_a_memory_equals_torch():
 @pytest.mark.usefixtures("exact")
 def test_the_whole_row_is_the_last_step():
     """`ops.attention.step_by_step.multi_head_attention`, from which the layer differs by its biases."""
-    ours = filled(FullAttention(D, H), 0.7)
+    ours = randomize(FullAttention(D, H), 0.7)
     parts = (ours.query, ours.key, ours.value, ours.output)
     for part in parts:
         nn.init.zeros_(part.bias)
@@ -106,7 +106,7 @@ def test_the_whole_row_is_the_last_step():
 @pytest.mark.usefixtures("exact")
 def test_rotary():
     """In causal attention, whose rotary positions have tests of their own, the last one sees the row too."""
-    ours, causal = filled(FullAttention(D, H, rotary=True), 0.9), SelfAttention(D, H, rotary=True)
+    ours, causal = randomize(FullAttention(D, H, rotary=True), 0.9), SelfAttention(D, H, rotary=True)
     causal.load_state_dict(ours.state_dict())
     x = torch.randn(B, T, D)
     (y, _), (expected, _) = ours(x, lengths=LENGTHS), causal(x, lengths=LENGTHS)
@@ -118,11 +118,11 @@ def test_rotary():
 
 @pytest.mark.usefixtures("exact")
 def test_rows_with_nothing_to_see():
-    full, x = filled(FullAttention(D, H), 0.7), torch.randn(B, T, D, requires_grad=True)
+    full, x = randomize(FullAttention(D, H), 0.7), torch.randn(B, T, D, requires_grad=True)
     y, _ = full(x, lengths=torch.tensor([0, T, 0]))
     assert y[[0, 2]].eq(0).all()
     assert torch.autograd.grad(y.sum(), x)[0].isfinite().all()
-    cross, mask = filled(CrossAttention(D, H, M), 0.7), MASK.clone()
+    cross, mask = randomize(CrossAttention(D, H, M), 0.7), MASK.clone()
     mask[1] = False
     memory = memory_of(mask)
     y, _ = cross(x, cross.init_state(B, memory=memory))
@@ -135,7 +135,7 @@ def test_rows_with_nothing_to_see():
 @pytest.mark.usefixtures("exact")
 def test_a_row_alone_with_its_own_memory():
     """Without the places that its mask leaves out."""
-    cross, x, memory = filled(CrossAttention(D, H, M), 0.7), torch.randn(B, T, D), memory_of()
+    cross, x, memory = randomize(CrossAttention(D, H, M), 0.7), torch.randn(B, T, D), memory_of()
     whole, _ = cross(x, cross.init_state(B, memory=memory))
     for b in range(B):
         there = MASK[b]
@@ -162,10 +162,10 @@ def test_the_weights_that_a_tap_shows(name):
     x, memory = torch.randn(B, T, D), memory_of()
     mixer: Any
     if name == "full":
-        mixer, lengths, visible = filled(FullAttention(D, H), 0.7), LENGTHS, sequence_mask(LENGTHS, T)
+        mixer, lengths, visible = randomize(FullAttention(D, H), 0.7), LENGTHS, sequence_mask(LENGTHS, T)
         state, source = None, x * visible[:, :, None]
     else:
-        mixer, lengths, visible = filled(CrossAttention(D, H, M), 0.7), None, MASK
+        mixer, lengths, visible = randomize(CrossAttention(D, H, M), 0.7), None, MASK
         state, source = mixer.init_state(B, memory=memory), memory.vectors
     unseen, _ = mixer(x, state, lengths=lengths)
     with capture(mixer) as seen:

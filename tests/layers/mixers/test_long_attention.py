@@ -10,7 +10,7 @@ from foveal.core.state import detach_state
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.ops.attention.dot_product import QUERY_CHUNK
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from tests.support.mixer_rows import entries
+from tests.support.mixer_rows import state_entries
 
 B, D, T = 3, 8, 2 * QUERY_CHUNK + 20
 LENGTHS = torch.tensor([T, QUERY_CHUNK + 3, 0])
@@ -32,7 +32,7 @@ def paths(ran: list[str]) -> list[str]:
 def outcome(made: SelfAttention, x: Tensor, state: object, lengths: Tensor | None) -> list[Tensor]:
     x = x.detach().requires_grad_()
     y, after = made(x, state, lengths=lengths)
-    outputs = [y, *(part for part in entries(made, after) if part.is_floating_point())]
+    outputs = [y, *(part for part in state_entries(made, after) if part.is_floating_point())]
     generator = torch.Generator().manual_seed(1)
     weights = [torch.randn(out.shape, generator=generator) for out in outputs]
     loss = sum((out * weight.to(out.dtype)).sum() for out, weight in zip(outputs, weights, strict=True))
@@ -66,7 +66,7 @@ def test_long_chunks_equal_the_whole(window):
     y, state = made(x[:, : QUERY_CHUNK + 9], made.init_state(B, capacity=T))
     z, state = made(x[:, QUERY_CHUNK + 9 :], state)
     torch.testing.assert_close(torch.cat([y, z], 1), whole, rtol=1e-10, atol=1e-10)
-    for a, b in zip(entries(made, state), entries(made, last), strict=True):
+    for a, b in zip(state_entries(made, state), state_entries(made, last), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
 
 

@@ -15,7 +15,7 @@ from foveal.ops.attention.additive import additive_attention
 from foveal.ops.jit import launch
 from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.jit.launch import Kernel
-from tests.support.mixer_rows import filled
+from tests.support.mixer_rows import randomize
 
 # B, T, S, D, M: one number of each, vectors that are whole and that are not.
 SIZES = [(1, 2, 1, 1, 1), (2, 3, 16, 16, 32), (5, 4, 21, 40, 7), (3, 2, 40, 33, 48)]
@@ -286,7 +286,7 @@ def layer(mixer: AttentionRNN, dtype: torch.dtype, lengths: Tensor | None) -> li
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 @pytest.mark.parametrize("lengths", [None, LENGTHS], ids=["whole", "ragged"])
 def test_decoder_equals_its_reference(cell, lengths):
-    mixer = filled(AttentionRNN(cell, D, 20, M, "additive"), 0.5)
+    mixer = randomize(AttentionRNN(cell, D, 20, M, "additive"), 0.5)
     with record_paths() as ran:
         found = layer(mixer, torch.float32, lengths)
     assert ran == ["additive:kernel"] * 2
@@ -297,7 +297,7 @@ def test_decoder_equals_its_reference(cell, lengths):
 
 def test_lower_precision():
     """bfloat16 in the products alone: near the float32 result."""
-    mixer = filled(AttentionRNN("gru", D, 20, M, "additive"), 0.5)
+    mixer = randomize(AttentionRNN("gru", D, 20, M, "additive"), 0.5)
     expected = layer(mixer, torch.float32, LENGTHS)
     with torch.autocast("cpu", torch.bfloat16), record_paths() as ran:
         found = layer(mixer, torch.float32, LENGTHS)

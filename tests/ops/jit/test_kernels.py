@@ -13,15 +13,15 @@ from foveal.ops.jit import launch
 from foveal.ops.jit.code_cache import _read_cached
 from foveal.ops.jit.launch import Kernel
 from foveal.store.cache import cache_folder
-from tests.support.linear_kernel import product
+from tests.support.linear_kernel import kernel_product
 
 x, W = torch.randn(3, 48), torch.randn(37, 48)
 PROGRAM = """
 import torch
-from tests.support.linear_kernel import product
+from tests.support.linear_kernel import kernel_product
 torch.manual_seed(0)
 x, W = torch.randn(3, 48), torch.randn(37, 48)
-print(torch.allclose(product(x, W), x @ W.T, atol=1e-5))
+print(torch.allclose(kernel_product(x, W), x @ W.T, atol=1e-5))
 """
 
 
@@ -48,9 +48,9 @@ def elsewhere(**environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_threads_share_the_work(two_threads):
-    expected = product(x, W)
+    expected = kernel_product(x, W)
     torch.set_num_threads(1)
-    assert torch.equal(product(x, W), expected)
+    assert torch.equal(kernel_product(x, W), expected)
     torch.testing.assert_close(expected, x @ W.T)
 
 
@@ -61,9 +61,9 @@ def test_it_runs_on_torchs_own_threads():
 
 
 def test_several_threads_of_the_program_call_at_once(two_threads):
-    expected = product(x, W)
+    expected = kernel_product(x, W)
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda _: product(x, W), range(40)))
+        results = list(pool.map(lambda _: kernel_product(x, W), range(40)))
     assert all(torch.equal(result, expected) for result in results)
 
 
@@ -71,31 +71,31 @@ def test_several_threads_of_the_program_call_at_once(two_threads):
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_other_processes(two_threads, method):
     """A forked child has none of the parent's threads, and must not wait for them."""
-    expected = product(x, W)
+    expected = kernel_product(x, W)
     with multiprocessing.get_context(method).Pool(2) as pool:
-        results = pool.starmap_async(product, [(x, W)] * 4).get(timeout=60)
+        results = pool.starmap_async(kernel_product, [(x, W)] * 4).get(timeout=60)
     assert all(torch.equal(result, expected) for result in results)
 
 
 def test_the_code_is_kept(cache, monkeypatch):
-    first = product(x, W)
+    first = kernel_product(x, W)
     (kept,) = cache.iterdir()
     launch._address.cache_clear()
     monkeypatch.setattr("foveal.ops.jit.code_cache._compile", lambda *_: pytest.fail("made again"))
-    assert torch.equal(product(x, W), first)
+    assert torch.equal(kernel_product(x, W), first)
     assert kept.name.startswith("linear-forward-")
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty"])
 def test_damaged_code_is_made_again(cache, damage):
-    first = product(x, W)
+    first = kernel_product(x, W)
     (kept,) = cache.iterdir()
     whole = kept.read_bytes()
     middle = len(whole) // 2
     changed = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
     kept.write_bytes({"cut": whole[:middle], "changed": changed, "empty": b""}[damage])
     launch._address.cache_clear()
-    assert torch.equal(product(x, W), first)
+    assert torch.equal(kernel_product(x, W), first)
     assert _read_cached(kept) is not None
 
 

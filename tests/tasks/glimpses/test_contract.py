@@ -15,7 +15,7 @@ from foveal.core.state import pack, unpack
 from foveal.layers.mixers.recurrent import Elman, Recurrent
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
-from tests.support.striped_images import CLASSES, PATCH, PLACES, Pictures, pictures
+from tests.support.striped_images import CLASSES, PATCH, PLACES, StripedImages, striped_images
 
 
 class Glimpses(nn.Module):
@@ -60,14 +60,14 @@ class GlimpseTask:
     def __init__(self, model: Glimpses):
         self.model = model
 
-    def weights(self, batch: Pictures) -> dict[str, float]:
+    def weights(self, batch: StripedImages) -> dict[str, float]:
         return {"label": float(batch.tokens), "path": float(batch.tokens)}
 
-    def start(self, batch: Pictures) -> dict[str, Tensor]:
+    def start(self, batch: StripedImages) -> dict[str, Tensor]:
         return {"reward": torch.full((batch.tokens,), 1 / CLASSES)}
 
     def __call__(
-        self, batch: Pictures, carry: dict[str, Tensor]
+        self, batch: StripedImages, carry: dict[str, Tensor]
     ) -> tuple[ObjectiveOutput, dict[str, Tensor]]:
         logits, path = self.model(batch.pictures)
         reward = (logits.detach().argmax(1) == batch.labels).float()
@@ -89,7 +89,7 @@ class GlimpseTask:
 
 def accuracy(model: Glimpses) -> float:
     torch.manual_seed(99)
-    batch = pictures(400, False)
+    batch = striped_images(400, False)
     model.eval()
     with torch.no_grad():
         return float((model(batch.pictures)[0].argmax(1) == batch.labels).float().mean())
@@ -103,7 +103,7 @@ def test_it_learns_where_to_look():
     carries: list[Any] = [None]
     for step in range(250):
         torch.manual_seed(step)
-        batch = pictures(48, step == 0)
+        batch = striped_images(48, step == 0)
         done, carries = train_step(model, task, optimizer, [batch], carries, lr=5e-3, seed=(0, step))
         assert done.first_nonfinite is None
     assert accuracy(model) > 0.95
@@ -119,7 +119,7 @@ def test_a_step_is_repeatable():
         model = Glimpses()
         task, optimizer = GlimpseTask(model), Optimizer(model, OptimizerConfig())
         torch.manual_seed(2)
-        batch = pictures(8, True)
+        batch = striped_images(8, True)
         torch.rand(len(found))
         train_step(model, task, optimizer, [batch, batch], [None, None], lr=1e-2, seed=(0, 7))
         found.append([parameter.detach().clone() for parameter in model.parameters()])
@@ -130,7 +130,7 @@ def test_a_broken_picture_is_refused_and_its_row_begins_again():
     model = Glimpses()
     task, optimizer = GlimpseTask(model), Optimizer(model, OptimizerConfig())
     before = [parameter.detach().clone() for parameter in model.parameters()]
-    batch = pictures(4, False)
+    batch = striped_images(4, False)
     batch.pictures[2] = torch.nan
     carry = {"reward": torch.full((4,), 0.9)}
     done, (after,) = train_step(model, task, optimizer, [batch], [carry], lr=1e-2, seed=(0, 0))

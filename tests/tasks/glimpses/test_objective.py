@@ -14,7 +14,7 @@ from foveal.tasks.glimpses.model import RecurrentAttentionModel
 from foveal.tasks.glimpses.objective import GlimpsesObjective
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
-from tests.support.striped_images import pictures
+from tests.support.striped_images import striped_images
 
 DEVIATION = 0.4
 EDGE = torch.linspace(-3, 3, 200)
@@ -171,7 +171,7 @@ def test_it_learns_where_to_look() -> None:
     )
     for step in range(250):
         torch.manual_seed(step)
-        made = pictures(48, first=True)
+        made = striped_images(48, first=True)
         done, _ = train_step(
             model,
             objective,
@@ -182,7 +182,7 @@ def test_it_learns_where_to_look() -> None:
             seed=(0, step),
         )
         assert done.first_nonfinite is None
-    made = pictures(500, first=True)
+    made = striped_images(500, first=True)
     probabilities = (model.eval(), objective.predict_batch(batch_of(made.pictures[:, None], made.labels)))[1]
     assert probabilities.argmax(1).eq(made.labels).float().mean() > 0.9
 

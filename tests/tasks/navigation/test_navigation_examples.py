@@ -14,7 +14,7 @@ from foveal.data.core.rows import SkippedRow
 from foveal.data.files.data_part import open_part
 from foveal.data.text.text_source import encode_text
 from foveal.tasks.navigation.grid_world import FORWARD, MAP_MARGIN, RIGHT, STOP, parse_map
-from tests.support.navigation_episodes import WALKS
+from tests.support.navigation_episodes import MAP_MOVES
 
 GOOD: dict[str, Any] = {
     "map": ["####", "#..#", "#.a#", "####"],
@@ -59,7 +59,7 @@ def test_a_row_that_can_not_be_used_is_skipped_with_the_reason(
 ) -> None:
     path = written(tmp_path / "maps.jsonl", GOOD, GOOD | change)
     skipped: list[SkippedRow] = []
-    assert len([*WALKS.read(open_part(path), CONFIG, skipped)]) == 1
+    assert len([*MAP_MOVES.read(open_part(path), CONFIG, skipped)]) == 1
     assert [(one.location, one.reason.startswith(reason) or reason in one.reason) for one in skipped] == [
         (f"{path}, line 2", True)
     ]
@@ -70,10 +70,10 @@ def test_a_map_without_a_path_is_a_line(tmp_path: Path) -> None:
     path = written(tmp_path / "maps.jsonl", asked)
     told = r"maps\.jsonl: no usable row, the first is line 1: no column 'path' among 'map'"
     with pytest.raises(UserError, match=told):
-        list(WALKS.read(open_part(path), CONFIG, []))
-    assert len([*WALKS.read_unlabeled(open_part(path), CONFIG, [])]) == 1, "to be walked it needs none"
+        list(MAP_MOVES.read(open_part(path), CONFIG, []))
+    assert len([*MAP_MOVES.read_unlabeled(open_part(path), CONFIG, [])]) == 1, "to be walked it needs none"
     with pytest.raises(UserError, match=r"maps are read from JSON lines; give a \.jsonl"):
-        list(WALKS.read(open_part("maps.csv"), CONFIG, []))
+        list(MAP_MOVES.read(open_part("maps.csv"), CONFIG, []))
 
 
 def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
         "start": [0, 4, "north"],
         "path": "right right forward left forward left",
     }
-    rows = [*WALKS.read(open_part(written(tmp_path / "maps.jsonl", GOOD, wide)), CONFIG, [])]
-    processor = WALKS.make_processor("maps", rows, CONFIG)
-    part = WALKS.encode(rows, processor, CONFIG, [])
+    rows = [*MAP_MOVES.read(open_part(written(tmp_path / "maps.jsonl", GOOD, wide)), CONFIG, [])]
+    processor = MAP_MOVES.make_processor("maps", rows, CONFIG)
+    part = MAP_MOVES.encode(rows, processor, CONFIG, [])
     columns = {name: np.asarray(part.examples.columns[name]) for name in ("map", "start", "goal", "shortest")}
     assert columns["map"].shape == (2, 4 + 2 * MAP_MARGIN, 6 + 2 * MAP_MARGIN)
     for row, given in enumerate((GOOD, wide)):
@@ -104,15 +104,15 @@ def test_maps_of_several_sizes_become_columns(tmp_path: Path) -> None:
 
 
 def test_longer_ones_than_the_model_reads_are_skipped(tmp_path: Path) -> None:
-    rows = [*WALKS.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
+    rows = [*MAP_MOVES.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
     processor, short = (
-        WALKS.make_processor("maps", rows, CONFIG),
+        MAP_MOVES.make_processor("maps", rows, CONFIG),
         CONFIG.model_copy(update={"max_length": 4}),
     )
     skipped: list[SkippedRow] = []
-    assert len(WALKS.encode(rows, processor, short, skipped)) == 0
+    assert len(MAP_MOVES.encode(rows, processor, short, skipped)) == 0
     assert "7 tokens and 2 moves, and data.max_length=4" in skipped[0].reason
-    assert WALKS.encode_unlabeled(rows, processor, short, skipped)[0] == []
+    assert MAP_MOVES.encode_unlabeled(rows, processor, short, skipped)[0] == []
     assert skipped[1].reason == "7 tokens, and the model reads at most 4: cut it"
 
 
@@ -124,20 +124,20 @@ def test_a_map_is_in_one_part_with_all_its_errands(tmp_path: Path) -> None:
     ]
     path = written(tmp_path / "maps.jsonl", *rows)
     config = CONFIG.model_copy(update={"valid_fraction": 0.25, "test_fraction": 0.25})
-    prepared = prepare_examples.prepare_examples(WALKS, path, None, None, config, print)
+    prepared = prepare_examples.prepare_examples(MAP_MOVES, path, None, None, config, print)
     several: list[Any] = [prepared.train, prepared.valid, prepared.test]
     assert sum(len({one.tobytes() for one in part.examples.columns["map"]}) for part in several) == 12
     assert sum(part["examples"] for part in prepared.facts["parts"].values()) == 24
 
 
 def test_inputs_come_back_as_they_were_kept(tmp_path: Path) -> None:
-    rows = [*WALKS.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
-    processor = WALKS.make_processor("maps", rows, CONFIG)
-    for name, content in WALKS.files(processor).items():
+    rows = [*MAP_MOVES.read(open_part(written(tmp_path / "maps.jsonl", GOOD)), CONFIG, [])]
+    processor = MAP_MOVES.make_processor("maps", rows, CONFIG)
+    for name, content in MAP_MOVES.files(processor).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    again = WALKS.load_processor(tmp_path)
-    assert WALKS.files(again) == WALKS.files(processor)
+    again = MAP_MOVES.load_processor(tmp_path)
+    assert MAP_MOVES.files(again) == MAP_MOVES.files(processor)
     assert (
         encode_text("stop at the moon", again.source).tolist()
         == encode_text("stop at the", processor.source).tolist()

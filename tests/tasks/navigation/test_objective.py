@@ -22,16 +22,23 @@ from foveal.tasks.navigation.objective import (
 )
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
-from tests.support.navigation_episodes import CORRIDOR, Glance, batch_of, log_chances, model_of, part_of
+from tests.support.navigation_episodes import (
+    CORRIDOR,
+    MeanColorEye,
+    encode_episodes,
+    episode_batch,
+    move_log_probabilities,
+    small_agent,
+)
 
 
 @pytest.mark.parametrize("mixers", ["attention-rnn", "attention+cross"])
 def test_a_walk_is_worth_what_its_moves_are(mixers: str) -> None:
     """Step by step, rows being left behind, as all at once; each row as if it were alone."""
     chance = Random(0)
-    part, processor = part_of(*(random_episode(chance) for _ in range(12)))
-    objective = NavigationObjective(model_of(processor, mixers=mixers).train(), LengthLimit(9))
-    batch = batch_of(part)
+    part, processor = encode_episodes(*(random_episode(chance) for _ in range(12)))
+    objective = NavigationObjective(small_agent(processor, mixers=mixers).train(), LengthLimit(9))
+    batch = episode_batch(part)
     torch.manual_seed(1)
     walk = objective.rollout(batch, objective.encode(batch), draw=True)
     ends = (walk.steps_taken + walk.stopped).tolist()
@@ -44,7 +51,7 @@ def test_a_walk_is_worth_what_its_moves_are(mixers: str) -> None:
             walk.end_position[row].tolist()
         )
         alone = collate_examples(part.examples, np.array([row]))
-        chances = log_chances(objective, alone, torch.tensor([moves]))
+        chances = move_log_probabilities(objective, alone, torch.tensor([moves]))
         torch.testing.assert_close(chances.sum(), walk.log_prob[row], rtol=1e-4, atol=1e-4)
     objective.model.eval()
     together = objective.predict_batch(batch)
@@ -53,8 +60,8 @@ def test_a_walk_is_worth_what_its_moves_are(mixers: str) -> None:
 
 
 def test_who_stops_elsewhere_or_not_at_all_has_not_arrived() -> None:
-    part, _ = part_of(CORRIDOR)
-    batch, goal = batch_of(part, 3), torch.as_tensor(np.asarray(part.examples.columns["goal"]))
+    part, _ = encode_episodes(CORRIDOR)
+    batch, goal = episode_batch(part, 3), torch.as_tensor(np.asarray(part.examples.columns["goal"]))
     moves = torch.full((3, 2), FORWARD)
     places = torch.cat([goal, goal, goal + 1])
     walk = Trajectory(moves, torch.ones(3), places, torch.tensor([True, False, True]), torch.zeros(3))
@@ -63,9 +70,9 @@ def test_who_stops_elsewhere_or_not_at_all_has_not_arrived() -> None:
 
 def test_imitation_fits_a_few_errands() -> None:
     chance = Random(2)
-    part, processor = part_of(*(random_episode(chance) for _ in range(6)))
-    objective = NavigationObjective(model_of(processor, 32), processor.target.length_limit)
-    optimizer, batch = Optimizer(objective.model, OptimizerConfig(name="adam")), batch_of(part)
+    part, processor = encode_episodes(*(random_episode(chance) for _ in range(6)))
+    objective = NavigationObjective(small_agent(processor, 32), processor.target.length_limit)
+    optimizer, batch = Optimizer(objective.model, OptimizerConfig(name="adam")), episode_batch(part)
     for step in range(70):
         done, _ = train_step(objective.model, objective, optimizer, [batch], [None], lr=1e-2, seed=(0, step))
         assert done.first_nonfinite is None
@@ -77,14 +84,14 @@ def test_imitation_fits_a_few_errands() -> None:
 
 
 def test_reinforce_alone_finds_the_way() -> None:
-    part, processor = part_of(CORRIDOR)
-    model = model_of(processor)
-    model.eye = Glance()  # type: ignore[assignment]
+    part, processor = encode_episodes(CORRIDOR)
+    model = small_agent(processor)
+    model.eye = MeanColorEye()  # type: ignore[assignment]
     objective, optimizer = (
         ReinforceNavigationObjective(model, LengthLimit(4)),
         Optimizer(model, OptimizerConfig(name="adam")),
     )
-    batch = batch_of(part, 16)
+    batch = episode_batch(part, 16)
     first = objective(batch, None)[0].metrics
     assert first["reward"][1] == 16 * ROLLOUTS_PER_ROW
     assert first["reward"][0] / first["reward"][1] < 0.5
@@ -98,8 +105,8 @@ def test_reinforce_alone_finds_the_way() -> None:
 
 def test_reinforce_arrives_where_short_imitation_did_not() -> None:
     chance = Random(5)
-    part, processor = part_of(*(random_episode(chance) for _ in range(6)))
-    model, arriving = model_of(processor, 32), []
+    part, processor = encode_episodes(*(random_episode(chance) for _ in range(6)))
+    model, arriving = small_agent(processor, 32), []
     for make, steps, rate, times in (
         (NavigationObjective, 18, 1e-2, 1),
         (ReinforceNavigationObjective, 24, 3e-3, 2),
@@ -109,23 +116,27 @@ def test_reinforce_arrives_where_short_imitation_did_not() -> None:
             Optimizer(model, OptimizerConfig(name="adam")),
         )
         for step in range(steps):
-            train_step(model, objective, optimizer, [batch_of(part, times)], [None], lr=rate, seed=(0, step))
+            train_step(
+                model, objective, optimizer, [episode_batch(part, times)], [None], lr=rate, seed=(0, step)
+            )
         model.eval()
-        arriving.append(objective(batch_of(part), None)[0].metrics["success"][0])
+        arriving.append(objective(episode_batch(part), None)[0].metrics["success"][0])
     assert arriving[0] < arriving[1] <= 6
 
 
 def test_a_broken_weight_is_refused_and_changes_nothing() -> None:
-    part, processor = part_of(CORRIDOR)
+    part, processor = encode_episodes(CORRIDOR)
     for make in (NavigationObjective, ReinforceNavigationObjective):
-        model = model_of(processor)
+        model = small_agent(processor)
         with torch.no_grad():
             model.before.table[LEFT] = torch.nan
             model.before.table[len(MOVES)] = torch.nan
         before = [weight.detach().clone() for weight in model.parameters()]
         optimizer = Optimizer(model, OptimizerConfig())
         objective = make(model, LengthLimit(3))
-        done, _ = train_step(model, objective, optimizer, [batch_of(part, 2)], [None], lr=1e-2, seed=(0, 0))
+        done, _ = train_step(
+            model, objective, optimizer, [episode_batch(part, 2)], [None], lr=1e-2, seed=(0, 0)
+        )
         assert done.first_nonfinite is not None
         for was, weight in zip(before, model.parameters(), strict=True):
             torch.testing.assert_close(was, weight.detach(), rtol=0, atol=0, equal_nan=True)

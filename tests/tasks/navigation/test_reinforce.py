@@ -24,11 +24,11 @@ from foveal.tasks.navigation.objective import (
 from tests.support.navigation_episodes import (
     CORRIDOR,
     LONGER,
-    Glance,
-    batch_of,
-    log_chances,
-    model_of,
-    part_of,
+    MeanColorEye,
+    encode_episodes,
+    episode_batch,
+    move_log_probabilities,
+    small_agent,
 )
 
 
@@ -37,7 +37,7 @@ def expected_reward(
 ) -> Tensor:
     """`E[R]` over all walks of one row: a function of the weights."""
     every = [[*moves] for moves in product(range(len(MOVES)), repeat=max_length)]
-    log_p = log_chances(
+    log_p = move_log_probabilities(
         objective, collate_examples(part.examples, np.full(len(every), row)), torch.tensor(every)
     )
     columns = part.examples.columns
@@ -56,9 +56,9 @@ def expected_reward(
 
 def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
     """On average: of 25,000 walks of at most three moves, to two goals in one batch."""
-    part, processor = part_of(CORRIDOR, LONGER)
-    model: Any = model_of(processor)
-    model.eye = Glance()
+    part, processor = encode_episodes(CORRIDOR, LONGER)
+    model: Any = small_agent(processor)
+    model.eye = MeanColorEye()
     nn.init.normal_(model.before.table, std=1.0)
     objective = ReinforceNavigationObjective(model.train(), LengthLimit(3))
     weights: Any = [
@@ -70,7 +70,7 @@ def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
     assert ((rewards > 0.01) & (rewards < 0.8)).all()
     exact = torch.autograd.grad(rewards.mean(), weights)
     found = []
-    batch = batch_of(part, 200)
+    batch = episode_batch(part, 200)
     for _ in range(16):
         term = objective(batch, None)[0].terms["walks"]
         found.append(torch.autograd.grad(-term.sum / term.weight, weights))
@@ -81,8 +81,8 @@ def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
 
 
 def test_a_walk_is_compared_with_the_others_to_its_goal(monkeypatch: pytest.MonkeyPatch) -> None:
-    part, processor = part_of(CORRIDOR, LONGER)
-    model, walked = model_of(processor), []
+    part, processor = encode_episodes(CORRIDOR, LONGER)
+    model, walked = small_agent(processor), []
     with torch.no_grad():
         model.projection.bias[[FORWARD, STOP]] += 2  # so that some arrive
     objective = ReinforceNavigationObjective(model.train(), LengthLimit(4))
@@ -94,7 +94,7 @@ def test_a_walk_is_compared_with_the_others_to_its_goal(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(objective, "rollout", seen)
     torch.manual_seed(8)
-    term = objective(batch_of(part), None)[0].terms["walks"]
+    term = objective(episode_batch(part), None)[0].terms["walks"]
     again, found = walked[0]
     total = torch.zeros(())
     for goal in np.asarray(part.examples.columns["goal"]).tolist():

@@ -9,8 +9,8 @@ from foveal.data.pairs.nothing import Nothing
 from foveal.data.pairs.pair import PairProcessor
 from foveal.tasks.registry import task_of
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
-from tests.support.micro_batches import check_same, trained
-from tests.support.vqa_model import SEEN, batch, config, drawn
+from tests.support.micro_batches import check_same_step, trained_step
+from tests.support.vqa_model import IMAGE_AND_TEXT, randomized, vqa_batch, vqa_config
 
 
 def rows_of(given: ExampleBatch, rows: list[int]) -> ExampleBatch:
@@ -32,9 +32,9 @@ def rows_of(given: ExampleBatch, rows: list[int]) -> ExampleBatch:
 @pytest.mark.parametrize("name", ["vqa", "vqa-multiple-choice"])
 def test_questions_of_which_one_has_an_answer_that_is_not_known(name: str) -> None:
     """It has no loss, and does not count among those over which the mean is taken."""
-    processor = PairProcessor(SEEN, ClassLabels(("x", "y", "z")) if name == "vqa" else Nothing())
-    task, whole = task_of(config(name)).bound(processor), batch()
+    processor = PairProcessor(IMAGE_AND_TEXT, ClassLabels(("x", "y", "z")) if name == "vqa" else Nothing())
+    task, whole = task_of(vqa_config(name)).bound(processor), vqa_batch()
     whole.columns["label"][0] = IGNORE_INDEX
-    objectives = [task.bound(processor, drawn(task.new_model())).objective() for _ in range(3)]
-    few = check_same(objectives[:2], [rows_of(whole, [0, 2]), rows_of(whole, [1])], whole)
-    assert few.loss == pytest.approx(trained(objectives[2], [rows_of(whole, [1, 2])]).loss, abs=1e-10)
+    objectives = [task.bound(processor, randomized(task.new_model())).objective() for _ in range(3)]
+    few = check_same_step(objectives[:2], [rows_of(whole, [0, 2]), rows_of(whole, [1])], whole)
+    assert few.loss == pytest.approx(trained_step(objectives[2], [rows_of(whole, [1, 2])]).loss, abs=1e-10)

@@ -13,7 +13,15 @@ from foveal.data.pairs.nothing import Nothing
 from foveal.data.pairs.pair import PairProcessor
 from foveal.tasks.vqa.model import MultipleChoiceModel, VQAModel
 from foveal.tasks.vqa.task import VQAMultipleChoiceTask, VQATask
-from tests.support.vqa_model import CHOICES, COUNTS, LENGTHS, SEEN, batch, config, drawn
+from tests.support.vqa_model import (
+    CHOICES,
+    COUNTS,
+    IMAGE_AND_TEXT,
+    LENGTHS,
+    randomized,
+    vqa_batch,
+    vqa_config,
+)
 
 
 def elman(part: Any, tokens: Tensor) -> Tensor:
@@ -46,22 +54,22 @@ def projected(model: Any, given: ExampleBatch) -> Tensor:
 
 @pytest.fixture
 def given() -> ExampleBatch:
-    return batch()
+    return vqa_batch()
 
 
 def test_answers_are_those_of_the_equations(given: ExampleBatch) -> None:
-    processor = PairProcessor(SEEN, ClassLabels(("x", "y", "z")))
-    task = VQATask(config("vqa"), processor)
-    model = drawn(task.new_model())
+    processor = PairProcessor(IMAGE_AND_TEXT, ClassLabels(("x", "y", "z")))
+    task = VQATask(vqa_config("vqa"), processor)
+    model = randomized(task.new_model())
     assert isinstance(model, VQAModel)
     found = task.bound(processor, model).objective().predict_batch(given)
     torch.testing.assert_close(found, projected(model, given).softmax(1), rtol=1e-9, atol=1e-9)
 
 
 def test_choices_are_scored_as_the_equations_say(given: ExampleBatch) -> None:
-    processor = PairProcessor(SEEN, Nothing())
-    task = VQAMultipleChoiceTask(config("vqa-multiple-choice"), processor)
-    model = drawn(task.new_model())
+    processor = PairProcessor(IMAGE_AND_TEXT, Nothing())
+    task = VQAMultipleChoiceTask(vqa_config("vqa-multiple-choice"), processor)
+    model = randomized(task.new_model())
     assert isinstance(model, MultipleChoiceModel)
     objective, wanted = task.bound(processor, model).objective(), projected(model, given)
     held = given.lengths["choice"].tolist()

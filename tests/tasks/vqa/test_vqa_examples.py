@@ -18,9 +18,9 @@ from foveal.data.pairs.pair import PairFormat
 from foveal.tasks.infer import infer_task
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
 from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
-from tests.support.image_folders import PLACES, SIDE, png, scenes, write
+from tests.support.image_folders import CONTAINERS, SIDE, encode_png, random_images, write_files
 from tests.support.pair_formats import ANSWERS, CHOICES, WRITTEN_ANSWERS
-from tests.support.question_tables import COLOURS, asked, files_of, write_asked
+from tests.support.question_tables import COLOURS, question_files, question_rows, write_question_rows
 from tests.support.recorded_calls import record_calls
 
 CONFIG = DataConfig(
@@ -39,36 +39,36 @@ def prepared(data_format: PairFormat, data: str, valid: str | None = None, **set
     )
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_an_image_is_read_and_kept_once(
     tmp_path: Path, location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = record_calls(monkeypatch, image_rows, "load_image")
-    files = files_of([*asked(5), asked(1)[0] | {"file_name": "again.png"}], 5) | {
-        "again.png": png(scenes(5)[0])
+    files = question_files([*question_rows(5), question_rows(1)[0] | {"file_name": "again.png"}], 5) | {
+        "again.png": encode_png(random_images(5)[0])
     }
-    data = write(tmp_path / location, files)
+    data = write_files(tmp_path / location, files)
     train = prepared(ANSWERS, data, valid=data).train
     assert len(read) == 2 * 6  # as training and as validation data
     assert len(train) == 16
     examples = train.examples
     assert len(examples.images) == 5
     assert examples.columns["image"].tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3 + [0]
-    assert all((examples.images[row] == picture).all() for row, picture in enumerate(scenes(5)))
+    assert all((examples.images[row] == picture).all() for row, picture in enumerate(random_images(5)))
     assert train.facts | {"sha256": ""} == {"examples": 16, "images": 5, "sha256": ""}
 
 
 def test_statistics_count_each_image_once(tmp_path: Path) -> None:
-    rows = asked(3) + asked(1, each=50)[3:]
-    data = write_asked(tmp_path / "a", rows, 3)
+    rows = question_rows(3) + question_rows(1, each=50)[3:]
+    data = write_question_rows(tmp_path / "a", rows, 3)
     found = prepared(ANSWERS, data, valid=data).processor.source.statistics
-    pixels = scenes(3).reshape(-1, 3).astype(float)
+    pixels = random_images(3).reshape(-1, 3).astype(float)
     assert np.allclose(found.mean, pixels.mean(0))
     assert np.allclose(found.std, pixels.std(0))
 
 
 def test_all_questions_about_an_image_fall_on_the_same_side(tmp_path: Path) -> None:
-    found = prepared(ANSWERS, write_asked(tmp_path / "a", asked(40), 40))
+    found = prepared(ANSWERS, write_question_rows(tmp_path / "a", question_rows(40), 40))
     kept = [
         {tuple(name.split(": ")[:1]) for name in part.sources}
         for part in (found.train, found.valid, found.test)
@@ -80,7 +80,7 @@ def test_all_questions_about_an_image_fall_on_the_same_side(tmp_path: Path) -> N
 
 
 def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) -> None:
-    data = write_asked(tmp_path / "a", asked(10, **MORE), 10)
+    data = write_question_rows(tmp_path / "a", question_rows(10, **MORE), 10)
     found = prepared(CHOICES, data, valid=data)
     examples, processor = found.train.examples, found.processor
     order = VQABatches(examples, ImageTrainBatches(examples.images, 4, AugmentConfig(), seed=0))
@@ -96,7 +96,7 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
                 for values in (processor.source.statistics.mean, processor.source.statistics.std)
             )
             expected = torch.tensor(
-                ((scenes(10)[number] - mean) / deviation).transpose(2, 0, 1), dtype=torch.float32
+                ((random_images(10)[number] - mean) / deviation).transpose(2, 0, 1), dtype=torch.float32
             )
             torch.testing.assert_close(
                 columns["source"][columns["source_of"][place]], expected, rtol=1e-4, atol=1e-4
@@ -120,7 +120,7 @@ def test_a_batch_has_images_once_and_all_questions_about_them(tmp_path: Path) ->
 
 
 def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
-    data = write_asked(tmp_path / "a", asked(6), 6)
+    data = write_question_rows(tmp_path / "a", question_rows(6), 6)
     examples = prepared(WRITTEN_ANSWERS, data, valid=data).train.examples
     batch, every = (
         collate_center_crops(examples, np.array([16, 1, 2])),
@@ -132,7 +132,7 @@ def test_some_rows_as_they_are_when_not_trained_on(tmp_path: Path) -> None:
     assert batch.tokens == 3 * 2
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     odd: list[dict[str, Any]] = [
         {"file_name": "0.png", "question": " ", "answer": "red", "choices": ["red", "green"]},
@@ -146,9 +146,9 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
         {"file_name": "0.png", "question": "what?", "answer": "red", "choices": ["red", ""]},
         {"file_name": "0.png", "question": "what?", "answer": "red", "choices": {"a": 1}},
     ]
-    files = files_of([*asked(9, **MORE), *(row | {"history": ""} for row in odd)], 9)
-    files |= {"cut.png": png(scenes(1)[0])[:-60], "more.png": png(scenes(2)[1])}
-    data, skipped, data_format = write(tmp_path / location, files), list[Any](), CHOICES
+    files = question_files([*question_rows(9, **MORE), *(row | {"history": ""} for row in odd)], 9)
+    files |= {"cut.png": encode_png(random_images(1)[0])[:-60], "more.png": encode_png(random_images(2)[1])}
+    data, skipped, data_format = write_files(tmp_path / location, files), list[Any](), CHOICES
     rows = [*data_format.read(open_part(data), CONFIG, skipped)]
     train = data_format.encode(rows, data_format.make_processor(data, rows, CONFIG), CONFIG, skipped)
     assert len(train) == 27
@@ -166,12 +166,12 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
 
 
 def test_an_answer_that_training_lacks_is_counted_as_wrong(tmp_path: Path) -> None:
-    data = write_asked(tmp_path / "a", asked(9), 9)
+    data = write_question_rows(tmp_path / "a", question_rows(9), 9)
     processor = prepared(ANSWERS, data, valid=data).processor
-    rows = asked(2)
+    rows = question_rows(2)
     rows[1]["answer"] = "mauve"
     other, facts = prepare_examples.prepare_eval_examples(
-        ANSWERS, write_asked(tmp_path / "b", rows, 2), CONFIG, processor, print
+        ANSWERS, write_question_rows(tmp_path / "b", rows, 2), CONFIG, processor, print
     )
     assert (len(other), facts["skipped"]) == (6, 0)
     labels = other.examples.columns["label"].tolist()
@@ -179,9 +179,9 @@ def test_an_answer_that_training_lacks_is_counted_as_wrong(tmp_path: Path) -> No
 
 
 def test_history_is_read_where_there_is_one(tmp_path: Path) -> None:
-    rows = asked(6, history="")
+    rows = question_rows(6, history="")
     rows[4]["history"] = "one two three four five six seven eight nine"
-    data = write_asked(tmp_path / "a", rows, 6)
+    data = write_question_rows(tmp_path / "a", rows, 6)
     found = prepared(ANSWERS, data, valid=data)
     history = found.train.examples.columns["history"]
     assert history.lengths.tolist() == [1] * 4 + [8] + [1] * 13
@@ -190,7 +190,7 @@ def test_history_is_read_where_there_is_one(tmp_path: Path) -> None:
     hidden = prepared(ANSWERS, data, valid=data, history="none")
     assert "history" not in hidden.train.examples.columns
     assert not hidden.processor.source.history
-    bare = write_asked(tmp_path / "b", asked(6), 6)
+    bare = write_question_rows(tmp_path / "b", question_rows(6), 6)
     assert not prepared(ANSWERS, bare, valid=bare).processor.source.history
     with pytest.raises(UserError, match=r"no column with the history, which the model reads"):
         prepare_examples.prepare_eval_examples(ANSWERS, bare, CONFIG, found.processor, print)
@@ -198,7 +198,7 @@ def test_history_is_read_where_there_is_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data_format", [ANSWERS, WRITTEN_ANSWERS, CHOICES])
 def test_what_is_kept_reads_questions_alike(tmp_path: Path, data_format: PairFormat) -> None:
-    data = write_asked(tmp_path / "a", asked(6, **MORE), 6)
+    data = write_question_rows(tmp_path / "a", question_rows(6, **MORE), 6)
     found = prepared(data_format, data, valid=data)
     for name, content in data_format.files(found.processor).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -219,37 +219,37 @@ def test_what_is_kept_reads_questions_alike(tmp_path: Path, data_format: PairFor
 
 def test_parquet_holds_the_images_too(tmp_path: Path) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    rows = asked(4, choices=["red", "green", "blue"])
-    images = [{"bytes": png(scenes(4)[row // 3])} for row in range(12)]
+    rows = question_rows(4, choices=["red", "green", "blue"])
+    images = [{"bytes": encode_png(random_images(4)[row // 3])} for row in range(12)]
     columns = {name: [row[name] for row in rows] for name in ("question", "answer", "choices")}
     path = tmp_path / "a.parquet"
     parquet.write_table(arrow.table({"image": images, **columns}), path)
     assert infer_task(open_path(str(path)), {}).name == "vqa-multiple-choice"
     train = prepared(CHOICES, str(path), valid=str(path)).train
     assert len(train.examples.images) == 4
-    assert (train.examples.images[3] == scenes(4)[3]).all()
+    assert (train.examples.images[3] == random_images(4)[3]).all()
     assert train.references == [row["answer"] for row in rows]
 
 
-@pytest.mark.parametrize("location", PLACES)
+@pytest.mark.parametrize("location", CONTAINERS)
 def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
-    data = write_asked(tmp_path / location, asked(6), 6)
+    data = write_question_rows(tmp_path / location, question_rows(6), 6)
     assert infer_task(open_path(data), {}).name == "vqa"
     assert infer_task(open_path(data), {"answer": "file_name"}).name == "vqa"
     assert infer_task(open_path(data), {"answer": "reply"}).name == "image-classification"
-    other = write_asked(tmp_path / f"other{location}", asked(6, **MORE), 6)
+    other = write_question_rows(tmp_path / f"other{location}", question_rows(6, **MORE), 6)
     assert infer_task(open_path(other), {}).name == "vqa-multiple-choice"
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
-    data = write_asked(tmp_path / "a", asked(6), 6)
+    data = write_question_rows(tmp_path / "a", question_rows(6), 6)
     with pytest.raises(
         UserError, match=r"no column 'q' among file_name, question, answer; set data\.question=NAME"
     ):
         prepared(ANSWERS, data, question="q")
     rows = [{"file_name": f"{n}.png", "question": "what?", "answer": str(n)} for n in range(9)]
     with pytest.raises(UserError, match=r"9 answers to 9 questions, too many to choose among"):
-        prepared(ANSWERS, write_asked(tmp_path / "b", rows, 9), valid=data)
+        prepared(ANSWERS, write_question_rows(tmp_path / "b", rows, 9), valid=data)
     (tmp_path / "c").mkdir()
     with pytest.raises(UserError, match=r"no metadata\.csv or metadata\.jsonl in it with the questions"):
         prepared(ANSWERS, str(tmp_path / "c"))
