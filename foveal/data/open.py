@@ -1,4 +1,4 @@
-"""DATA opened once: its kind, splits, columns and first row. All other code asks the opened value."""
+"""DATA, opened once: its kind, splits, columns and first row. All other code uses the opened value."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -44,9 +44,9 @@ class OpenedData:
     """DATA, opened. Each fact is looked up when first needed, and only once."""
 
     name: str
-    """The user's argument: a path, two paths `a,b`, or a name of the catalogue."""
+    """The user's argument: a path, two paths `a,b`, or a name of the catalog."""
     resolve: Callable[[str], str]
-    """A function from `name` to a path. The function makes the files of a data set of the catalogue."""
+    """A function from `name` to a path. The function creates the files of a data set of the catalog."""
 
     def __str__(self) -> str:
         return self.name
@@ -121,7 +121,7 @@ class OpenedData:
 
     @cached_property
     def first_row(self) -> Fields:
-        """The first row of the table, or the first series, that can be read; empty if there is none."""
+        """The first readable row of the table, or the first readable series. Empty if there is none."""
         if self.kind != "series":
             return self.train.first_row
         with suppress(UserError):  # the reader of the data reports the error
@@ -146,12 +146,12 @@ class DataPaths(NamedTuple):
 
 
 def open_data(data: str | OpenedData, log: Log) -> OpenedData:
-    """Open DATA: a path, two paths `a,b`, or a name of the catalogue. Return opened data as they are."""
+    """Open DATA: a path, two paths `a,b`, or a name of the catalog. Return opened data unchanged."""
     return data if isinstance(data, OpenedData) else OpenedData(data, lambda name: resolve(name, log))
 
 
 def open_path(path: str) -> OpenedData:
-    """Open a path, which need not exist. Names of the catalogue are not looked up."""
+    """Open a path, which need not exist. Names of the catalog are not looked up."""
     return OpenedData(path, str)
 
 
@@ -180,7 +180,7 @@ def _split_arrays(whole: DataPart) -> dict[SplitName, DataPart]:
 
 
 def _split_files(whole: DataPart) -> dict[SplitName, DataPart]:
-    """Return files such as `train.tsv` by split; without such files all of DATA as `train`.
+    """Return files such as `train.tsv` by split. Without such files, return all of DATA as `train`.
 
     Raises: UserError: the files have several formats.
     """

@@ -29,7 +29,8 @@ def prepare_examples(
     processor: PairProcessor | None = None,
     reused: ReusedProcessors = NO_REUSE,
 ) -> PreparedData[PairProcessor, Any]:
-    """Read, split and encode DATA. Nothing is held out of DATA with splits, or if `valid` or `test` is given.
+    """Read, split and encode DATA. If DATA has splits, or if `valid` or `test` is given, no other rows are
+    held out.
 
     `processor`, or the processors in `reused`, are used instead of new ones fitted to the training split.
     Rows that can't be used are skipped.
@@ -151,8 +152,8 @@ def _read_splits(
 ) -> dict[str, list[Row]]:
     """Read the rows of each split.
 
-    A single file is split by the hashes of the rows' keys, so that equal rows are in one split; or by group,
-    if the config has a pattern of groups.
+    A single file is split by the hashes of the rows' keys, so that equal rows are in the same split. If the
+    config has a group pattern, the file is split by group.
 
     Raises: UserError: a split has no rows.
     """
@@ -187,7 +188,7 @@ def _read_splits(
 
 
 def _log_overlap(rows: dict[str, list[Row]], log: Log) -> None:
-    """Log how many held-out sources are trained on too: they make the score too high."""
+    """Log how many held-out sources also occur in the training split, which makes the score too high."""
     for split in ("valid", "test"):
         overlap = count_overlap(rows["train"], rows[split])
         if overlap:
@@ -195,7 +196,8 @@ def _log_overlap(rows: dict[str, list[Row]], log: Log) -> None:
 
 
 def _log_single_target(rows: list[Row], log: Log) -> None:
-    """Log if all rows have the same target text: a model would learn to write that text for any source."""
+    """Log if all rows have the same target text, because a model would learn to generate this text for any
+    source."""
     targets = {target for row in rows if isinstance(target := row.fields.get("target"), str)}
     if len(targets) == 1:
         (target,) = targets

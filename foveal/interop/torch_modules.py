@@ -32,7 +32,7 @@ def from_torch_rnn(module: nn.RNN | nn.LSTM | nn.GRU) -> Stack:
     Raises: UserError: the module is an LSTM with a projection.
     """
     if module.proj_size:
-        raise UserError("Foveal has no proj_size: give a module without proj_size proj_size")
+        raise UserError("Foveal has no proj_size: give a module without proj_size")
     blocks: list[nn.Module] = []
     for layer in range(module.num_layers):
         forward, backward = (f"l{layer}{suffix}" for suffix in DIRECTION_SUFFIXES)

@@ -48,7 +48,7 @@ def load_run_weights(run: Run, task: Task) -> None:
     tensors = _weights(run)
     if _has_no_head(tensors):
         raise UserError(
-            f"{run.path}: an encoder without a head, which can only be fine-tuned:  "
+            f"{run.path}: an encoder without a head, which can only be fine-tuned: "
             f"foveal train DATA --from {run.path} --task TASK"
         )
     load_weights(task.model, task.adapt_weights(tensors), str(run.weights))

@@ -75,13 +75,12 @@ class AudioFeatureExtractor:
 
 
 def read_audio(path: Path, sample_rate: int, max_seconds: float) -> NDArray[np.float32]:
-    """Read a wav, flac, ogg or mp3 as samples (N,) in [-1, 1], `sample_rate` per second.
+    """Read a wav, flac, ogg or mp3 as samples (N,) in [-1, 1], at `sample_rate` per second.
 
     Channels are averaged.
 
     Raises: UserError: the file is not a recording, cut off, empty, longer than `max_seconds`, silent, or has
-    NaN
-        or infinity.
+    NaN or infinity.
     """
     samples, file_rate = _decode(path, max_seconds)
     if not len(samples):
@@ -121,7 +120,7 @@ def _decode(path: Path, max_seconds: float) -> tuple[NDArray[np.float32], int]:
 def _is_truncated(log: str) -> bool:
     """Return whether libsndfile has noticed that the end of a wav or ogg is missing.
 
-    A wav that was written to a pipe claims the largest possible length. It is complete.
+    A wav that was written to a pipe claims the largest possible length, but is complete.
     """
     claims = re.search(r"data : (\d+) \(should be (\d+)\)", log)
     missing = claims is not None and int(claims[2]) < int(claims[1]) < UNKNOWN_LENGTH_BYTES

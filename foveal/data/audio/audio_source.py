@@ -23,7 +23,7 @@ FRAMES_FIELD = "log_mel"
 
 
 class AudioSource(Source[AudioFeatureExtractor]):
-    """A recording, as standardized log-mel frames. A row has its `file`."""
+    """A recording as standardized log-mel frames. The field `file` of a row is the path."""
 
     settings = ("data.sample_rate", "data.mel_bins", "data.max_seconds", "data.batch_tokens")
     same_label = "all of the {count:,} recordings to train on have the label"

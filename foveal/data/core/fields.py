@@ -23,15 +23,16 @@ def text_error(name: str, value: object) -> str:
 
 
 def as_texts(fields: Fields) -> Fields | str:
-    """Return all fields as texts, numbers as JSON writes them; or say which field is not text, or empty."""
+    """Return all fields as texts, numbers as in JSON; or say which field is empty or not text."""
     texts = {name: _number_as_json(value) for name, value in fields.items()}
     return _first_error(texts.items()) or texts
 
 
 def as_words(fields: Fields) -> Fields | str:
-    """Return the first field as "tokens" and the second, if any, as "tags": lists of texts of equal length.
+    """Return the first field as "tokens" and the second, if there is one, as "tags": lists of texts of equal
+    length.
 
-    A text is split into its words at spaces. Return a reason if the fields are not such lists.
+    A text is split into words at spaces. Return a reason if the fields are not such lists.
     """
     lists: Fields = {}
     for field, (name, value) in zip(("tokens", "tags"), fields.items(), strict=False):
@@ -53,12 +54,12 @@ def as_words(fields: Fields) -> Fields | str:
 
 
 def _number_as_json(value: object) -> object:
-    """Return a number as JSON writes it, since labels are often numbers; return other values as they are."""
+    """Return a number as in JSON, since labels are often numbers. Return other values unchanged."""
     return json.dumps(value) if isinstance(value, int | float) and value == value else value
 
 
 def _first_error(texts: Iterable[tuple[str, object]]) -> str:
-    """Say what is wrong with the first of the named texts that can't be used; empty if all can be used."""
+    """Say what is wrong with the first of the named texts that can't be used. Empty if all can be used."""
     for name, text in texts:
         if error := text_error(name, text):
             return error

@@ -19,7 +19,7 @@ from foveal.store.durable import file_sha256
 
 @dataclass(frozen=True)
 class Package(ABC):
-    """A package with a fixed version and sha256. `files` is a shell pattern for names of files in it."""
+    """A package with a fixed version and sha256. `files` is a shell pattern for file names in the package."""
 
     package: str
     version: str
@@ -104,7 +104,7 @@ def download_package(name: str, package: Package, folder: Path) -> Path:
 
 
 def _pip(name: str) -> list[str]:
-    """Return the command of the user's pip: the pip of this Python, or the pip of uv.
+    """Return the command of the user's pip: the pip of this Python, or uv's.
 
     Raises: UserError: neither is installed.
     """

@@ -1,4 +1,4 @@
-"""Aligned text files, plain or `.gz`: line i of the first belongs to line i of the second."""
+"""Aligned text files, plain or `.gz`: line i of the first file corresponds to line i of the second."""
 
 import gzip
 import zlib
@@ -41,7 +41,7 @@ def _pairs(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Recor
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a file, unpacked if it is a `.gz`. A line that is not text has a reason instead.
+    """Yield the lines of a file, decompressed if it is a `.gz`. A line that is not text has a reason instead.
 
     Raises: UserError: the file can't be read, or a `.gz` is damaged.
     """

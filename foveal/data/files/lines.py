@@ -1,6 +1,6 @@
-"""The lines of a file. A line that is not text has a reason instead, and harms no other line.
+r"""The lines of a file. A line that is not text has a reason instead, and does not affect other lines.
 
-Only `\\n` ends a line. Other characters that look like line ends belong to the text.
+Only `\n` ends a line. Other characters that look like line ends belong to the text.
 """
 
 from collections import deque
@@ -20,7 +20,8 @@ class Line(NamedTuple):
 
 
 class LineReader:
-    """Iterates over the lines of a file. Lines longer than `max_bytes` are passed over without being held."""
+    """Iterates over the lines of a file. Lines longer than `max_bytes` are skipped without being kept in
+    memory."""
 
     def __init__(self, readline: Callable[[int], bytes], max_bytes: int = MAX_LINE_BYTES):
         self._readline, self._max_bytes, self._number = readline, max_bytes, 0

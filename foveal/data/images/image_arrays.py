@@ -40,7 +40,7 @@ def array_splits(part: DataPart) -> dict[SplitName, str]:
 
     There are no splits without `train`.
 
-    Raises: UserError: two files are of one split.
+    Raises: UserError: two files are for the same split.
     """
     if part.is_disk_folder:
         names = [name for name in part.listing.files if IDX_NAME.fullmatch(name)]
@@ -80,7 +80,8 @@ def image_column(part: DataPart) -> str | None:
 
 
 def read_images(part: DataPart, label: str | None) -> Iterator[Record]:
-    """Read each image: its location, `image` (levels of 8 bits, a file's bytes, or a file), and `label`.
+    """Read each image: its location, `image` (8-bit pixel values, the bytes of a file, or a file), and
+    `label`.
 
     `label` is the column in a table. If `label` is None, labels are not read.
 
@@ -162,7 +163,8 @@ def _check_size(path: Path, size: int) -> None:
 
 
 def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
-    """Read the arrays `images` and `labels`; for a split `x_train` and `y_train`, or `train_images` ..."""
+    """Read the arrays `images` and `labels`, or for a split `x_train` and `y_train`, `train_images` and
+    `train_labels`."""
     path = part.arrays_file
     assert path is not None
     split = "" if path == part.path else part.path.name
@@ -210,8 +212,8 @@ def image_fields(
 
 
 def _class_names(path: Path, label: str | None) -> list[str]:
-    """Return the names of the classes that Hugging Face's datasets has stored in the file; none without
-    them."""
+    """Return the class names that Hugging Face's datasets library has stored in the file. Empty if there are
+    none."""
     if path.suffix.lower() != ".parquet":
         return []
     import pyarrow.parquet

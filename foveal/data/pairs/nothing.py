@@ -1,4 +1,4 @@
-"""The target of sources without targets."""
+"""The target of a task without targets."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,14 +16,14 @@ from foveal.data.pairs.target import Target, TargetProcessor
 
 
 class Nothing(TargetProcessor):
-    """The processor of no target."""
+    """The processor of a task without targets."""
 
     def caption(self, columns: Mapping[str, Tensor]) -> str:
         return ""
 
 
 class NoTarget(Target[Nothing]):
-    """No target. Labels in the data are not read."""
+    """No target. Labels in the data are ignored."""
 
     settings = ()
 

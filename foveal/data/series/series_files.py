@@ -35,7 +35,7 @@ MAX_HEADER_LINES = 1000
 def read_series(path: Path, targets: Sequence[str] = LABEL_FIELDS) -> Iterator[Row | SkippedRow]:
     """Read every series of a file, in order. All must have the channels and the fields of the first series.
 
-    `targets` are the fields that are read beside `values`, if the file has them. Series that are damaged,
+    `targets` are the fields to read in addition to `values`, if the file has them. Series that are damaged,
     have no steps, or have missing values are skipped rows.
 
     Raises: UserError: the whole file can't be used.
@@ -76,8 +76,8 @@ def are_series(part: DataPart) -> bool:
 
 
 def _check_series(record: Fields) -> Fields | str:
-    """Return finite `values` in float32 and the target as texts, or the reason why the series can't be
-    used."""
+    """Return finite `values` in float32 and the target as texts, or the reason why the series
+    can't be used."""
     try:
         with np.errstate(over="ignore"):
             values = np.asarray(record["values"], np.float32)
@@ -92,7 +92,7 @@ def _check_series(record: Fields) -> Fields | str:
 
 
 def _difference(fields: Fields, first: Fields) -> str:
-    """Say how a series differs from the first; empty if it does not."""
+    """Say how a series differs from the first series. Empty if there is no difference."""
     if fields.keys() != first.keys():
         return f"has {', '.join(fields)}, and the first series {', '.join(first)}; give all the same fields"
     channels, needed = fields["values"].shape[1], first["values"].shape[1]
@@ -104,7 +104,7 @@ def _difference(fields: Fields, first: Fields) -> str:
 
 
 def _labels(record: Fields, steps: int) -> Fields | str:
-    """Return the target of a series, if any, as texts; or the reason why it can't be used."""
+    """Return the target of a series as texts, if there is one, or the reason why it can't be used."""
     other = {name: value for name, value in record.items() if name not in ("values", "labels")}
     if "labels" not in record:
         return as_texts(other)
@@ -133,10 +133,10 @@ def _json_fields(text: str) -> Fields | str:
 
 
 def _ts(path: Path) -> Iterator[Record]:
-    """Read the format of sktime and aeon: settings (`@`), comments (`#`, `%`) and, after `@data`, a series
+    """Read the format of sktime and aeon: settings (`@`), comments (`#`, `%`) and, after `@data`, one series
     per line.
 
-    Channels are separated by `:`, and steps of a channel by `,`. The label comes last.
+    Channels are separated by `:`, and the steps of a channel by `,`. The label comes last.
     """
     labels: list[str] | None = None
     in_data = False
@@ -171,8 +171,11 @@ def _ts_fields(text: str, labels: list[str] | None) -> Fields | str:
 
 
 def _npz(path: Path) -> Iterator[Record]:
-    """Read `x` (N, T, C), with `lengths` (N,) if the rest is padding; or `x` (steps, C), the series one after
-    the other, with their `lengths`. `y` is (N,), or has the shape of `x` without C."""
+    """Read `x` (N, T, C), with `lengths` (N,) if there is padding, or concatenated series `x` (steps, C) with
+    `lengths`.
+
+    `y` is (N,), or has the shape of `x` without C.
+    """
     arrays = _arrays(path)
     x, y, lengths = arrays["x"], arrays.get("y"), arrays.get("lengths")
     if x.dtype.kind not in "fiub" or x.ndim not in (2, 3) or (x.ndim == 2 and lengths is None):
@@ -206,7 +209,7 @@ def _lengths_fit(lengths: NDArray[Any], x: NDArray[Any]) -> bool:
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file. Arrays of Python objects would need pickle, and are refused."""
+    """Return the arrays of a file. Arrays of Python objects would need pickle, and are rejected."""
     with open_file(path) as file:
         try:
             with np.load(file, allow_pickle=False) as stored:

@@ -1,7 +1,7 @@
 """Sentences with a tag for each word: CoNLL-U, plain CoNLL, and tables of lists.
 
-CoNLL-U (universaldependencies.org/format.html) has ten columns separated by tabs. Lines for several words
-(`3-4`) and for no word (`3.1`) are left out. Plain CoNLL (Tjong Kim Sang and De Meulder 2003) has columns
+CoNLL-U (universaldependencies.org/format.html) has ten columns separated by tabs. Lines for multiword tokens
+(`3-4`) and for empty nodes (`3.1`) are left out. Plain CoNLL (Tjong Kim Sang and De Meulder 2003) has columns
 separated by spaces or tabs: the word is first and its tag is last. In both, a blank line ends a sentence.
 """
 
