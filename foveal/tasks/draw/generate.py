@@ -1,4 +1,4 @@
-"""Generated drawings, on a sheet or in a folder, and the steps of the first drawings."""
+"""Generated drawings on a sheet or in a folder, and the steps of the first drawings."""
 
 import time
 from collections.abc import Iterator
@@ -88,6 +88,6 @@ def sample_canvases(
 
 
 def to_pixels(canvases: Float[Tensor, "*B H W"]) -> UInt8[np.ndarray, "*B H W"]:
-    """Convert log-odds to levels of 0 to 255."""
+    """Convert log-odds to pixel values from 0 to 255."""
     pixels: UInt8[np.ndarray, "*B H W"] = (255 * canvases.sigmoid()).round().byte().cpu().numpy()
     return pixels

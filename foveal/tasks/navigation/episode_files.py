@@ -1,4 +1,4 @@
-"""Episodes from JSON lines: rows with a map, an instruction, a start and a path, which are checked."""
+"""Episodes from JSON lines: checked rows with a map, an instruction, a start and a path."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -29,10 +29,10 @@ ROW_HINT = "a row needs a map, an instruction, a start and a path"
 
 
 def read_episodes(part: DataPart, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
-    """Read the episodes of a file, with a path or, for `INPUT_COLUMNS`, without.
+    """Read the episodes of a file, with a path or, for `INPUT_COLUMNS`, without a path.
 
-    The fields are `map`; `source`, the instruction; `cells` and `start`, with the margin; and `path` (moves
-    with the stop) and `goal`.
+    The fields are `map`, `source` (the instruction), `cells` and `start` with the margin, `path` (moves with
+    the stop) and `goal`.
 
     Raises: UserError: the file can't be read, or has no usable row.
     """
@@ -58,7 +58,7 @@ def episode_fields(record: Fields) -> Fields | str:
 
 
 def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
-    """Return the moves and the square where they lead, or the reason why the path can't be used."""
+    """Return the moves and the square to which they lead, or the reason why the path can't be used."""
     if not isinstance(text, str) or not text.split():
         return "its path is no text of moves; write some, as in 'left forward forward stop'"
     if unknown := next((word for word in text.split() if word not in MOVES), None):
@@ -75,7 +75,7 @@ def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
 
 
 def _map_error(rows: object) -> str:
-    """Say what is wrong with a map; empty if nothing is."""
+    """Say what is wrong with a map. Empty if the map is valid."""
     if not isinstance(rows, list) or not rows or not all(isinstance(row, str) and row for row in rows):
         return "its map is no list of texts, one for each row of squares; write it so"
     for number, row in enumerate(rows, 1):
@@ -92,7 +92,7 @@ def _map_error(rows: object) -> str:
 
 
 def _start_error(rows: list[str], start: object) -> str:
-    """Say what is wrong with the start on a map; empty if nothing is."""
+    """Say what is wrong with the start on a map. Empty if the start is valid."""
     if not isinstance(start, list) or len(start) != 3 or start[2] not in HEADINGS:
         return f'its start is no row, column and one of {", ".join(HEADINGS)}, as in [3, 1, "east"]; fix it'
     row, column = start[:2]

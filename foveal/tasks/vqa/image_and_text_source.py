@@ -34,7 +34,7 @@ HISTORY_FILE = "history.json"
 
 @dataclass(frozen=True)
 class ImageAndTextInput(ImageInput):
-    """The processor of an image and its texts: `text` is the tokenizer, `history` whether a history is
+    """The processor of an image and its texts. `text` is the tokenizer. `history` is whether a history is
     read."""
 
     text: Tokenizer
@@ -45,7 +45,7 @@ class ImageAndTextInput(ImageInput):
         return encode_text(text, self.text, max_length)
 
     def encode_history(self, text: str, max_length: int) -> TokenIds:
-        """Return the last tokens of a history, since questions refer to the last rounds."""
+        """Return the last tokens of a history, since questions refer to the most recent rounds."""
         tokens = self.text.encode_known(text)[0]
         count = max_length - len(add_special_tokens(tokens[:0], self.text))
         return add_special_tokens(tokens[max(0, len(tokens) - count) :], self.text, max_length)
@@ -60,7 +60,8 @@ class EncodedQuestion(NamedTuple):
 
 
 class ImageAndTextSource(Source[ImageAndTextInput]):
-    """A question about an image. All rows of an image are in one split, since their key is its sha256."""
+    """A question about an image. The sha256 of the image is the key, so all its rows are in the
+    same split."""
 
     same_label = "all questions to train on have the answer"
     label_hint = " (data.answer=NAME is the column)"
