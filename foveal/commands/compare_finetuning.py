@@ -277,7 +277,8 @@ def _print_result(
 
 
 def _explain(similarity: FeatureSimilarity) -> Iterator[tuple[str, str]]:
-    """Yield the two questions with the measured answers, and the advice (*) with what would refute it."""
+    """Yield the two questions with the measured answers, and the advice (*) with the result that would refute
+    it."""
     advice, each = similarity.advice, similarity.images / similarity.classes
     amount = "many" if advice.many_images else "few"
     limit = f"{MANY_IMAGES_PER_CLASS:,.0f} or more are many, by convention"

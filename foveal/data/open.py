@@ -27,7 +27,7 @@ DataKind = Literal[
 """What DATA looks like.
 
 `aligned` is two text files. `files` is a folder of any files with a metadata table. `text` is any other file
-or folder. `missing` is a path without a file, or a data set of the catalogue, whose files are made later.
+or folder. `missing` is a path without a file, or a data set of the catalog, whose files are made later.
 """
 SNIFFERS: dict[DataKind, Callable[[DataPart], bool]] = {
     "clips": are_clips,
@@ -137,7 +137,7 @@ class OpenedData:
 
 
 class DataPaths(NamedTuple):
-    """The data that the user named: paths, or names of the catalogue."""
+    """The data that the user named: paths, or names of the catalog."""
 
     data: str | OpenedData
     """A path, a name, or data that are opened already."""

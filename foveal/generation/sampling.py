@@ -80,8 +80,8 @@ def penalize_repetition(
 
 
 def apply_temperature(logits: Float[Tensor, "R V"], temperature: float) -> Float[Tensor, "R V"]:
-    """Return the logits divided by the temperature, shifted so that the highest is 0. No temperature
-    overflows."""
+    """Return the logits divided by the temperature, shifted so that the highest is 0, which
+    prevents overflow at any temperature."""
     return (logits - logits.amax(-1, keepdim=True)) / temperature
 
 

@@ -97,8 +97,8 @@ def _with_mixer_sections(read: set[str], sections: Mapping[str, StrictModel]) ->
 
 
 def _first_prefix(key: str, keys: Iterable[str]) -> str:
-    """Return the first of `keys` that is the setting itself or a section around the setting; empty if there is
-    none."""
+    """Return the first of `keys` that is the setting itself or a section around the setting; empty if there
+    is none."""
     parts = key.split(".")
     prefixes = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
     return next((prefix for prefix in prefixes if prefix in keys), "")

@@ -69,7 +69,7 @@ def import_task(kind: str) -> type[Task]:
 
 
 def dataset_task(name: str) -> type[Task] | None:
-    """Return the task that a data set of the catalogue is made for, if any."""
+    """Return the task that a data set of the catalog is made for, if any."""
     return next((task for task in all_tasks().values() if name in task.datasets), None)
 
 

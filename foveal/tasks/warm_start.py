@@ -111,7 +111,7 @@ def load_initial_weights(run: Run, model: nn.Module) -> None:
 
 def _weights(run: Run) -> dict[str, Tensor]:
     if not run.weights.is_file():
-        raise UserError(f"{run.path}: no weights yet: train on with foveal resume {run.path}")
+        raise UserError(f"{run.path}: no weights yet: continue training with foveal resume {run.path}")
     return open_tensors(run.weights.read_bytes(), str(run.weights))[0]
 
 

@@ -143,4 +143,4 @@ def test_no_weights_yet(run: Path) -> None:
     (run / "model.safetensors").unlink()
     told = run_command("generate", run)
     assert told.code == 2
-    assert "no weights yet: train on with foveal resume" in told.last
+    assert "no weights yet: continue training with foveal resume" in told.last
