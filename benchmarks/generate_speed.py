@@ -18,7 +18,7 @@ from foveal.tasks.session import build_model
 
 
 def writer(preset: str, tokens: int) -> Callable[[], None]:
-    """Writes one text of `tokens` tokens with a fresh model of the preset."""
+    """Return a function that generates a text of `tokens` tokens with a new model of the preset."""
     model: Any = build_model(task_of(load_config(preset)).bound(VOCABULARY), torch.device("cpu")).eval()
 
     def run() -> None:

@@ -87,7 +87,7 @@ def write_short_text(folder: Path) -> str:
 
 
 def write_pairs(folder: Path) -> str:
-    """Write sentences, each with its words in the other order and spelt backwards."""
+    """Write sentences, each with its words in reverse order and spelled backwards."""
     rows = [f"{line}\t{line[::-1].upper()}\n" for line in sentences(200, 1)]
     (folder / "pairs.tsv").write_text("source\ttarget\n" + "".join(rows))
     return "pairs.tsv"

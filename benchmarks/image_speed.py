@@ -107,7 +107,7 @@ PLAIN = {"resnet-18": PlainResNet, "vit-ti": PlainViT}
 
 
 def loop(network: str, size: int, batch: int, parameters: int) -> Callable[[], float]:
-    """The usual training loop on the subject's images."""
+    """Return a plain PyTorch training loop on the benchmark's images, for comparison."""
     subject = Subject(network, size, batch)
     model = PLAIN[network](subject)
     assert parameters == count(model), (parameters, count(model))

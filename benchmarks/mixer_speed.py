@@ -1,4 +1,4 @@
-"""Tokens per second of training with every language model's preset, as shipped, against the LSTM's.
+"""Training speed, in tokens per second, of every language model preset, compared with the LSTM's.
 
 A preset brings its own size of batch and its precision; the time is that of whole steps on random tokens.
 """

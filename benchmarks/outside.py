@@ -8,7 +8,8 @@ from pathlib import Path
 
 
 def write_parts(told: str | None, name: str, write: Callable[[Path, Path], dict[str, int]]) -> None:
-    """A script's command: `write(file, into)`, with the folder that --into names; its counts are said."""
+    """Run a script's command: call `write(file, into)` with the folder of --into, and print the returned
+    counts."""
     parser = argparse.ArgumentParser(description=told)
     parser.add_argument("--into", type=Path, required=True, help="the folder to write")
     into = parser.parse_args().into

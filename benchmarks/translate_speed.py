@@ -132,7 +132,8 @@ def training(quick: bool) -> list[Figure]:
 
 
 def translating(quick: bool) -> list[Figure]:
-    """Every hypothesis goes to the limit: untrained models would stop anywhere."""
+    """Measure translation. Untrained models could stop at any token, so every hypothesis runs to
+    the limit."""
     steps = 4 if quick else 24
     model = ours(MARKS.vocab_size).eval()
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""What the user can fix ends with exit code 2 and one line that says how, and leaves nothing behind."""
+"""Errors that the user can fix end with exit code 2 and a single line that says how, and leave no files."""
 
 import os
 import subprocess

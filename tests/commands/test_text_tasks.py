@@ -208,7 +208,7 @@ def test_tag() -> None:
 
 
 def test_transcribe() -> None:
-    """Two tones with a name each; what is no recording, or silent, is skipped."""
+    """Two tones are recognized by name. Silent recordings and other files are skipped."""
     write_tones("tones")
     soundfile.write("tones/silent.wav", np.zeros(800), 8000)
     Path("tones/text.wav").write_text("no sound")

@@ -1,4 +1,4 @@
-"""What is longer than a model reads is skipped where it is asked about, and the rest is answered."""
+"""Sources that are too long for a model are skipped in prediction, and all others get a prediction."""
 
 import re
 from collections.abc import Callable

@@ -91,7 +91,7 @@ def test_a_folder_for_each_part(tmp_path, location, names):
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("location", CONTAINERS)
 def test_a_table_says_the_labels(tmp_path, location, form):
-    """In the column that is named."""
+    """The labels are in the named column."""
     names = [*(f"images/{n}.png" for n in range(20)), "none.png", "images/../../0.png"]
     rows = [{"id": str(n), "kind": "ab"[n % 2], "file_name": name} for n, name in enumerate(names)]
     lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]

@@ -99,7 +99,7 @@ def test_mixers_over_a_memory_need_one() -> None:
 
 @pytest.mark.parametrize("name", mixer_specs())
 def test_facts_are_those_of_the_mixer_made(name: str) -> None:
-    """`same_width` and `bounded` by the module, at the default settings."""
+    """`same_width` and `bounded` equal those of the module with default settings."""
     spec = mixer_specs()[name]
     place = MixerPlace(spec.Settings(), d_in=8, width=16, memory_width=8)
     made: Any = spec.make(place)
