@@ -49,7 +49,7 @@ class ChoiceTarget(Target[NoTargetProcessor]):
     def encode(self, row: Row, processor: NoTargetProcessor, config: DataConfig) -> int | str:
         answer, choices = row.fields["answer"], row.fields["choices"]
         if answer not in choices:
-            return f"the answer '{answer}' is not among the choices; mend the row"
+            return f"the answer '{answer}' is not among the choices; fix the row"
         return int(choices.index(answer))
 
     def columns(self, values: list[Any]) -> dict[str, Column]:

@@ -1,4 +1,4 @@
-"""Targets of questions about images: answers of a known set, and written answers."""
+"""Targets of questions about images: answers from a known set, and generated answers."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ IGNORE_INDEX = -100
 
 
 class AnswerTarget(LabelTarget):
-    """One of the answers of the training split."""
+    """An answer from the set of answers in the training split."""
 
     settings = ("data.answer",)
     field = "answer"
@@ -22,13 +22,13 @@ class AnswerTarget(LabelTarget):
         return config.answer
 
     def encode(self, row: Row, processor: LabelProcessor, config: DataConfig) -> ClassIds | str:
-        """Return the answer's id. An answer that training does not have is never correct, and has no loss."""
+        """Return the answer's id. An answer unseen in training counts as wrong, without a loss."""
         ids = processor.encode(self.label_list(row))
         return np.array([IGNORE_INDEX]) if isinstance(ids, str) else ids
 
 
 class WrittenAnswerTarget(TextTarget):
-    """An answer, written token by token."""
+    """An answer, generated token by token."""
 
     field = "answer"
 
