@@ -1,1 +1,1 @@
-"""Speed and learning figures, one script each; how to run them is in README.md."""
+"""Scripts that measure speed and learning; README.md has the commands."""

@@ -1,6 +1,7 @@
-"""Training speed of a recurrent decoder that attends: additive attention's kernel over its equation.
+"""Training speed of a recurrent decoder with additive attention: the kernel against the equation.
 
-Forward and backward of the layer alone, a GRU; the products and the cell's steps are the same on both sides.
+Measures forward and backward of a single GRU layer. Both sides use the same products and the same steps of
+the cell.
 """
 
 from collections.abc import Callable
@@ -9,18 +10,18 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor
 
-from benchmarks.timing import Figure, interleave, options, ratio, report
+from benchmarks.timing import Measurement, interleave, parse_options, ratio, report
 from foveal.core.memory import Memory
 from foveal.core.runtime import keep_freed_memory
 from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.ops.jit.dispatch import reference_only
 
-# Rows, positions of the memory and of what is written, the decoder's width and the memory's.
 SIZES = [(20, 100, 100, 128, 256), (40, 100, 100, 128, 256), (128, 13, 13, 256, 512)]
+"""Rows, positions of the memory, positions of the target, width of the decoder, width of the memory."""
 
 
 def step(mixer: AttentionRNN, x: Tensor, memory: Memory, reference: bool) -> Callable[[], Tensor]:
-    """Forward and backward, which returns the output."""
+    """Return a function that runs forward and backward and returns the output."""
 
     def run() -> Tensor:
         with reference_only() if reference else nullcontext():
@@ -31,7 +32,9 @@ def step(mixer: AttentionRNN, x: Tensor, memory: Memory, reference: bool) -> Cal
     return run
 
 
-def measure(rows: int, source: int, target: int, width: int, memory_width: int, quick: bool) -> list[Figure]:
+def measure(
+    rows: int, source: int, target: int, width: int, memory_width: int, quick: bool
+) -> list[Measurement]:
     if quick:
         rows, source, target = 2, 5, 3
     mixer = AttentionRNN("gru", 64, width, memory_width, "additive")
@@ -49,6 +52,6 @@ def measure(rows: int, source: int, target: int, width: int, memory_width: int, 
 
 
 if __name__ == "__main__":
-    given = options(__doc__)
+    options = parse_options(__doc__)
     keep_freed_memory()
-    report([figure for size in SIZES for figure in measure(*size, given.quick)], given)
+    report([figure for size in SIZES for figure in measure(*size, options.quick)], options)

@@ -1,11 +1,12 @@
-"""What one vector can hold: strings to copy and to reverse, by models that attend and models that don't.
+"""How much one vector holds: models with and without attention copy and reverse strings.
 
-    python -m benchmarks.bottleneck                      # those not trained yet
-    python -m benchmarks.bottleneck --only gru,mamba     # these, anew
-    python -m benchmarks.bottleneck --page               # the page and its picture alone
+    python -m benchmarks.bottleneck                      # trains the models that have no result yet
+    python -m benchmarks.bottleneck --only gru,mamba     # trains these models again
+    python -m benchmarks.bottleneck --page               # writes only the page and its plot
 
-Trains by the command on the data sets copy and reverse: strings of 1 to 200 letters, tested on 20 to 1,000.
-Results are kept in --runs, so it can be stopped and started again. Writes docs/bottleneck.md and its picture.
+Runs `foveal train` on the data sets copy and reverse: strings of 1 to 200 letters for training, of 20 to
+1,000 for the test. Results are stored in --runs, so a stopped script continues. Writes docs/bottleneck.md and
+its plot.
 """
 
 import argparse
@@ -17,23 +18,23 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import ROOT, machine
-from foveal.data.datasets.synthetic_strings import MAX_TRAIN_LETTERS as TRAINED
-from foveal.data.datasets.synthetic_strings import TEST_LENGTHS
+from foveal.data.datasets.synthetic_strings import MAX_TRAIN_LETTERS, TEST_LENGTHS
 
 TASKS = ("copy", "reverse")
 BUDGET = "2epochs"
-SAME = (
+SHARED_SETTINGS = (
     "data.tokenizer=word data.max_length=1100 data.batch_tokens=4096 model.dropout=0 model.encoder.dropout=0"
 )
-RECURRENT = f"--model transduction {SAME}"
+RECURRENT = f"--model transduction {SHARED_SETTINGS}"
 STACK = (
-    f"--model translation {SAME} model.layers=2 model.encoder.layers=2 task.name=transduction "
+    f"--model translation {SHARED_SETTINGS} model.layers=2 model.encoder.layers=2 task.name=transduction "
     "task.label_smoothing=0 training.ema_decay=0"
 )
 SSM = "model.mixers=mamba+cross model.encoder.mixers=mamba model.encoder.bidirectional=true"
 
 
 def positions(kind: str) -> str:
+    """Return the settings for one kind of positions in encoder and decoder."""
     return f"model.positions.kind={kind} model.encoder.positions.kind={kind}"
 
 
@@ -43,8 +44,9 @@ MODELS = {
     "transformer": ("Transformer, rotary positions", f"{STACK} {positions('rotary')}"),
     "mamba": ("Mamba, cross-attention", f"{STACK} {positions('none')} {SSM}"),
 }
-COLOURS = ("#E69F00", "#0072B2", "#009E73", "#CC79A7")
-FOUND = """Results:
+"""The title and the options of each model."""
+COLORS = ("#E69F00", "#0072B2", "#009E73", "#CC79A7")
+RESULTS = """Results:
 
 * **One vector is too narrow for 20 letters.** Through one vector the GRU writes no string correctly: somewhat
   more than half of the letters at 20, about a quarter at 50, and beyond that hardly more than chance.
@@ -61,49 +63,51 @@ FOUND = """Results:
 
 
 def command(name: str, task: str, budget: str) -> list[str]:
-    given = ["--run", f"{task}-{name}", "--budget", budget, "--json"]
-    return ["foveal", "train", task, *MODELS[name][1].split(), *given]
+    """Return the command that trains a model on a task."""
+    options = ["--run", f"{task}-{name}", "--budget", budget, "--json"]
+    return ["foveal", "train", task, *MODELS[name][1].split(), *options]
 
 
 def train(name: str, task: str, runs: Path, budget: str) -> None:
-    """Run the command in `runs`; keep its result."""
+    """Run the command in the folder `runs`, and write its result there."""
     runs.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(runs / f"{task}-{name}", ignore_errors=True)
-    called = [str(Path(sys.executable).with_name("foveal")), *command(name, task, budget)[1:]]
-    done = subprocess.run(called, cwd=runs, stdout=subprocess.PIPE, text=True, check=True)
+    arguments = [str(Path(sys.executable).with_name("foveal")), *command(name, task, budget)[1:]]
+    done = subprocess.run(arguments, cwd=runs, stdout=subprocess.PIPE, text=True, check=True)
     (runs / f"{task}-{name}.json").write_text(json.dumps(json.loads(done.stdout) | machine()))
 
 
-def right(result: dict[str, Any]) -> list[tuple[float, float]]:
-    """Of each length that is tested, strings and letters that are right, in per cent."""
+def correct(result: dict[str, Any]) -> list[tuple[float, float]]:
+    """Return the percentages of correct strings and letters for each test length."""
     parts = sorted(result["by_length"], key=lambda part: part["longest"])
     return [(100 * part["exact"], 100 * max(0.0, 1 - part["wer"])) for part in parts]
 
 
-def table(task: str, every: dict[str, dict[str, Any]]) -> str:
+def table(task: str, results: dict[str, dict[str, Any]]) -> str:
+    """Return the table of a task in Markdown."""
     head = " | ".join([f"| {task}", *(f"{n:,}" for n in TEST_LENGTHS)])
     lines = [f"{head} |", "|---|" + "---|" * len(TEST_LENGTHS)]
-    for name, (words, _) in MODELS.items():
-        if (result := every.get(f"{task}-{name}")) is not None:
-            cells = [f"{strings:.0f} ({letters:.0f})" for strings, letters in right(result)]
-            lines.append(f"| {words} | {' | '.join(cells)} |")
+    for name, (title, _) in MODELS.items():
+        if (result := results.get(f"{task}-{name}")) is not None:
+            cells = [f"{strings:.0f} ({letters:.0f})" for strings, letters in correct(result)]
+            lines.append(f"| {title} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def draw(every: dict[str, dict[str, Any]], picture: Path) -> None:
-    """The share of right letters against the length, one panel a task."""
+def plot(results: dict[str, dict[str, Any]], path: Path) -> None:
+    """Plot the share of correct letters against the length, one panel for each task."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.5, 4), layout="constrained")
     panels = figure.subplots(1, len(TASKS), sharey=True)
     for axes, task in zip(panels, TASKS, strict=True):
-        for number, (name, (words, _)) in enumerate(MODELS.items()):
-            if (result := every.get(f"{task}-{name}")) is not None:
-                letters = [share for _, share in right(result)]
+        for number, (name, (title, _)) in enumerate(MODELS.items()):
+            if (result := results.get(f"{task}-{name}")) is not None:
+                letters = [share for _, share in correct(result)]
                 axes.plot(
-                    TEST_LENGTHS, letters, color=COLOURS[number], marker="osD^v"[number % 5], label=words
+                    TEST_LENGTHS, letters, color=COLORS[number], marker="osD^v"[number % 5], label=title
                 )
-        axes.axvspan(TEST_LENGTHS[0], TRAINED, color="#EEEEEE")
+        axes.axvspan(TEST_LENGTHS[0], MAX_TRAIN_LETTERS, color="#EEEEEE")
         axes.set_xscale("log")
         axes.set_xticks(TEST_LENGTHS, [str(n) for n in TEST_LENGTHS], rotation=45)
         axes.minorticks_off()
@@ -112,13 +116,15 @@ def draw(every: dict[str, dict[str, Any]], picture: Path) -> None:
         axes.grid(alpha=0.25)
     panels[0].set_ylabel("right letters, per cent (100 - error rate)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=130)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
 
 
-def page(every: dict[str, dict[str, Any]]) -> str:
-    facts = next(iter(every.values()))
-    tables = "\n".join(f"{table(task, every)}\n" for task in TASKS)
+def page(results: dict[str, dict[str, Any]]) -> str:
+    """Return the page docs/bottleneck.md."""
+    letters = MAX_TRAIN_LETTERS
+    facts = next(iter(results.values()))
+    tables = "\n".join(f"{table(task, results)}\n" for task in TASKS)
     commands = "\n".join(f"    {' '.join(command(name, 'copy', BUDGET)[:-1])}" for name in MODELS)
     return f"""# The bottleneck
 
@@ -127,16 +133,16 @@ A recurrent encoder and decoder without attention pass a whole source through on
 2015). Copying and reversing strings of ten different letters shows how much one vector holds: such strings
 can't be compressed.
 
-Every model has width 128 and trains for two epochs on 50,000 strings of 1 to {TRAINED} letters, as many of
+Every model has width 128 and trains for two epochs on 50,000 strings of 1 to {letters} letters, as many of
 10 to 20 letters as of 100 to 200: five million letters, 2,502 steps. Then it writes 50 test strings of each
-length with a beam of 5; those of more than {TRAINED} letters are longer than any string of training. The
+length with a beam of 5; those of more than {letters} letters are longer than any string of training. The
 tables show the percentage of strings with every letter correct and, in parentheses, of correct letters (100
 minus the error rate):
 
 {tables}
 ![Percentage of correct letters against the length of the string](pictures/bottleneck.png)
 
-{FOUND}
+{RESULTS}
 ## The commands
 
 `python -m benchmarks.bottleneck` runs them and writes this page. For reversing, replace `copy` by `reverse`:
@@ -152,31 +158,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", metavar="A,B", help="train these anew")
-    parser.add_argument("--task", choices=TASKS, help="train for this one alone")
-    parser.add_argument("--page", action="store_true", help="train none")
-    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "bottleneck", help="where runs are kept")
+    parser.add_argument("--only", metavar="A,B", help="train these models again")
+    parser.add_argument("--task", choices=TASKS, help="train on this task alone")
+    parser.add_argument("--page", action="store_true", help="train nothing")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "bottleneck", help="folder of the runs")
     parser.add_argument(
-        "--quick", action="store_true", help="smoke test: 2 steps each, the page beside the runs"
+        "--quick", action="store_true", help="smoke test: 2 steps each; the page is written to --runs"
     )
-    given = parser.parse_args()
-    runs = given.runs
-    if unknown := set((given.only or "gru").split(",")) - set(MODELS):
-        parser.error(f"no models: {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")
-    for task in () if given.page else (given.task,) if given.task else TASKS:
-        for name in given.only.split(",") if given.only else MODELS:
-            if given.only or not (runs / f"{task}-{name}.json").exists():
-                train(name, task, runs, "2steps" if given.quick else BUDGET)
+    options = parser.parse_args()
+    runs = options.runs
+    if unknown := set((options.only or "gru").split(",")) - set(MODELS):
+        parser.error(f"unknown models: {', '.join(sorted(unknown))}; choose among {', '.join(MODELS)}")
+    for task in () if options.page else (options.task,) if options.task else TASKS:
+        for name in options.only.split(",") if options.only else MODELS:
+            if options.only or not (runs / f"{task}-{name}.json").exists():
+                train(name, task, runs, "2steps" if options.quick else BUDGET)
     names = [f"{task}-{name}" for task in TASKS for name in MODELS]
-    every = {
+    results = {
         name: json.loads((runs / f"{name}.json").read_text())
         for name in names
         if (runs / f"{name}.json").exists()
     }
-    if every:
-        docs = runs if given.quick else ROOT / "docs"
-        draw(every, docs / "pictures" / "bottleneck.png")
-        (docs / "bottleneck.md").write_text(page(every), encoding="utf-8")
+    if results:
+        docs = runs if options.quick else ROOT / "docs"
+        plot(results, docs / "pictures" / "bottleneck.png")
+        (docs / "bottleneck.md").write_text(page(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Deeper is not better by itself: plain networks of 20 and 56 layers, and a residual one of 56, on CIFAR-10.
+"""Plain networks of 20 and 56 layers and a residual network of 56 layers on CIFAR-10.
 
-    FOVEAL_DATA=folder python -m benchmarks.depth            # those not trained yet
-    FOVEAL_DATA=folder python -m benchmarks.depth --page     # the page and its picture alone
+    FOVEAL_DATA=folder python -m benchmarks.depth            # trains the networks that have no result yet
+    FOVEAL_DATA=folder python -m benchmarks.depth --page     # writes only the page and its plot
 
-Trains by the command on cifar10.zip for five epochs each. Results are kept in --runs, so it can be stopped
-and started again. Writes docs/depth.md and its picture.
+Runs `foveal train` on cifar10.zip for five epochs per network. Results are stored in --runs, so a stopped
+script continues. Writes docs/depth.md and its plot.
 """
 
 import argparse
@@ -19,41 +19,49 @@ from benchmarks.timing import ROOT, machine
 from foveal.inspection.curves import read_metrics_log, smooth
 
 NETWORKS = {"plain-20": "#0072B2", "plain-56": "#E69F00", "resnet-56": "#009E73"}
+"""The networks with their colors in the plot."""
 BUDGET, EPOCHS = "5epochs", 5
 
 
 def command(name: str, budget: str) -> list[str]:
-    given = [f"model.encoder.network={name}", "--budget", budget, "--run", name, "--json"]
-    return ["foveal", "train", "cifar10.zip", *given]
+    """Return the command that trains a network."""
+    options = [f"model.encoder.network={name}", "--budget", budget, "--run", name, "--json"]
+    return ["foveal", "train", "cifar10.zip", *options]
 
 
 def train(name: str, data: Path, runs: Path, budget: str) -> None:
-    """Run the command in `runs`; keep its result."""
+    """Run the command in the folder `runs`, and write its result there."""
     runs.mkdir(parents=True, exist_ok=True)
-    called = [str(Path(sys.executable).with_name("foveal")), "train", str(data), *command(name, budget)[3:]]
-    done = subprocess.run(called, cwd=runs, stdout=subprocess.PIPE, text=True, check=True)
+    arguments = [
+        str(Path(sys.executable).with_name("foveal")),
+        "train",
+        str(data),
+        *command(name, budget)[3:],
+    ]
+    done = subprocess.run(arguments, cwd=runs, stdout=subprocess.PIPE, text=True, check=True)
     (runs / f"{name}.json").write_text(json.dumps(json.loads(done.stdout) | machine()))
 
 
 def losses(name: str, runs: Path) -> tuple[list[float], list[float]]:
-    """Epochs, and the training loss there, smoothed."""
+    """Return the epochs of all steps, and the smoothed training loss there."""
     steps = read_metrics_log(runs / name / "metrics.jsonl", "step")
     return [step["epoch"] for step in steps], smooth([step["loss"] for step in steps])
 
 
-def last(name: str, runs: Path) -> float:
-    """The mean training loss of the last epoch."""
+def last_epoch_loss(name: str, runs: Path) -> float:
+    """Return the mean training loss of the last epoch."""
     steps = read_metrics_log(runs / name / "metrics.jsonl", "step")
-    found = [step["loss"] for step in steps if step["epoch"] > steps[-1]["epoch"] - 1]
-    return sum(found) / len(found)
+    last_losses = [step["loss"] for step in steps if step["epoch"] > steps[-1]["epoch"] - 1]
+    return sum(last_losses) / len(last_losses)
 
 
-def draw(every: dict[str, dict[str, Any]], runs: Path, path: Path) -> None:
+def plot(results: dict[str, dict[str, Any]], runs: Path, path: Path) -> None:
+    """Plot the training losses over the epochs."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    for name in every:
+    for name in results:
         axes.plot(*losses(name, runs), color=NETWORKS[name], label=name)
     axes.set_xlabel("epochs")
     axes.set_ylabel("training loss in nats per image")
@@ -64,16 +72,18 @@ def draw(every: dict[str, dict[str, Any]], runs: Path, path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
-def page(every: dict[str, dict[str, Any]], runs: Path) -> str:
+def page(results: dict[str, dict[str, Any]], runs: Path) -> str:
+    """Return the page docs/depth.md."""
     lines = [
-        f"| `{name}` | {last(name, runs):.3f} | {result['loss']:.3f} | {100 * result['accuracy']:.1f} % |"
-        for name, result in every.items()
+        f"| `{name}` | {last_epoch_loss(name, runs):.3f} | {result['loss']:.3f} "
+        f"| {100 * result['accuracy']:.1f} % |"
+        for name, result in results.items()
     ]
     table = "\n".join(
         ["| network | training loss, last epoch | test loss | test accuracy |", "|---|---|---|---|", *lines]
     )
     commands = "\n".join(f"    {' '.join(command(name, BUDGET)[:-1])}" for name in NETWORKS)
-    facts = next(iter(every.values()))
+    facts = next(iter(results.values()))
     return f"""# Depth, with and without shortcuts
 
     y = relu(F(x))          a block of a plain network
@@ -108,28 +118,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--page", action="store_true", help="train none")
-    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "depth", help="where runs are kept")
+    parser.add_argument("--page", action="store_true", help="train nothing")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "depth", help="folder of the runs")
     parser.add_argument(
-        "--quick", action="store_true", help="smoke test: 2 steps each, the page beside the runs"
+        "--quick", action="store_true", help="smoke test: 2 steps each; the page is written to --runs"
     )
-    given = parser.parse_args()
-    if not given.page and "FOVEAL_DATA" not in os.environ:
+    options = parser.parse_args()
+    if not options.page and "FOVEAL_DATA" not in os.environ:
         parser.error("set FOVEAL_DATA to the folder that holds cifar10.zip")
-    for name in () if given.page else NETWORKS:
-        if not (given.runs / f"{name}.json").exists():
+    for name in () if options.page else NETWORKS:
+        if not (options.runs / f"{name}.json").exists():
             train(
                 name,
                 Path(os.environ["FOVEAL_DATA"], "cifar10.zip"),
-                given.runs,
-                "2steps" if given.quick else BUDGET,
+                options.runs,
+                "2steps" if options.quick else BUDGET,
             )
-    kept = {name: given.runs / f"{name}.json" for name in NETWORKS}
-    every = {name: json.loads(path.read_text()) for name, path in kept.items() if path.exists()}
-    if every:
-        docs = given.runs if given.quick else ROOT / "docs"
-        draw(every, given.runs, docs / "pictures" / "depth.png")
-        (docs / "depth.md").write_text(page(every, given.runs), encoding="utf-8")
+    paths = {name: options.runs / f"{name}.json" for name in NETWORKS}
+    results = {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
+    if results:
+        docs = options.runs if options.quick else ROOT / "docs"
+        plot(results, options.runs, docs / "pictures" / "depth.png")
+        (docs / "depth.md").write_text(page(results, options.runs), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Generation at GPT-2-small's size, greedy, against Hugging Face's `generate` with its cache.
+"""Greedy generation at GPT-2-small's size, against Hugging Face's `generate` with its cache.
 
-Batch 1, float32, random weights, the same on both sides; 64 tokens after a prompt of 32, which have to be
-equal. Mamba and RWKV of that size likewise, and the time of a token after 10 and after 10,000 tokens, which
-must not grow.
+Batch 1, float32, the same random weights on both sides. Both generate 64 tokens after a prompt of 32, and the
+tokens must be equal. Mamba and RWKV of that size are measured too, with the time of a token after 10 and
+after 10,000 tokens, which must not grow.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.peers import peer
-from benchmarks.timing import Figure, interleave, options, ratio, report
+from benchmarks.timing import Measurement, interleave, parse_options, ratio, report
 from foveal.config import ModelConfig
 from foveal.core.runtime import seed_everything
 from foveal.core.state import State, select_rows
@@ -48,7 +48,7 @@ MAMBA_130M = {
     "tie_embeddings": True,
     "projection_bias": False,
 }
-RWKV_SAME = {
+RWKV_SAME_SIZE = {
     "mixers": "rwkv",
     "layers": 12,
     "width": WIDTH,
@@ -62,7 +62,7 @@ RWKV_SAME = {
 
 
 def random_model(config: ModelConfig) -> DecoderLM:
-    """Matrices large enough that the text does not repeat one token, which would compare nothing."""
+    """Return a model with matrices large enough that the text does not repeat a single token."""
     seed_everything("weights")
     model = language_model(config, VOCABULARY, CONTEXT).eval()
     for name, weight in model.named_parameters():
@@ -72,48 +72,52 @@ def random_model(config: ModelConfig) -> DecoderLM:
 
 
 def hugging_face(model: DecoderLM, config: ModelConfig) -> Any:
-    """The same model, as transformers opens it; then in memory of its own, no longer mapped from a file."""
+    """Return the same model as the transformers package opens it, copied from the mapped file into memory."""
     transformers = peer("transformers", "transformers")
     with TemporaryDirectory() as parent:
         write_language_model(Path(parent) / "model", model, config, CONTEXT)
-        opened = transformers.AutoModelForCausalLM.from_pretrained(Path(parent) / "model")
-        return deepcopy(opened).eval()
+        loaded = transformers.AutoModelForCausalLM.from_pretrained(Path(parent) / "model")
+        return deepcopy(loaded).eval()
 
 
-def compare(what: str, config: ModelConfig, model: DecoderLM, goal: float | None, quick: bool) -> Figure:
-    """Our tokens per second over theirs, for the same tokens."""
+def compare(
+    title: str, config: ModelConfig, model: DecoderLM, goal: float | None, quick: bool
+) -> Measurement:
+    """Measure our tokens per second over theirs, for the same tokens."""
     tokens = 6 if quick else 64
     prompt = torch.randint(VOCABULARY, (1, 32), generator=torch.Generator().manual_seed(0))
     theirs = hugging_face(model, config)
 
-    def ours_run() -> list[int]:
-        written = generate(model, [prompt[0].numpy()], [""], tokens, GREEDY)
-        return [each.token for each in written]
+    def run_ours() -> list[int]:
+        events = generate(model, [prompt[0].numpy()], [""], tokens, GREEDY)
+        return [event.token for event in events]
 
-    def theirs_run() -> list[int]:
+    def run_theirs() -> list[int]:
         with torch.inference_mode():
             mask = torch.ones_like(prompt)
-            written = theirs.generate(prompt, attention_mask=mask, max_new_tokens=tokens, do_sample=False)
-        return written[0, prompt.shape[1] :].tolist()
+            tokens_after_prompt = theirs.generate(
+                prompt, attention_mask=mask, max_new_tokens=tokens, do_sample=False
+            )
+        return tokens_after_prompt[0, prompt.shape[1] :].tolist()
 
-    mine, expected = ours_run(), theirs_run()
-    assert mine == expected, f"{what}: ours wrote {mine}, Hugging Face {expected}"
+    our_tokens, expected = run_ours(), run_theirs()
+    assert our_tokens == expected, f"{title}: ours generated {our_tokens}, Hugging Face {expected}"
     rounds = 7 if goal else 3
-    samples = interleave({"ours": ours_run, "theirs": theirs_run}, rounds, seconds=0.0, quick=quick)
+    samples = interleave({"ours": run_ours, "theirs": run_theirs}, rounds, seconds=0.0, quick=quick)
     speeds = [f"{tokens / samples.median(name):.3g}" for name in ("ours", "theirs")]
-    parameters = sum(weight.numel() for weight in model.parameters())
+    parameters, different = sum(weight.numel() for weight in model.parameters()), len(set(our_tokens))
     return ratio(
-        f"Generation with {what} over Hugging Face's generate, batch 1, float32, {tokens} tokens",
+        f"Generation with {title} over Hugging Face's generate, batch 1, float32, {tokens} tokens",
         samples.speedup("ours", "theirs"),
         goal,
-        f"{speeds[0]} against {speeds[1]} tokens/s, the same tokens, {len(set(mine))} of them different",
+        f"{speeds[0]} against {speeds[1]} tokens/s, the same tokens, {different} of them different",
         f"{parameters / 1e6:.0f}M parameters",
         samples.trust,
     )
 
 
-def read(model: DecoderLM, length: int) -> State:
-    """The state after so many random tokens."""
+def state_after(model: DecoderLM, length: int) -> State:
+    """Return the state after `length` random tokens."""
     tokens = torch.randint(VOCABULARY, (1, length), generator=torch.Generator().manual_seed(1))
     state = model.init_state(None, 1)
     with torch.inference_mode():
@@ -122,29 +126,32 @@ def read(model: DecoderLM, length: int) -> State:
     return state
 
 
-def writer(model: DecoderLM, state: State, tokens: int) -> Callable[[], Tensor]:
-    """Writes `tokens` tokens, each time from the same state."""
+def generator(model: DecoderLM, state: State, tokens: int) -> Callable[[], Tensor]:
+    """Return a function that generates `tokens` tokens, each time from the same state."""
 
     @torch.inference_mode()
     def run() -> Tensor:
-        here, token = select_rows(state, torch.zeros(1, dtype=torch.long)), torch.zeros(1, dtype=torch.long)
+        current, token = (
+            select_rows(state, torch.zeros(1, dtype=torch.long)),
+            torch.zeros(1, dtype=torch.long),
+        )
         for _ in range(tokens):
-            features, here, _ = model(token[:, None], here)
+            features, current, _ = model(token[:, None], current)
             token = next_logits(model, features[:, 0]).argmax(-1)
         return token
 
     return run
 
 
-def measure_growth(what: str, model: DecoderLM, quick: bool) -> Figure:
-    """The time of a token late in a text over that of an early one."""
+def measure_growth(title: str, model: DecoderLM, quick: bool) -> Measurement:
+    """Measure the time of a token late in a text over that of an early token."""
     positions, tokens = ((10, 40), 2) if quick else ((10, 10_000), 16)
-    runs = {f"{at}": writer(model, read(model, at), tokens) for at in positions}
+    runs = {f"{at}": generator(model, state_after(model, at), tokens) for at in positions}
     samples = interleave(runs, rounds=7, quick=quick)
     early, late = runs
     times = " and ".join(f"{1e3 * samples.median(name) / tokens:.3g} ms" for name in runs)
     return ratio(
-        f"Generation with {what}: time of a token at position {late} over that at {early}",
+        f"Generation with {title}: time of a token at position {late} over that at {early}",
         samples.speedup(early, late),
         1.1,
         times,
@@ -153,22 +160,22 @@ def measure_growth(what: str, model: DecoderLM, quick: bool) -> Figure:
     )
 
 
-def measure(what: str, settings: dict[str, object], goal: float | None, quick: bool) -> list[Figure]:
+def measure(title: str, settings: dict[str, object], goal: float | None, quick: bool) -> list[Measurement]:
     config = ModelConfig.model_validate(settings | ({"layers": 2} if quick else {}))
     model = random_model(config)
-    figures = [compare(what, config, model, goal, quick)]
+    measurements = [compare(title, config, model, goal, quick)]
     if model.bounded:
-        figures.append(measure_growth(what, model, quick))
-    return figures
+        measurements.append(measure_growth(title, model, quick))
+    return measurements
 
 
 if __name__ == "__main__":
-    given = options(__doc__)
+    options = parse_options(__doc__)
     report(
         [
-            *measure("GPT-2 small", GPT2_SMALL, 2.0, given.quick),
-            *measure("Mamba", MAMBA_130M, None, given.quick),
-            *measure("RWKV", RWKV_SAME, None, given.quick),
+            *measure("GPT-2 small", GPT2_SMALL, 2.0, options.quick),
+            *measure("Mamba", MAMBA_130M, None, options.quick),
+            *measure("RWKV", RWKV_SAME_SIZE, None, options.quick),
         ],
-        given,
+        options,
     )

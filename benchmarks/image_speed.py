@@ -1,9 +1,9 @@
 """Training speed on images: ResNet-18 and ViT-Ti against plain loops in float32.
 
-Our side is the trainer's own step, in bfloat16 where the machine multiplies it. The plain loop, in a process
-of its own, runs ResNet's very modules by torch's operations, on images whose channels come first, as torch
-has them; and a ViT of the same size with torch's fused attention and LayerNorm. Both sides have the same
-random images, of 32 pixels (ten classes) and of 224 (1,000), and the same update.
+Our side is the trainer's own step, in bfloat16 where the machine has fast bfloat16. The plain loop runs in a
+separate process: the same ResNet modules with torch's operations and channels first, as torch stores them;
+and a ViT of the same size with torch's fused attention and LayerNorm. Both sides have the same random images,
+of 32 pixels (ten classes) and of 224 pixels (1,000 classes), and the same update.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.plain import PlainBlock
-from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
+from benchmarks.timing import Measurement, SeparateProcess, interleave, parse_options, ratio, report
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInput
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.images.image_examples import ImageProcessor
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.ops.jit.dispatch import reference_only
 from foveal.tasks.config import load_config
@@ -35,7 +35,7 @@ SETTINGS = {
 
 
 class Subject:
-    """Call it for one update of a named network."""
+    """A named network with its trainer step. A call is one update."""
 
     def __init__(self, network: str, size: int, batch: int):
         small, classes = size < 64, 10 if size < 64 else 1000
@@ -47,19 +47,19 @@ class Subject:
             *SETTINGS[network],
         ]
         self.config = resolve_config(load_config("image-classification", settings), torch.device("cpu"))
-        image = ImageInput(Statistics((0.0,) * 3, (1.0,) * 3), size)
-        inputs = PairProcessor(image, ClassLabels(tuple(map(str, range(classes)))))
-        task = task_of(self.config).bound(inputs)
+        image = ImageProcessor(Statistics((0.0,) * 3, (1.0,) * 3), size)
+        processor = PairProcessor(image, LabelProcessor(tuple(map(str, range(classes)))))
+        task = task_of(self.config).bind(processor)
         self.model = build_model(task, torch.device("cpu"))
-        self.objective = task.bound(inputs, self.model).objective()
+        self.objective = task.bind(processor, self.model).objective()
         self.optimizer = Optimizer(self.model, self.config.optimizer)
-        draw = torch.Generator().manual_seed(0)
-        self.images = torch.randn(batch, 3, size, size, generator=draw)
-        self.labels = torch.randint(classes, (batch,), generator=draw)
+        generator = torch.Generator().manual_seed(0)
+        self.images = torch.randn(batch, 3, size, size, generator=generator)
+        self.labels = torch.randint(classes, (batch,), generator=generator)
 
     def __call__(self) -> float:
         columns = {"source": self.images, "label": self.labels}
-        done, _ = train_step(
+        result, _ = train_step(
             self.model,
             self.objective,
             self.optimizer,
@@ -69,11 +69,11 @@ class Subject:
             seed=(0, 0),
             precision=self.config.training.precision,
         )
-        return done.loss
+        return result.loss
 
 
 class PlainResNet(nn.Module):
-    """The same modules with the same weights, on images as they are."""
+    """The same modules with the same weights, on images with channels first."""
 
     def __init__(self, subject: Any):
         super().__init__()
@@ -85,6 +85,8 @@ class PlainResNet(nn.Module):
 
 
 class PlainViT(nn.Module):
+    """A ViT-Ti of torch's layers."""
+
     def __init__(self, subject: Any):
         super().__init__()
         size = subject.images.shape[-1]
@@ -107,17 +109,17 @@ PLAIN = {"resnet-18": PlainResNet, "vit-ti": PlainViT}
 
 
 def loop(network: str, size: int, batch: int, parameters: int) -> Callable[[], float]:
-    """Return a plain PyTorch training loop on the benchmark's images, for comparison."""
+    """Return a step of the usual training loop on the subject's images."""
     subject = Subject(network, size, batch)
     model = PLAIN[network](subject)
-    assert parameters == count(model), (parameters, count(model))
-    rate = subject.config.optimizer.lr
+    assert parameters == count_parameters(model), (parameters, count_parameters(model))
+    lr = subject.config.optimizer.lr
     if subject.config.optimizer.name == "momentum":
         optimizer: torch.optim.Optimizer = torch.optim.SGD(
-            model.parameters(), rate, momentum=0.9, weight_decay=5e-4
+            model.parameters(), lr, momentum=0.9, weight_decay=5e-4
         )
     else:
-        optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=5e-4)
+        optimizer = torch.optim.AdamW(model.parameters(), lr, weight_decay=5e-4)
 
     def run() -> float:
         optimizer.zero_grad()
@@ -130,16 +132,17 @@ def loop(network: str, size: int, batch: int, parameters: int) -> Callable[[], f
     return run
 
 
-def count(model: nn.Module) -> int:
+def count_parameters(model: nn.Module) -> int:
     return sum(weight.numel() for weight in model.parameters())
 
 
-def figure(network: str, size: int, batch: int, goal: float, quick: bool) -> Figure:
+def measure(network: str, size: int, batch: int, goal: float, quick: bool) -> Measurement:
+    """Measure our step over the plain loop."""
     subject = Subject(network, size, batch)
-    parameters = count(subject.model)
+    parameters = count_parameters(subject.model)
     runs: dict[str, Callable[[], float]] = {
         "ours": subject,
-        "plain": Apart(loop, network, size, batch, parameters),
+        "plain": SeparateProcess(loop, network, size, batch, parameters),
     }
     if network == "resnet-18":
         first = {name: run() for name, run in runs.items()}
@@ -157,7 +160,7 @@ def figure(network: str, size: int, batch: int, goal: float, quick: bool) -> Fig
 
 
 if __name__ == "__main__":
-    given = options(__doc__)
+    options = parse_options(__doc__)
     keep_freed_memory()
     sizes = [
         ("resnet-18", 32, 128, 1.5),
@@ -167,8 +170,8 @@ if __name__ == "__main__":
     ]
     report(
         [
-            figure(name, size, 2 if given.quick else batch, goal, given.quick)
+            measure(name, size, 2 if options.quick else batch, goal, options.quick)
             for name, size, batch, goal in sizes
         ],
-        given,
+        options,
     )

@@ -1,9 +1,9 @@
-"""Kill training with SIGKILL at random moments, resume it, and count the endings that are bit-equal.
+"""Kill training with SIGKILL at random moments, resume it, and count the final results that are bit-equal.
 
     python benchmarks/kill.py --kills 100
 
-Each ending is held against a run that was never killed: the bytes of the weights and of the samples, and
-every number in the log but the times. Processes are forked from one that has imported everything already.
+Each finished run is compared with a run that was never killed: the bytes of the weights and of the samples,
+and every number in the log except times. Processes are forked from one that has already imported everything.
 """
 
 import argparse
@@ -45,9 +45,9 @@ MIXERS: dict[str, tuple[str, ...]] = {
 }
 WORDS = "the cat sat on a mat and dog ran to big red house with all of its old friends"
 TIMES = ("seconds", "tokens_per_second")
-MOST = 3
-"""Kills of one run."""
-HEAVY = [
+MAX_KILLS = 3
+"""Kills of one run at most."""
+PRELOADED = [
     "foveal.commands.train",
     "foveal.commands.resume",
     "torch._dynamo",
@@ -56,11 +56,11 @@ HEAVY = [
 ]
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(HEAVY)
+_context.set_forkserver_preload(PRELOADED)
 
 
 def start(folder: Path, arguments: list[str], target: Any = None) -> BaseProcess:
-    """`foveal ARGUMENTS` in `folder`, in a process that has torch already; what it says is in said.txt."""
+    """Start `foveal ARGUMENTS` in `folder`, in a process with torch imported, and log to output.txt."""
     own_cache(folder / "cache")
     process = _context.Process(target=target or command, args=(folder, arguments))
     process.start()
@@ -68,7 +68,7 @@ def start(folder: Path, arguments: list[str], target: Any = None) -> BaseProcess
 
 
 def command(folder: Path, arguments: list[str]) -> None:
-    """What the process does."""
+    """Run `foveal ARGUMENTS` in `folder`, in this process."""
     import torch
 
     from foveal.cli import main
@@ -77,12 +77,16 @@ def command(folder: Path, arguments: list[str]) -> None:
     os.chdir(folder)
     os.environ["FOVEAL_CACHE"] = str(folder / "cache")
     sys.argv = ["foveal", *arguments]
-    with Path("said.txt").open("a", buffering=1) as said, redirect_stdout(said), redirect_stderr(said):
+    with (
+        Path("output.txt").open("a", buffering=1) as output,
+        redirect_stdout(output),
+        redirect_stderr(output),
+    ):
         main()
 
 
 def ending(run: Path) -> dict[str, Any]:
-    """All that has to be equal."""
+    """Return everything about a finished run that must be equal."""
     lines = (run / "metrics.jsonl").read_text().splitlines()
     records = [{k: v for k, v in json.loads(line).items() if k not in TIMES} for line in lines]
     return {
@@ -94,13 +98,13 @@ def ending(run: Path) -> dict[str, Any]:
 
 
 def story(lines: int = 200, seed: int = 1) -> str:
-    """Lines of random words: 21 different characters, about 38 a line."""
-    choose = random.Random(seed)
-    return "".join(" ".join(choose.choices(WORDS.split(), k=9)) + ".\n" for _ in range(lines))
+    """Return lines of random words: 21 different characters, about 38 a line."""
+    generator = random.Random(seed)
+    return "".join(" ".join(generator.choices(WORDS.split(), k=9)) + ".\n" for _ in range(lines))
 
 
 def own_cache(folder: Path) -> Path:
-    """A cache with nothing in it but this machine's kernels, whose translation takes longer than a run."""
+    """Return a cache that holds only this machine's kernels, whose translation takes longer than a run."""
     from foveal.store.cache import cache_folder
 
     kernels = cache_folder() / "kernels"
@@ -112,7 +116,7 @@ def own_cache(folder: Path) -> Path:
 
 
 def new_folder(parent: Path, name: str) -> Path:
-    """A folder with a text to train on."""
+    """Make a folder with a text to train on."""
     folder = parent / name
     folder.mkdir(parents=True)
     (folder / "text.txt").write_text(story())
@@ -120,15 +124,18 @@ def new_folder(parent: Path, name: str) -> Path:
 
 
 def train_to_the_end(
-    folder: Path, settings: tuple[str, ...], killed: random.Random | None, longest: float
+    folder: Path, settings: tuple[str, ...], kill_times: random.Random | None, max_seconds: float
 ) -> int:
-    """Train `folder/run`, killed up to MOST times within `longest` seconds each; the number of kills."""
+    """Train `folder/run` to its end, and return the number of kills.
+
+    With `kill_times`, the run is killed up to MAX_KILLS times, each at a random time within `max_seconds`.
+    """
     run, kills = folder / "run", 0
     train = ["train", "text.txt", "--run", "run", "--model", "lstm", *SHARED, *settings]
-    for _ in range(MOST + 2):
+    for _ in range(MAX_KILLS + 2):
         process = start(folder, ["resume", "run"] if run.exists() else train)
-        if killed and kills < MOST:
-            process.join(killed.uniform(0, longest))
+        if kill_times and kills < MAX_KILLS:
+            process.join(kill_times.uniform(0, max_seconds))
             process.kill()
         process.join()
         kills += process.exitcode == -9
@@ -136,26 +143,29 @@ def train_to_the_end(
             return kills
         if process.exitcode != -9:
             break
-    raise RuntimeError(f"{folder}: not finished: {(folder / 'said.txt').read_text()[-2000:]}")
+    raise RuntimeError(f"{folder}: not finished: {(folder / 'output.txt').read_text()[-2000:]}")
 
 
 def kill(parent: Path, mixer: str, steps: int, kills: int, seed: int) -> tuple[int, int, int]:
-    """At least `kills` kills of runs with one mixer: how many, endings, and how many of them bit-equal."""
+    """Kill runs with one mixer at least `kills` times.
+
+    Return the number of kills, of finished runs, and of bit-equal finished runs.
+    """
     settings = (*MIXERS[mixer], f"training.budget={steps}steps")
-    folder = new_folder(parent, f"{mixer}-whole")
+    folder = new_folder(parent, f"{mixer}-uninterrupted")
     start(folder, ["data", "list"]).join()  # the first process waits for the imports
-    began = time.monotonic()
+    start_time = time.monotonic()
     train_to_the_end(folder, settings, None, 0.0)
-    longest = time.monotonic() - began
-    wanted = ending(folder / "run")
-    moments = random.Random(f"{seed} {mixer}")
-    done = endings = equal = 0
-    while done < kills:
+    max_seconds = time.monotonic() - start_time
+    expected = ending(folder / "run")
+    kill_times = random.Random(f"{seed} {mixer}")
+    killed = endings = equal = 0
+    while killed < kills:
         folder = new_folder(parent, f"{mixer}-{endings}")
-        done += train_to_the_end(folder, settings, moments, longest)
+        killed += train_to_the_end(folder, settings, kill_times, max_seconds)
         endings += 1
-        equal += ending(folder / "run") == wanted
-    return done, endings, equal
+        equal += ending(folder / "run") == expected
+    return killed, endings, equal
 
 
 def main() -> None:
@@ -163,12 +173,12 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     total = [0, 0, 0]
     with tempfile.TemporaryDirectory() as temporary:
         for number, mixer in enumerate(MIXERS):
-            share = (chosen.kills + number) // len(MIXERS)
-            counts = kill(Path(temporary), mixer, chosen.steps, share, chosen.seed)
+            share = (options.kills + number) // len(MIXERS)
+            counts = kill(Path(temporary), mixer, options.steps, share, options.seed)
             total = [old + new for old, new in zip(total, counts, strict=True)]
             print(f"{mixer:10} {counts[0]:4} kills, {counts[2]} of {counts[1]} endings bit-equal", flush=True)
     print(f"{'all':10} {total[0]:4} kills, {total[2]} of {total[1]} endings bit-equal")

@@ -1,10 +1,10 @@
-"""Training speed, in tokens per second, of every language model preset, compared with the LSTM's.
+"""Tokens per second of training with the preset of every language model, against the preset `lstm`.
 
-A preset brings its own size of batch and its precision; the time is that of whole steps on random tokens.
+Each preset has its own batch size and precision. Whole steps on random tokens are timed.
 """
 
 from benchmarks.subject import Subject
-from benchmarks.timing import Figure, interleave, options, ratio, report
+from benchmarks.timing import Measurement, interleave, parse_options, ratio, report
 from foveal.config import preset_names
 from foveal.core.runtime import keep_freed_memory
 from foveal.tasks.config import load_config
@@ -13,7 +13,7 @@ BASE = "lstm"
 GOALS = {"mamba": 0.5}
 
 
-def measure(quick: bool) -> list[Figure]:
+def measure(quick: bool) -> list[Measurement]:
     small = ["data.batch_tokens=256", "data.context_length=16"] if quick else []
     configs = {name: load_config(name, small) for name in preset_names()}
     subjects = {
@@ -21,19 +21,20 @@ def measure(quick: bool) -> list[Figure]:
     }
     samples = interleave(subjects, rounds=7, quick=quick)
     base = subjects[BASE]
-    figures = []
+    measurements = []
     for name, subject in subjects.items():
         if name == BASE:
             continue
         values = [subject.tokens / base.tokens * value for value in samples.speedup(name, BASE)]
         speeds = [
-            f"{one.tokens / samples.median(kind):,.0f}" for kind, one in ((name, subject), (BASE, base))
+            f"{timed.tokens / samples.median(preset):,.0f}"
+            for preset, timed in ((name, subject), (BASE, base))
         ]
         size = f"{subject.parameters:,} parameters, {subject.config.training.precision}"
-        what = f"Training the preset `{name}` over `{BASE}`, tokens/s"
-        figures.append(
+        title = f"Training the preset `{name}` over `{BASE}`, tokens/s"
+        measurements.append(
             ratio(
-                what,
+                title,
                 values,
                 GOALS.get(name),
                 f"{speeds[0]} against {speeds[1]} tokens/s",
@@ -41,10 +42,10 @@ def measure(quick: bool) -> list[Figure]:
                 samples.trust,
             )
         )
-    return figures
+    return measurements
 
 
 if __name__ == "__main__":
-    given = options(__doc__)
+    options = parse_options(__doc__)
     keep_freed_memory()
-    report(measure(given.quick), given)
+    report(measure(options.quick), options)

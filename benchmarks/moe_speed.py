@@ -1,8 +1,8 @@
 """Speed of a mixture of experts against a dense MLP of the same active compute, forward and backward.
 
-8 experts of width 384 and hidden 1536, 2 active, against an MLP of hidden 3072: the same multiply-adds for a
-vector. The experts have four times the weights, so four times the weight gradients to write. Freed memory is
-kept, as while training.
+8 experts of width 384 and hidden width 1536, 2 of them active, against an MLP of hidden width 3072: the same
+number of multiply-adds for a vector. The experts have four times the weights, so four times the weight
+gradients to write. The allocator keeps freed memory, as in training.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from benchmarks.timing import Figure, interleave, options, ratio, report
+from benchmarks.timing import Measurement, interleave, parse_options, ratio, report
 from foveal.core.runtime import Precision, autocast, keep_freed_memory
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.moe import Experts
@@ -21,7 +21,7 @@ ROW = 256
 
 
 def passes(layer: nn.Module, x: Tensor, precision: Precision) -> Callable[[], Tensor]:
-    """A call is one forward and backward pass; gradients are made anew, as in a training step."""
+    """Return a function for one forward and backward pass, with new gradients as in a training step."""
 
     def run() -> Tensor:
         for parameter in (x, *layer.parameters()):
@@ -34,7 +34,7 @@ def passes(layer: nn.Module, x: Tensor, precision: Precision) -> Callable[[], Te
     return run
 
 
-def measure(tokens: int, goal: float | None, precision: Precision, quick: bool) -> Figure:
+def measure(tokens: int, goal: float | None, precision: Precision, quick: bool) -> Measurement:
     torch.manual_seed(0)
     x = torch.randn(max(1, tokens // ROW), min(tokens, ROW), WIDTH, requires_grad=True)
     experts = Experts(WIDTH, HIDDEN, EXPERTS, ACTIVE)
@@ -55,7 +55,7 @@ def measure(tokens: int, goal: float | None, precision: Precision, quick: bool) 
 
 
 if __name__ == "__main__":
-    given = options(__doc__)
+    options = parse_options(__doc__)
     keep_freed_memory()
     cases: list[tuple[int, float | None, Precision]] = [
         (4096, 0.95, "float32"),
@@ -64,5 +64,5 @@ if __name__ == "__main__":
         (4096, None, "bfloat16"),
         (256, None, "bfloat16"),
     ]
-    cases = [(8, None, "float32"), (8, None, "bfloat16")] if given.quick else cases
-    report([measure(*case, given.quick) for case in cases], given)
+    cases = [(8, None, "float32"), (8, None, "bfloat16")] if options.quick else cases
+    report([measure(*case, options.quick) for case in cases], options)

@@ -1,8 +1,8 @@
-"""A new cell written as plain equations, run by the generic recurrence, against `torch.nn.LSTM`.
+"""A cell written as plain equations, run by the generic recurrence, against `torch.nn.LSTM`.
 
-The cell is an LSTM, so that both compute the same, but nothing tells the recurrence: it has no kernel.
-Two comparisons: the layer alone, forward and backward, and the whole training step, where the layer of
-the second model is our LSTM on its default path, that is torch's kernel.
+The cell is an LSTM without a kernel, so both sides compute the same. Two comparisons: the layer alone,
+forward and backward, and the whole training step, where the second model has our LSTM on its default path,
+torch's kernel.
 """
 
 import math
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.lstm_speed import subject
-from benchmarks.timing import Figure, interleave, options, ratio, report
+from benchmarks.timing import Measurement, interleave, parse_options, ratio, report
 from foveal.layers.mixers.recurrent import Recurrent, RecurrentCell
 from foveal.training.optim import Optimizer
 
@@ -40,8 +40,8 @@ class OwnCell(RecurrentCell):
         h = o.sigmoid() * c.tanh()
         return h, {"h": h, "c": c}
 
-    def copy(self, weight_input: Tensor, weight_hidden: Tensor, bias: Tensor) -> "OwnCell":
-        """This cell with an LSTM's weights."""
+    def with_weights(self, weight_input: Tensor, weight_hidden: Tensor, bias: Tensor) -> "OwnCell":
+        """Copy an LSTM's weights into the cell, and return the cell."""
         with torch.no_grad():
             self.input.weight.copy_(weight_input)
             self.input.bias.copy_(bias)
@@ -49,8 +49,8 @@ class OwnCell(RecurrentCell):
         return self
 
 
-def layer(mixer: nn.Module, x: Tensor, gradient: Tensor) -> Callable[[], Tensor]:
-    """Forward and backward of a layer alone."""
+def forward_and_backward(mixer: nn.Module, x: Tensor, gradient: Tensor) -> Callable[[], Tensor]:
+    """Return a function that runs forward and backward of a layer, and returns the output."""
 
     def run() -> Tensor:
         x.grad = None
@@ -62,40 +62,45 @@ def layer(mixer: nn.Module, x: Tensor, gradient: Tensor) -> Callable[[], Tensor]
     return run
 
 
-def measure_layer(width: int, batch: int, chunk: int, goal: float, quick: bool) -> Figure:
+def measure_layer(width: int, batch: int, chunk: int, goal: float, quick: bool) -> Measurement:
+    """Measure the layer alone. Its outputs are first compared with those of `nn.LSTM`."""
     kernel: Any = nn.LSTM(width, width, batch_first=True)
     nn.init.zeros_(kernel.bias_hh_l0)
-    own = OwnCell(width, width).copy(kernel.weight_ih_l0, kernel.weight_hh_l0, kernel.bias_ih_l0)
+    own = OwnCell(width, width).with_weights(kernel.weight_ih_l0, kernel.weight_hh_l0, kernel.bias_ih_l0)
     x, gradient = torch.randn(batch, chunk, width, requires_grad=True), torch.randn(batch, chunk, width)
-    runs = {"own": layer(Recurrent(own), x, gradient), "kernel": layer(kernel, x, gradient)}
+    runs = {
+        "own": forward_and_backward(Recurrent(own), x, gradient),
+        "kernel": forward_and_backward(kernel, x, gradient),
+    }
     torch.testing.assert_close(runs["own"](), runs["kernel"](), rtol=1e-4, atol=1e-5)
     samples = interleave(runs, quick=quick)
-    what = f"Own cell over nn.LSTM, layer alone, hidden {width}, batch {batch}, chunk {chunk}"
-    return ratio(what, samples.speedup("own", "kernel"), goal, samples.trust)
+    title = f"Own cell over nn.LSTM, layer alone, hidden {width}, batch {batch}, chunk {chunk}"
+    return ratio(title, samples.speedup("own", "kernel"), goal, samples.trust)
 
 
-def measure_training(width: int, batch: int, chunk: int, goal: float, quick: bool) -> Figure:
+def measure_training(width: int, batch: int, chunk: int, goal: float, quick: bool) -> Measurement:
+    """Measure the training step. The first losses are compared before."""
     kernel: Any
     own: Any
     kernel, own = subject(width, batch, chunk), subject(width, batch, chunk)
     cell = kernel.model.stack.blocks[0].mixer.cell
-    copied = OwnCell(width, width).copy(cell.weight_input, cell.weight_hidden, cell.bias)
+    copied = OwnCell(width, width).with_weights(cell.weight_input, cell.weight_hidden, cell.bias)
     own.model.stack.blocks[0].mixer = Recurrent(copied)
     own.optimizer = Optimizer(own.model, own.config.optimizer)
     first, expected = own(), kernel()
     assert math.isclose(first, expected, rel_tol=1e-5), f"not the same model: {first} and {expected}"
     samples = interleave({"own": own, "kernel": kernel}, quick=quick)
-    what = f"Own cell over LSTM, training, hidden {width}, batch {batch}, chunk {chunk}"
+    title = f"Own cell over LSTM, training, hidden {width}, batch {batch}, chunk {chunk}"
     speed = f"{own.tokens / samples.median('own'):,.0f} tokens/s"
-    return ratio(what, samples.speedup("own", "kernel"), goal, speed, samples.trust)
+    return ratio(title, samples.speedup("own", "kernel"), goal, speed, samples.trust)
 
 
 if __name__ == "__main__":
-    given = options(__doc__)
+    options = parse_options(__doc__)
     sizes = (
-        [(128, 4, 8, 0.4), (512, 4, 8, 0.75)] if given.quick else [(128, 64, 64, 0.4), (512, 64, 100, 0.75)]
+        [(128, 4, 8, 0.4), (512, 4, 8, 0.75)] if options.quick else [(128, 64, 64, 0.4), (512, 64, 100, 0.75)]
     )
     report(
-        [measure(*size, given.quick) for size in sizes for measure in (measure_layer, measure_training)],
-        given,
+        [measure(*size, options.quick) for size in sizes for measure in (measure_layer, measure_training)],
+        options,
     )

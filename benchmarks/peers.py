@@ -1,4 +1,4 @@
-"""Other people's packages to compare with. None of them is a dependency."""
+"""Packages that benchmarks compare with. None of them is a dependency."""
 
 import sys
 from importlib import import_module
@@ -6,8 +6,8 @@ from typing import Any
 
 
 def peer(module: str, package: str) -> Any:
-    """The module, or one line that says what to install."""
+    """Import a module, or exit with a line that says what to install."""
     try:
         return import_module(module)
     except ImportError as error:
-        sys.exit(f"this compares with {package}, which can't be imported ({error}): pip install {package}")
+        sys.exit(f"this benchmark needs {package}, which can't be imported ({error}): pip install {package}")

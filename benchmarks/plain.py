@@ -1,4 +1,4 @@
-"""A Transformer's block as it is usually written in torch: pre-norm, one product for q, k and v."""
+"""A Transformer block as it is usually written in torch: pre-norm, one product for q, k and v."""
 
 from torch import Tensor, nn
 from torch.nn import functional as F

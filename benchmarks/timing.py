@@ -1,8 +1,8 @@
-"""Interleaved timing that notices other work on the machine, and the report every script ends with.
+"""Interleaved timing that detects other work on the machine, and the report at the end of every script.
 
-Two threads beside one more busy process can be slower by a factor of ten and more: a figure without the
-CPU time that others used meanwhile means nothing. What we compare with may run in a process of its own,
-where the C library's allocator is as it always is, not as `foveal train` sets it.
+Two threads can be ten times slower or more beside one busy process, so a time means nothing without the CPU
+time that other processes used meanwhile. The code that we compare with may run in a separate process, where
+the C library's allocator has its default settings, not those of `foveal train`.
 """
 
 import argparse
@@ -24,144 +24,150 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TICK = 1 / os.sysconf("SC_CLK_TCK")
-FOREIGN = 0.05
-"""Foreign CPU time over wall time from which a sample is dirty."""
-TRIES = 6
-"""How often a dirty sample is taken again before it is kept, and counted."""
+"""Seconds in which the kernel counts CPU time."""
+MAX_FOREIGN_SHARE = 0.05
+"""A sample with a larger share of foreign CPU time is dirty."""
+MAX_TRIES = 6
+"""A dirty sample is taken up to this number of times; the last is used, and counted as dirty."""
 
 
 @dataclass
-class Watch:
-    """A span of time: seconds by the clock, and CPU seconds of every process that is not ours."""
+class TimedBlock:
+    """Seconds that a block took, and CPU seconds that processes other than ours used meanwhile."""
 
     seconds: float = 0.0
     foreign: float = 0.0
 
     @property
     def dirty(self) -> bool:
-        return self.foreign > FOREIGN * self.seconds + 2 * TICK  # the kernel counts in ticks
+        return self.foreign > MAX_FOREIGN_SHARE * self.seconds + 2 * TICK  # the kernel counts in ticks
 
 
 @contextmanager
-def watched() -> Iterator[Watch]:
-    """Time a block; processes that were started count as ours, those of `subprocess` once they have ended."""
-    watch = Watch()
-    busy, own, began = _busy(), _own(), time.perf_counter()
-    yield watch
-    watch.seconds = time.perf_counter() - began
-    watch.foreign = max(0.0, (_busy() - busy) - (_own() - own))
+def timed() -> Iterator[TimedBlock]:
+    """Time a block. Child processes count as ours; those of `subprocess` do once they have ended."""
+    block = TimedBlock()
+    busy, own, start = _busy_seconds(), _own_seconds(), time.perf_counter()
+    yield block
+    block.seconds = time.perf_counter() - start
+    block.foreign = max(0.0, (_busy_seconds() - busy) - (_own_seconds() - own))
 
 
-def _busy() -> float:
-    """CPU seconds of the whole machine since it started (Linux): user, nice, system, interrupts, stolen."""
+def _busy_seconds() -> float:
+    """Return the CPU seconds of the machine since its start: user, nice, system, interrupts, stolen."""
     user, nice, system, _idle, _wait, irq, softirq, stolen = map(
         int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     )
     return (user + nice + system + irq + softirq + stolen) * TICK
 
 
-def _own() -> float:
-    return sum(os.times()[:4]) + sum(_used(child.pid) for child in active_children() if child.pid)
+def _own_seconds() -> float:
+    """Return the CPU seconds of this process and its children."""
+    return sum(os.times()[:4]) + sum(_process_seconds(child.pid) for child in active_children() if child.pid)
 
 
-def _used(process: int) -> float:
-    """CPU seconds of a process that runs, user's and system's."""
+def _process_seconds(process: int) -> float:
+    """Return the CPU seconds of a running process, user and system."""
     facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(facts[11]) + int(facts[12])) * TICK
 
 
-class Apart:
-    """The run that `make(*arguments)` gives, in a process of its own; call it as the run itself.
+class SeparateProcess:
+    """A function that runs in a separate, spawned process. A call runs the function there and waits for it.
 
-    The process is a fresh one (spawned): `make` has to be importable, the arguments have to be picklable.
+    `make(*arguments)` makes the function in that process, so `make` must be importable, and the arguments
+    picklable.
     """
 
     def __init__(self, make: Callable[..., Callable[[], object]], *arguments: object):
         context = get_context("spawn")
-        self._line, theirs = context.Pipe()
-        context.Process(target=_serve, args=(theirs, make, arguments), daemon=True).start()
-        theirs.close()
+        self._connection, other_end = context.Pipe()
+        context.Process(target=_serve, args=(other_end, make, arguments), daemon=True).start()
+        other_end.close()
 
     def __call__(self) -> Any:
-        self._line.send("run")
+        self._connection.send("run")
         try:
-            return self._line.recv()
+            return self._connection.recv()
         except EOFError:
-            sys.exit("what we compare with ended in its own process; it said why above")
+            sys.exit("the separate process of the comparison has ended; its error is above")
 
 
 def _serve(
-    line: Connection, make: Callable[..., Callable[[], object]], arguments: tuple[object, ...]
+    connection: Connection, make: Callable[..., Callable[[], object]], arguments: tuple[object, ...]
 ) -> None:
     run = make(*arguments)
     while True:
         try:
-            line.recv()
+            connection.recv()
         except EOFError:  # the benchmark is over
             return
-        line.send(run())
+        connection.send(run())
 
 
 @dataclass
 class Samples:
-    """Seconds a call: `seconds[name][i]` was taken in round i."""
+    """Seconds per call: `seconds[name][i]` is the sample of round i."""
 
     seconds: dict[str, list[float]]
     dirty: int = 0
     taken: int = 0
+    """All samples, with those that were taken again."""
 
     def median(self, name: str) -> float:
         return statistics.median(self.seconds[name])
 
     def speedup(self, name: str, over: str) -> list[float]:
-        """How many times as fast as `over` a call is, round by round."""
+        """Return how many times faster than `over` a call of `name` is, for each round."""
         return [b / a for a, b in zip(self.seconds[name], self.seconds[over], strict=True)]
 
     @property
     def trust(self) -> str:
-        kept = sum(map(len, self.seconds.values()))
-        return f"{self.dirty} of {kept} samples dirty ({self.taken - kept} taken again)"
+        """The number of dirty samples, in words."""
+        used = sum(map(len, self.seconds.values()))
+        return f"{self.dirty} of {used} samples dirty ({self.taken - used} taken again)"
 
 
 def interleave(
     variants: Mapping[str, Callable[[], object]], rounds: int = 9, seconds: float = 1.0, quick: bool = False
 ) -> Samples:
-    """Time the variants in turn, `rounds` times, each sample as many calls as fill `seconds`.
+    """Time the variants in turn for `rounds` rounds. A sample has as many calls as take about `seconds`.
 
-    The first calls (warm-up) are not timed. A dirty sample is taken again up to `TRIES` times. `quick` is
-    for smoke tests: two rounds of one call.
+    The first calls (warm-up) are not timed. A dirty sample is taken again up to `MAX_TRIES` times in all.
+    `quick` is for smoke tests: two rounds of one call.
     """
     calls = dict.fromkeys(variants, 1)
     for name, run in variants.items():
         run()
         if not quick:
-            with watched() as watch:
+            with timed() as block:
                 run()
-            calls[name] = max(1, round(seconds / watch.seconds))
+            calls[name] = max(1, round(seconds / block.seconds))
     samples = Samples({name: [] for name in variants})
     for number in range(2 if quick else rounds):
         print(f"round {number + 1}", file=sys.stderr)
         for name, run in variants.items():
-            for _ in range(1 if quick else TRIES):
-                with watched() as watch:
+            for _ in range(1 if quick else MAX_TRIES):
+                with timed() as block:
                     for _ in range(calls[name]):
                         run()
                 samples.taken += 1
-                if not watch.dirty:
+                if not block.dirty:
                     break
-            samples.dirty += watch.dirty
-            samples.seconds[name].append(watch.seconds / calls[name])
+            samples.dirty += block.dirty
+            samples.seconds[name].append(block.seconds / calls[name])
     return samples
 
 
 @dataclass(frozen=True)
-class Figure:
-    """What was measured; `goal` None if the figure is only for information."""
+class Measurement:
+    """A measured value with its title and goal. A value without a goal is for information."""
 
     what: str
     value: float
     goal: float | None = None
     at_most: bool = False
+    """The goal is an upper limit, not a lower one."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -169,36 +175,54 @@ class Figure:
         return self.goal is None or (self.value <= self.goal if self.at_most else self.value >= self.goal)
 
 
-def ratio(what: str, values: list[float], goal: float | None, *notes: str, at_most: bool = False) -> Figure:
-    """The figure of a ratio: its median over the rounds, the quartiles among the notes."""
+def ratio(
+    title: str, values: list[float], goal: float | None, *notes: str, at_most: bool = False
+) -> Measurement:
+    """Return the measurement of a ratio: its median over the rounds, and its quartiles as a note."""
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
-    return Figure(what, middle, goal, at_most, [f"quartiles {low:.3f} to {high:.3f}", *notes])
+    return Measurement(title, middle, goal, at_most, [f"quartiles {low:.3f} to {high:.3f}", *notes])
 
 
-def options(description: str | None) -> argparse.Namespace:
-    """`--quick` and `--json`."""
+def parse_options(description: str | None) -> argparse.Namespace:
+    """Parse `--quick` and `--json`."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="smoke test: tiny, the figures mean nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="smoke test: tiny sizes; the numbers mean nothing"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of rows for RESULTS.md")
     return parser.parse_args()
 
 
-def report(figures: list[Figure], given: argparse.Namespace) -> None:
-    """Print the figures as rows for RESULTS.md, or as one JSON object."""
+def report(measurements: list[Measurement], options: argparse.Namespace) -> None:
+    """Print the measurements as rows for RESULTS.md, or as one JSON object."""
     facts = machine()
-    if given.json:
-        print(json.dumps({"quick": given.quick, **facts, "figures": [asdict(one) for one in figures]}))
+    if options.json:
+        print(
+            json.dumps(
+                {
+                    "quick": options.quick,
+                    **facts,
+                    "figures": [asdict(measurement) for measurement in measurements],
+                }
+            )
+        )
         return
-    for one in figures:
-        sign = "≤" if one.at_most else "≥"
-        goal = "" if one.goal is None else f"{sign} {one.goal:g}" + ("" if one.reached else " **missed**")
-        value = "; ".join([f"**{one.value:.4g}**", *one.notes])
-        cells = [one.what, value, goal, f"`{facts['command']}`", facts["commit"]]
+    for measurement in measurements:
+        goal = _goal_cell(measurement)
+        value = "; ".join([f"**{measurement.value:.4g}**", *measurement.notes])
+        cells = [measurement.what, value, goal, f"`{facts['command']}`", facts["commit"]]
         print("|", " | ".join([*cells, facts["cpu"], facts["cores"], facts["torch"]]), "|")
 
 
+def _goal_cell(measurement: Measurement) -> str:
+    if measurement.goal is None:
+        return ""
+    sign = "≤" if measurement.at_most else "≥"
+    return f"{sign} {measurement.goal:g}" + ("" if measurement.reached else " **missed**")
+
+
 def machine() -> dict[str, str]:
-    """What a figure depends on: command, commit, processor, cores (threads, if fewer), torch."""
+    """Return the facts that measurements depend on: command, commit, processor, cores or threads, torch."""
     script = getattr(sys.modules["__main__"], "__spec__", None)
     threads = os.environ.get("OMP_NUM_THREADS")
     return {

@@ -1,13 +1,13 @@
 """Training speed of Transformers: our `attention` preset against plain loops and Hugging Face.
 
-Ours is in bfloat16 where the machine multiplies it, as `foveal train` has it; the others run in processes of
-their own, without its setting of the allocator.
+Ours is in bfloat16 where the machine has fast bfloat16, as in `foveal train`. The others run in separate
+processes, without our setting of the allocator.
 
-Batches are the same. The plain loop trains nanoGPT's architecture: learned positions, LayerNorm, GELU, tied
-weights, fused attention, no dropout. Hugging Face's is GPT-2 of that size with sdpa. All others clip and
-update with fused AdamW as we do; nanoGPT itself has its AdamW unfused on a CPU, which is timed too.
-The small size is held against float32, the large one against nanoGPT's best setting, compiled (which needs a
-C++ compiler) and in bfloat16 where that is fast, and against GPT-2 in float32, as its loop is by default.
+All train on the same batches. The plain loop trains nanoGPT's architecture: learned positions, LayerNorm,
+GELU, tied weights, fused attention, no dropout. Hugging Face's model is GPT-2 of that size with sdpa. All
+clip and update with fused AdamW as we do. nanoGPT itself has an unfused AdamW on a CPU, which is timed too.
+The small size is compared with float32. The large size is compared with nanoGPT's best setting, compiled
+(which needs a C++ compiler) and in bfloat16 where it is fast, and with GPT-2 in float32, its default.
 """
 
 import os
@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from benchmarks.peers import peer
 from benchmarks.plain import PlainBlock
 from benchmarks.subject import VOCABULARY, Subject
-from benchmarks.timing import Apart, Figure, interleave, options, ratio, report
+from benchmarks.timing import Measurement, SeparateProcess, interleave, parse_options, ratio, report
 from foveal.core.runtime import Precision, autocast, has_fast_bfloat16, keep_freed_memory
 from foveal.tasks.config import load_config
 
@@ -41,6 +41,8 @@ class Size:
 
 
 class PlainGPT(nn.Module):
+    """nanoGPT's architecture in torch's layers."""
+
     def __init__(self, size: Size):
         super().__init__()
         self.tokens = nn.Embedding(VOCABULARY.size, size.width)
@@ -58,7 +60,7 @@ class PlainGPT(nn.Module):
 
 
 class HuggingFaceGPT(nn.Module):
-    """GPT-2 by transformers, without dropout and without a cache."""
+    """GPT-2 of the package transformers, without dropout and cache."""
 
     def __init__(self, size: Size):
         super().__init__()
@@ -81,6 +83,7 @@ class HuggingFaceGPT(nn.Module):
 
 
 def ours(size: Size) -> Subject:
+    """Return our preset `attention` at this size."""
     settings = {
         "model.layers": size.layers,
         "model.width": size.width,
@@ -103,7 +106,7 @@ def loop(
     compiled: bool = False,
     fused: bool = True,
 ) -> Callable[[], float]:
-    """The usual training loop, on our batches."""
+    """Return a step of the usual training loop, on our batches."""
     model, batches = network(size), ours(size).batches
     step, device = 0, torch.device("cpu")
 
@@ -128,15 +131,18 @@ def loop(
     return run
 
 
-def compiler() -> bool:
-    found = shutil.which(os.environ.get("CXX", "g++")) is not None
-    if not found:
-        print("no C++ compiler (g++, or what CXX names): nanoGPT's best setting is left out", file=sys.stderr)
-    return found
+def has_compiler() -> bool:
+    """Return whether there is a C++ compiler, and print a line if there is none."""
+    exists = shutil.which(os.environ.get("CXX", "g++")) is not None
+    if not exists:
+        print("no C++ compiler (g++, or $CXX): nanoGPT's best setting is left out", file=sys.stderr)
+    return exists
 
 
-def figures(size: Size, variants: dict[str, tuple[float | None, Apart]], quick: bool) -> list[Figure]:
-    """Ours over each of the variants: a goal, and a loop."""
+def measure(
+    size: Size, variants: dict[str, tuple[float | None, SeparateProcess]], quick: bool
+) -> list[Measurement]:
+    """Measure ours over each of the variants, which have a goal and a loop."""
     subject = ours(size)
     runs = {name: run for name, (_, run) in variants.items()}
     samples = interleave({"ours": subject, **runs}, rounds=7, quick=quick)
@@ -155,38 +161,46 @@ def figures(size: Size, variants: dict[str, tuple[float | None, Apart]], quick: 
     ]
 
 
-def small(size: Size, quick: bool) -> list[Figure]:
-    return figures(
+def measure_small(size: Size, quick: bool) -> list[Measurement]:
+    return measure(
         size,
         {
-            "a plain loop": (1.5, Apart(loop, PlainGPT, size)),
-            "a plain loop, AdamW not fused": (None, Apart(loop, PlainGPT, size, "float32", False, False)),
-            "Hugging Face GPT-2": (1.8, Apart(loop, HuggingFaceGPT, size)),
+            "a plain loop": (1.5, SeparateProcess(loop, PlainGPT, size)),
+            "a plain loop, AdamW not fused": (
+                None,
+                SeparateProcess(loop, PlainGPT, size, "float32", False, False),
+            ),
+            "Hugging Face GPT-2": (1.8, SeparateProcess(loop, HuggingFaceGPT, size)),
         },
         quick,
     )
 
 
-def large(size: Size, quick: bool) -> list[Figure]:
+def measure_large(size: Size, quick: bool) -> list[Measurement]:
     fast = has_fast_bfloat16(torch.device("cpu"))
     precision: Precision = "bfloat16" if fast else "float32"
-    variants: dict[str, tuple[float | None, Apart]] = {
-        "Hugging Face GPT-2": (1.5, Apart(loop, HuggingFaceGPT, size))
+    variants: dict[str, tuple[float | None, SeparateProcess]] = {
+        "Hugging Face GPT-2": (1.5, SeparateProcess(loop, HuggingFaceGPT, size))
     }
     if fast:
-        variants["Hugging Face GPT-2 in bfloat16"] = (None, Apart(loop, HuggingFaceGPT, size, "bfloat16"))
-    if compiler():
-        compiled = Apart(loop, PlainGPT, size, precision, True)
+        variants["Hugging Face GPT-2 in bfloat16"] = (
+            None,
+            SeparateProcess(loop, HuggingFaceGPT, size, "bfloat16"),
+        )
+    if has_compiler():
+        compiled = SeparateProcess(loop, PlainGPT, size, precision, True)
         variants[f"a plain loop in {precision}, compiled"] = (0.95, compiled)
-    return figures(size, variants, quick)
+    return measure(size, variants, quick)
 
 
 if __name__ == "__main__":
-    given = options(__doc__)
+    options = parse_options(__doc__)
     keep_freed_memory()
-    if given.quick:
-        report(small(Size(2, 32, 2, 16, 2), True) + large(Size(1, 32, 2, 16, 2), True), given)
+    if options.quick:
+        report(
+            measure_small(Size(2, 32, 2, 16, 2), True) + measure_large(Size(1, 32, 2, 16, 2), True), options
+        )
     else:
         sizes = [Size(4, 128, 4, 64, batch) for batch in (12, 48)]
-        rows = [figure for size in sizes for figure in small(size, False)]
-        report(rows + large(Size(6, 384, 6, 256, 8), False), given)
+        measured = [measurement for size in sizes for measurement in measure_small(size, False)]
+        report(measured + measure_large(Size(6, 384, 6, 256, 8), False), options)

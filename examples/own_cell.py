@@ -1,11 +1,11 @@
-"""A recurrent cell of one's own, in one file: the equations, and it trains, resumes, writes and is tested.
+"""A recurrent cell of your own in one file: its equations, and a command that trains it and generates text.
 
     python examples/own_cell.py FILE.txt RUN
 
-Stop it with Ctrl-C or `kill -9`, start it again with the same words, and it goes on where it was.
-`project` is the part of the equations that needs the input alone, `step` the rest. Everything else (ragged
-batches, truncated backpropagation, checkpoints, generation, beam search) is the same for every cell. Its
-tests are one row in `tests/support/mixer_rows.py`.
+Stop the training with Ctrl-C or `kill -9`; the same command continues it. `project` has the part of the
+equations that needs only the input, `step` the rest. Everything else (ragged batches, truncated
+backpropagation, checkpoints, generation, beam search) is the same for every cell. The cell's tests are one
+row in `tests/support/mixer_rows.py`.
 """
 
 import sys
@@ -32,7 +32,7 @@ from foveal.ui.console import log
 
 
 class MinimalGated(RecurrentCell):
-    """The minimal gated unit (Zhou et al. 2016): a GRU whose one gate both forgets and resets.
+    """The minimal gated unit (Zhou et al. 2016): a GRU with a single gate that forgets and resets.
 
     `f = sigmoid(W_f x + U_f h + b_f)`, `n = tanh(W_n x + U_n (f * h) + b_n)`, `h_t = (1 - f) * h + f * n`.
     """
@@ -61,7 +61,10 @@ class MinimalGated(RecurrentCell):
 
 
 def main(text: str, folder: Path, *settings: str) -> str:
-    """Train on a text file, from the start or from where the run was stopped; then write."""
+    """Train on a text file, or continue the run in `folder`. Return a generated text.
+
+    `settings` are `key.sub=value`, as on the command line.
+    """
     with SignalHandler() as signals:
         if folder.exists():
             run = open_run(folder)
@@ -75,10 +78,10 @@ def main(text: str, folder: Path, *settings: str) -> str:
         seed_everything(run.config.training.seed, "weights")
         stack = Stack([Block(Recurrent(MinimalGated(width, width)))])
         model = DecoderLM(Embedding(data.processor.size, width), stack, width)
-        task = task_of(run.config).bound(data.processor, model)
+        task = task_of(run.config).bind(data.processor, model)
         train_and_report(run, task, data, signals, json=False)
-    pieces = generate_text(model.eval(), data.processor, ["The "], 200, Sampling(temperature=0.8))
-    return collect_texts(pieces)[0].text
+    events = generate_text(model.eval(), data.processor, ["The "], 200, Sampling(temperature=0.8))
+    return collect_texts(events)[0].text
 
 
 if __name__ == "__main__":

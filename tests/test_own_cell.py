@@ -1,4 +1,4 @@
-"""The example of one's own cell trains, goes on after an interrupt, writes, and stands among the laws."""
+"""The example of an own cell trains, resumes, generates and is under the laws; the benchmark has another."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from benchmarks.kill import own_cache
+from benchmarks.own_cell import measure_layer, measure_training
 from examples.own_cell import MinimalGated, main
 from foveal.core.signals import Interrupted
 from foveal.training.trainer import Trainer
@@ -23,7 +24,7 @@ def text(tmp_path, monkeypatch):
     return path
 
 
-def test_it_trains_goes_on_and_writes(text, tmp_path, monkeypatch):
+def test_trains_resumes_and_generates(text, tmp_path, monkeypatch):
     whole = main(str(text), tmp_path / "whole", *SETTINGS)
     records = [json.loads(line) for line in (tmp_path / "whole/metrics.jsonl").read_text().splitlines()]
     losses = [record["loss"] for record in records if record["kind"] == "evaluation"]
@@ -46,5 +47,11 @@ def test_it_trains_goes_on_and_writes(text, tmp_path, monkeypatch):
     assert weights[0] == weights[1]
 
 
-def test_the_laws_are_held_to_it():
+def test_the_cell_is_among_the_laws():
     assert isinstance(ROWS["own-cell"].make().cell, MinimalGated)
+
+
+@pytest.mark.parametrize("measure", [measure_layer, measure_training])
+def test_the_benchmark_runs(measure):
+    """The benchmark compares its cell with `torch.nn.LSTM` and with our LSTM, then times them."""
+    assert measure(8, 2, 3, 0.4, quick=True).value > 0

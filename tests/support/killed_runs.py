@@ -42,7 +42,7 @@ def check_killed_run(
         if place is not None:
             assert run_forked(folder, [place, *train], kill_itself_at) == -signal.SIGKILL
         again = train if place is None else ["resume", "run"]
-        assert run_forked(folder, again) == 0, Path("said.txt").read_text()
+        assert run_forked(folder, again) == 0, Path("output.txt").read_text()
         endings.append(kill.ending(folder / "run"))
     first, second = endings
     steps = [record for record in first["log"] if record["kind"] == "step"]

@@ -1,6 +1,9 @@
-"""The table of the laws: one row per mixer, block or stack. A new mixer is a new row."""
+"""The table that the laws run over: one row for each mixer, block or stack.
 
-from collections.abc import Callable
+A registered mixer without a row gets one, so a new mixer is under the laws at once.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -20,6 +23,7 @@ from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.mamba import Mamba
 from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.registry import AnyMixerSpec, MixerPlace, mixer_specs
 from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.mixers.s5 import S5
 from foveal.layers.mixers.self_attention import SelfAttention
@@ -40,6 +44,24 @@ class MixerRow:
     """A NaN in the future does not change earlier outputs (not promised for attention)."""
     exact: bool = True
     """Causal bit for bit (not promised for experts, whose products have varying shapes)."""
+
+
+def mixer_type(module: nn.Module) -> type[nn.Module]:
+    """Return the class of a mixer; the class of the cell for a recurrent mixer."""
+    return type(module.cell) if isinstance(module, Recurrent) else type(module)
+
+
+def missing_rows(table: Mapping[str, MixerRow], reads_memory: bool) -> dict[str, MixerRow]:
+    """Return rows for the registered mixers, with or without a memory, that have no row in the table."""
+    covered = {mixer_type(row.make()) for row in table.values()}
+
+    def row_of(spec: AnyMixerSpec) -> MixerRow:
+        return MixerRow(
+            lambda: spec.make(MixerPlace(spec.Settings(), D, D, memory_width=M if reads_memory else 0))
+        )
+
+    rows = {n: row_of(spec) for n, spec in mixer_specs().items() if spec.reads_memory == reads_memory}
+    return {name: row for name, row in rows.items() if mixer_type(row.make()) not in covered}
 
 
 def attention_stack(place: Literal["pre", "post"], norm: Literal["layer", "rms"]) -> nn.Module:
@@ -153,9 +175,9 @@ ROWS = {
         exact=False,
     ),
     "block-highway": MixerRow(lambda: Block(Recurrent(GRU(D, D)), Highway(D)), "GRU:kernel"),
-    # Beyond the built-in ones: an example, and what the contract was proven with.
     "own-cell": MixerRow(lambda: Recurrent(MinimalGated(D, 6)), "MinimalGated:reference"),
 }
+ROWS |= missing_rows(ROWS, reads_memory=False)
 WHOLE = {
     "full": MixerRow(lambda: FullAttention(D, 2), "attention:fused"),
     "full-rotary": MixerRow(lambda: FullAttention(D, 2, rotary=True), "attention:fused"),
@@ -177,7 +199,7 @@ WHOLE = {
         "attention:fused",
     ),
 }
-"""They need the whole row at once and have no state: they stand padding, batch and gradients only."""
+"""Mixers that see the whole row and have no state: only the laws of padding, batch and gradients hold."""
 READING = {
     "cross": MixerRow(lambda: CrossAttention(D, 2, M), "attention:fused"),
     "attentive-additive": MixerRow(lambda: AttentionRNN("gru", D, 6, M, "additive"), "additive:kernel"),
@@ -200,7 +222,8 @@ READING = {
         standing_nan=False,
     ),
 }
-"""They read a memory, from which their state begins."""
+"""Mixers, and a stack, that read a memory, with which their state begins."""
+READING |= missing_rows(READING, reads_memory=True)
 EVERY = ROWS | WHOLE | READING
 
 

@@ -1,11 +1,15 @@
 """What DATA is for: its form, its columns, and the settings that name them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from foveal.data.open import open_path
-from foveal.tasks.infer import infer_task
+from foveal.data.open import OpenedData, open_path
+from foveal.tasks.infer import infer_task, task_for_data
+from foveal.tasks.registry import task_class
+from foveal.tasks.text_classification import TextClassificationTask
 
 
 @pytest.fixture
@@ -48,3 +52,25 @@ def test_other_forms_say_their_task_themselves(tmp_path: Path) -> None:
     path.write_text("")
     assert infer_task(open_path(str(path)), {"text": "x"}).name == "tagging"
     assert infer_task(open_path("scan"), {"label": "x"}).name == "transduction"
+
+
+class StarRatingTask(TextClassificationTask):
+    """A task from outside that recognizes no data."""
+
+    name = "star-rating"
+
+    @classmethod
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+        return 0
+
+
+def test_a_named_task_stays_if_the_data_fit_its_source(tmp_path: Path, table: str) -> None:
+    data = open_path(table)
+    assert task_for_data(StarRatingTask, data, {"label": "mood"}) is StarRatingTask
+    assert task_for_data(TextClassificationTask, data, {"label": "mood"}) is TextClassificationTask
+    (tmp_path / "cats").mkdir()
+    (tmp_path / "dogs").mkdir()
+    for name in ("cats", "dogs"):
+        Image.new("RGB", (4, 4)).save(tmp_path / name / "1.png")
+    images = open_path(str(tmp_path))
+    assert task_for_data(StarRatingTask, images, {}) is task_class("image-classification")

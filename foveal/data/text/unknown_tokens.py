@@ -6,7 +6,7 @@ from typing import Any
 
 from foveal.data.core.split_data import SplitData
 from foveal.data.pairs.pair import PairProcessor
-from foveal.data.text.text_target import TextOutput
+from foveal.data.text.text_target import TextTargetProcessor
 
 MAX_LISTED = 20
 """How many of the most frequent unknown characters or words are listed."""
@@ -24,11 +24,8 @@ def unknown_token_facts(counts: Counter[str], unit: str = "characters") -> dict[
 
 
 def unknown_target_facts(processor: PairProcessor, split: SplitData[Any]) -> dict[str, Any]:
-    """Return the facts about unknown characters or words in the targets of a split.
-
-    Empty if targets are not texts, or if all characters are known.
-    """
-    if not isinstance(processor.target, TextOutput):
+    """Return these facts for the targets of a split; none if targets are not texts, or all can be encoded."""
+    if not isinstance(processor.target, TextTargetProcessor):
         return {}
     tokenizer = processor.target.tokenizer
     if tokenizer.kind not in TOKENIZER_UNITS:

@@ -70,8 +70,8 @@ class DrawModel(nn.Module):
         """Return the parameters of encoder and decoder grouped by depth."""
         return merge_layer_groups(self.encoder.layer_groups(), self.decoder.layer_groups())
 
-    def lendable_encoder(self) -> nn.Module:
-        """Return the encoder, which another run can reuse."""
+    def reusable_encoder(self) -> nn.Module:
+        """Return the encoder, which another run can take over."""
         return self.encoder
 
     def forward(self, images: Float[Tensor, "B H W"], noise: Float[Tensor, "B T Z"]) -> DrawOutput:

@@ -15,6 +15,7 @@ from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, mix
 from foveal.models.decoder import decoder, language_model
 from foveal.models.mixer_settings import resolve_mixer_settings
 from foveal.tasks.config import from_tables
+from tests.support.mixer_rows import READING, ROWS, missing_rows
 
 
 class GatedSettings(StrictModel):
@@ -81,6 +82,12 @@ def test_names_are_taken_once(minimal_gated: str) -> None:
 
                 def make(self, place: MixerPlace[GatedSettings]) -> Recurrent:
                     raise NotImplementedError
+
+
+def test_a_mixer_without_a_row_is_under_the_laws(minimal_gated: str) -> None:
+    others = {name: row for name, row in ROWS.items() if name != "own-cell"}
+    assert [*missing_rows(others, reads_memory=False)] == [minimal_gated]
+    assert missing_rows(ROWS, reads_memory=False) == missing_rows(READING, reads_memory=True) == {}
 
 
 def test_it_is_gone_after_the_test() -> None:
