@@ -23,7 +23,7 @@ class NoTargetProcessor(TargetProcessor):
 
 
 class NoTarget(Target[NoTargetProcessor]):
-    """No target. Labels in the data are not read."""
+    """No target. Labels in the data are ignored."""
 
     settings = ()
 

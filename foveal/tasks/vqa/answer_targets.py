@@ -22,7 +22,8 @@ class AnswerTarget(LabelTarget):
         return config.answer
 
     def encode(self, row: Row, processor: LabelProcessor, config: DataConfig) -> ClassIds | str:
-        """Return the answer's id. An answer that training does not have is never correct, and has no loss."""
+        """Return the answer's id. An answer that does not occur in training counts as wrong, and
+        has no loss."""
         ids = processor.encode(self.label_list(row))
         return np.array([IGNORE_INDEX]) if isinstance(ids, str) else ids
 

@@ -60,7 +60,8 @@ class EncodedQuestion(NamedTuple):
 
 
 class ImageAndTextSource(Source[ImageAndTextProcessor]):
-    """A question about an image. All rows of an image are in one split, since their key is its sha256."""
+    """A question about an image. The sha256 of the image is the key, so all its rows are in the
+    same split."""
 
     same_label = "all questions to train on have the answer"
     label_hint = " (data.answer=NAME is the column)"
