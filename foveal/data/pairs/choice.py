@@ -16,7 +16,7 @@ from foveal.data.pairs.target import Target
 
 
 class ChoiceTarget(Target[NoTargetProcessor]):
-    """An answer, one of the row's `choices`. Rows share no classes, so there is nothing to fit."""
+    """An answer that is one of the row's `choices`. Rows share no classes, so there is nothing to fit."""
 
     settings = ("data.answer",)
     field = "answer"

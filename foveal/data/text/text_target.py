@@ -44,7 +44,7 @@ class TextTargetProcessor(TargetProcessor):
 
 
 class TextTarget(Target[TextTargetProcessor]):
-    """A text for each source. The setting `data.text`, or another setting, names the column."""
+    """A text for each source, from the column that the setting `data.text` or another setting names."""
 
     field = "target"
 

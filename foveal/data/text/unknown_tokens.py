@@ -24,7 +24,10 @@ def unknown_token_facts(counts: Counter[str], unit: str = "characters") -> dict[
 
 
 def unknown_target_facts(processor: PairProcessor, split: SplitData[Any]) -> dict[str, Any]:
-    """Return these facts for the targets of a split; none if targets are not texts, or all can be encoded."""
+    """Return the facts about unknown characters or words in the targets of a split.
+
+    Empty if targets are not texts, or if all characters are known.
+    """
     if not isinstance(processor.target, TextTargetProcessor):
         return {}
     tokenizer = processor.target.tokenizer

@@ -115,7 +115,8 @@ class EncodedPath(NamedTuple):
 
 
 class MovesTarget(Target[MovesProcessor]):
-    """A path: columns `target` (moves with the stop), `goal` (2,) and `shortest`, the fewest moves to it."""
+    """A path. Columns: `target` (moves with the stop), `goal` (2,) and `shortest` (number of moves of the
+    shortest path)."""
 
     settings = ("data.max_length",)
     field = "path"

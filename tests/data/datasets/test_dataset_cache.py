@@ -1,4 +1,4 @@
-"""The catalogue fetches what it names, checks it, reads it safely, and leaves nothing half written."""
+"""The catalog fetches what it names, checks it, reads it safely, and leaves nothing half written."""
 
 import hashlib
 import shutil
