@@ -20,7 +20,7 @@ from foveal.tasks.session import build_model
 
 def generator(preset: str, tokens: int) -> Callable[[], None]:
     """Return a function that generates a text of `tokens` tokens with a new model of the preset."""
-    model: Any = build_model(task_of(load_config(preset)).bound(VOCABULARY), torch.device("cpu")).eval()
+    model: Any = build_model(task_of(load_config(preset)).bind(VOCABULARY), torch.device("cpu")).eval()
 
     def run() -> None:
         texts = collect_texts(generate_text(model, VOCABULARY, [" "], tokens, Sampling(temperature=0.8)))

@@ -18,8 +18,8 @@ from benchmarks.timing import Measurement, SeparateProcess, interleave, parse_op
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInput
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.images.image_examples import ImageProcessor
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.ops.jit.dispatch import reference_only
 from foveal.tasks.config import load_config
@@ -47,11 +47,11 @@ class Subject:
             *SETTINGS[network],
         ]
         self.config = resolve_config(load_config("image-classification", settings), torch.device("cpu"))
-        image = ImageInput(Statistics((0.0,) * 3, (1.0,) * 3), size)
-        processor = PairProcessor(image, ClassLabels(tuple(map(str, range(classes)))))
-        task = task_of(self.config).bound(processor)
+        image = ImageProcessor(Statistics((0.0,) * 3, (1.0,) * 3), size)
+        processor = PairProcessor(image, LabelProcessor(tuple(map(str, range(classes)))))
+        task = task_of(self.config).bind(processor)
         self.model = build_model(task, torch.device("cpu"))
-        self.objective = task.bound(processor, self.model).objective()
+        self.objective = task.bind(processor, self.model).objective()
         self.optimizer = Optimizer(self.model, self.config.optimizer)
         generator = torch.Generator().manual_seed(0)
         self.images = torch.randn(batch, 3, size, size, generator=generator)

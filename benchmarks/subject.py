@@ -19,9 +19,9 @@ class Subject:
 
     def __init__(self, config: Config, batches: int = 16):
         self.config = config = resolve_config(config, torch.device("cpu"))
-        task = task_of(config).bound(VOCABULARY)
+        task = task_of(config).bind(VOCABULARY)
         self.model = build_model(task, torch.device("cpu"))
-        task = task.bound(VOCABULARY, self.model)
+        task = task.bind(VOCABULARY, self.model)
         self.objective = task.objective()
         self.optimizer = Optimizer(self.model, config.optimizer)
         size = (batches + 1) * config.data.batch_tokens

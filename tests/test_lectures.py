@@ -62,9 +62,9 @@ def test_hello():
             "training": {"seed": 3},
         }
     )
-    task = task_of(config).bound(tokenizer)
+    task = task_of(config).bind(tokenizer)
     model: Any = build_model(task, torch.device("cpu"))
-    objective, optimizer = task.bound(tokenizer, model).objective(), Optimizer(model, config.optimizer)
+    objective, optimizer = task.bind(tokenizer, model).objective(), Optimizer(model, config.optimizer)
     ids = torch.from_numpy(tokenizer.encode("hello"))[None]
     batch = TokenBatch(ids[:, :-1], ids[:, 1:])
     losses = []
@@ -95,9 +95,9 @@ def test_min_char_rnn(tmp_path):
     tokenizer = CharacterTokenizer(text)
     assert tokenizer.vocabulary == "".join(sorted(set(text))), "a set's order changes with the process"
     config = load_config("min-char-rnn", ["training.budget=100steps"])
-    task = task_of(config).bound(tokenizer)
+    task = task_of(config).bind(tokenizer)
     model: Any = build_model(task, torch.device("cpu")).double()
-    task = task.bound(tokenizer, model)
+    task = task.bind(tokenizer, model)
     data = tokenizer.encode(text)
     weights = min_char_weights(model)
     expected = min_char_rnn(data.tolist(), weights, 100)

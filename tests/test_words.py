@@ -15,6 +15,7 @@ TellingKind Walk Walker Watch WritingKind
 aside by_content culprit errands evenly found found_surely heard held_out_order input_files
 judge judged left_out located machine_code make_inputs memory_attention once open_inputs outline
 picture_sets pictured preflight prepare_again refused regrid remember retina say search_order seen shares
+lend_processor lendable_encoder lends_model_as modules_beside surest_task
 spelled stale telling time_steps told training_order transformer_step unwatched usual walks
 """
 OLD_WORDS = frozenset(WORDS.split())

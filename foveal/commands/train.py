@@ -80,41 +80,53 @@ def train(
     json
         Print one JSON object with the result on standard output.
     """
-    first = None if from_ is None else open_logged(from_)
+    base_run = None if from_ is None else open_logged(from_)
     opened = open_data(data, log)
-    config, preset = load_training_config(opened, overrides, task, model, first, budget)
+    config, preset = load_training_config(opened, overrides, task, model, base_run, budget)
     if print_config:
         print(config_to_toml(config), end="")
         return
-    chosen = resolve_device(device)
-    config = resolve_config(config, chosen)
+    torch_device = resolve_device(device)
+    config = resolve_config(config, torch_device)
     folder = run or default_run_path(data, model or (from_ or Path(preset)).name)
     check_run_path(folder)
     check_outside_data(folder, data, valid, test)
     with SignalHandler() as signals:
-        paths, bound = DataPaths(opened, valid, test), task_of(config)
-        processor, reused = (None, NO_REUSE) if first is None else processors_to_reuse(first, bound)
-        prepared = bound.bound(processor).prepare(paths, log, reused)
+        paths, bound_task = DataPaths(opened, valid, test), task_of(config)
+        processor, reused = (
+            (None, NO_REUSE) if base_run is None else processors_to_reuse(base_run, bound_task)
+        )
+        prepared = bound_task.bind(processor).prepare(paths, log, reused)
         keep_freed_memory()
-        bound, origin = bound.bound(prepared.processor), preset
-        bound = bound.bound(prepared.processor, build_model(bound, chosen))
-        begun = data_dependent_init(bound, prepared, reused=first is not None) or first is not None
-        if first is not None:
-            all_filled = warm_start(first, bound)
+        bound_task, origin = bound_task.bind(prepared.processor), preset
+        bound_task = bound_task.bind(prepared.processor, build_model(bound_task, torch_device))
+        has_own_start = (
+            data_dependent_init(bound_task, prepared, reused=base_run is not None) or base_run is not None
+        )
+        if base_run is not None:
+            all_filled = warm_start(base_run, bound_task)
             origin = f"all weights of {from_}" if all_filled else f"the encoder of {from_}; the head is new"
-        _print_setup(data, bound, origin, folder, prepared)
+        _print_setup(data, bound_task, origin, folder, prepared)
         if run is None and folder.exists():
             folder = default_run_path(data, model or (from_ or Path(preset)).name)
             log(f"another training has created that folder: this run is {folder}")
-        made = new_run(folder, bound, prepared, paths, preset, str(chosen), bound.model if begun else None)
+        started_run = new_run(
+            folder,
+            bound_task,
+            prepared,
+            paths,
+            preset,
+            str(torch_device),
+            bound_task.model if has_own_start else None,
+        )
         if _has_images(prepared):
             sheet = contact_sheet(
                 prepared.train.examples,
-                bound.train_batches(prepared.train),
+                bound_task.train_batches(prepared.train),
                 prepared.processor.target.caption,
             )
             durable.atomic_write(folder / CONTACT_SHEET_FILE, sheet)
-        train_and_report(made, bound, prepared, signals, json)
+        train_and_report(started_run, bound_task, prepared, signals, json)
 
 
 def _has_images(prepared: PreparedData[Any, Any]) -> bool:

@@ -5,7 +5,7 @@ Class attributes name parameters or submodules of the module itself:
 * `no_decay`: parameters with two or more axes that weight decay leaves alone, because each number belongs to
   one channel or pixel and maps no vector to another;
 * `not_hidden`: tables, and maps with one side that is not a hidden vector, which Muon leaves to AdamW;
-* `beside`: models trained alongside this model, such as a proxy; freezing does not apply to them.
+* `auxiliary`: models trained alongside this model, such as a proxy; freezing does not apply to them.
 
 `keeps_statistics` is True for a norm with running statistics of the batches, `attends_to_memory` for a mixer
 whose tap `weights` is over the positions of a memory.
@@ -13,7 +13,8 @@ whose tap `weights` is over the positions of a memory.
 Methods:
 
 * `layer_groups()`: the parameters by their depth (`LayerGroups`);
-* `lendable_encoder()`: the encoder that another run can reuse;
+* `reusable_encoder()`: the encoder that another run can reuse;
+* `input_block()`: the part of an encoder of images that reads the pixels;
 * `fit_weights(weights)`: weights of a module of the same kind, fitted to the sizes of this one.
 """
 
@@ -23,7 +24,7 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor, nn
 
 LayerGroups = list[list[nn.Parameter]]
-"""Parameters by depth: group 0 is behind the last block, group 1 the last block, and so down to the input."""
+"""Parameters by depth: group 0 is after the last block, group 1 the last block, and so down to the input."""
 
 
 @runtime_checkable
@@ -34,10 +35,17 @@ class HasLayerGroups(Protocol):
 
 
 @runtime_checkable
-class HasLendableEncoder(Protocol):
+class HasReusableEncoder(Protocol):
     """A model with an encoder that another run can reuse."""
 
-    def lendable_encoder(self) -> nn.Module: ...
+    def reusable_encoder(self) -> nn.Module: ...
+
+
+@runtime_checkable
+class HasInputBlock(Protocol):
+    """An encoder of images that names the block that reads the pixels; None if the encoder has no block."""
+
+    def input_block(self) -> nn.Module | None: ...
 
 
 @runtime_checkable
@@ -60,21 +68,28 @@ def parameters_not_hidden(model: nn.Module) -> set[nn.Parameter]:
     return set(_stated_parameters(model, "not_hidden"))
 
 
-def modules_beside(model: nn.Module) -> list[nn.Module]:
-    """Return the modules that the model lists in `beside`."""
-    return [getattr(model, name) for name in getattr(model, "beside", ())]
+def auxiliary_models(model: nn.Module) -> list[nn.Module]:
+    """Return the modules that the model lists in `auxiliary`."""
+    return [getattr(model, name) for name in getattr(model, "auxiliary", ())]
 
 
 def norms_with_statistics(model: nn.Module) -> list[nn.Module]:
-    """Return the norms that keep statistics of the batches, without those of modules beside the model."""
-    beside = {module for other in modules_beside(model) for module in other.modules()}
-    own = (module for module in model.modules() if module not in beside)
+    """Return the norms that keep statistics of the batches, without those of auxiliary models."""
+    elsewhere = {module for other in auxiliary_models(model) for module in other.modules()}
+    own = (module for module in model.modules() if module not in elsewhere)
     return [module for module in own if getattr(module, "keeps_statistics", False)]
 
 
-def lendable_encoder(model: nn.Module) -> nn.Module | None:
+def reusable_encoder(model: nn.Module) -> nn.Module | None:
     """Return the encoder that another run can reuse, or None if the model has none."""
-    return model.lendable_encoder() if isinstance(model, HasLendableEncoder) else None
+    return model.reusable_encoder() if isinstance(model, HasReusableEncoder) else None
+
+
+def input_block(model: nn.Module) -> nn.Module:
+    """Return the block of the model's encoder that reads the pixels, or the model if no block does."""
+    encoder = reusable_encoder(model)
+    block = encoder.input_block() if isinstance(encoder, HasInputBlock) else None
+    return model if block is None else block
 
 
 def fit_weights(model: nn.Module, weights: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -100,17 +115,17 @@ def layer_groups(model: nn.Module) -> LayerGroups:
 def stack_layer_groups(
     module: nn.Module,
     blocks: Iterable[nn.Module],
-    behind: Iterable[nn.Module] = (),
+    after: Iterable[nn.Module] = (),
     inputs: Iterable[nn.Module] = (),
 ) -> LayerGroups:
     """Return the layer groups of a module that runs `blocks` in order.
 
-    `behind` are the modules after the last block. `inputs` are modules whose outputs the blocks read; their
+    `after` are the modules after the last block. `inputs` are modules whose outputs the blocks read; their
     own groups lie below the blocks. All other parameters come before the first block.
     """
     ordered, readers = list(blocks), list(inputs)
-    groups = [_parameters(behind), *(list(block.parameters()) for block in reversed(ordered))]
-    elsewhere = {*_parameters(behind), *_parameters(ordered), *_parameters(readers)}
+    groups = [_parameters(after), *(list(block.parameters()) for block in reversed(ordered))]
+    elsewhere = {*_parameters(after), *_parameters(ordered), *_parameters(readers)}
     groups.append([weight for weight in module.parameters() if weight not in elsewhere])
     below = merge_layer_groups(*(layer_groups(reader) for reader in readers))
     return merge_layer_groups(groups, [[] for _ in ordered] + below)

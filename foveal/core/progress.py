@@ -8,7 +8,7 @@ ProgressCallback = Callable[[int, int], None]
 
 
 @runtime_checkable
-class Plan(Protocol):
+class HasTotalSteps(Protocol):
     """The part of a training plan that a screen shows."""
 
     @property

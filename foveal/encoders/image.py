@@ -34,6 +34,10 @@ class ImageEncoder(nn.Module):
         """Return the parameters grouped by depth: each of the `blocks` is a layer."""
         return stack_layer_groups(self, self.blocks)
 
+    def input_block(self) -> nn.Module | None:
+        """Return the first block, which reads the pixels; None if there are no blocks."""
+        return self.blocks[0] if len(self.blocks) else None
+
     def forward(self, images: Float[Tensor, "B C H W"], lengths: None = None) -> tuple[Memory, AuxLosses]:
         # Channels last is the layout of the vectors, and up to a fifth faster on a CPU. The weights keep
         # their layout, which costs one or two percent. Fused Adam assumes the same layout of weights and

@@ -51,9 +51,9 @@ class JointEncoder(nn.Module):
 
     def layer_groups(self) -> LayerGroups:
         """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
-        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm], inputs=self.parts.values())
+        return stack_layer_groups(self, self.stack.blocks, after=[self.norm], inputs=self.parts.values())
 
-    def lendable_encoder(self) -> nn.Module:
+    def reusable_encoder(self) -> nn.Module:
         """Return the image encoder, which another run can reuse. The text encoders fit this task only."""
         return self.parts["source"]
 

@@ -62,7 +62,7 @@ class PatchEncoder(nn.Module):
 
     def layer_groups(self) -> LayerGroups:
         """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
-        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
+        return stack_layer_groups(self, self.stack.blocks, after=[self.norm])
 
     def fit_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return the weights of an encoder of other image sizes, with its learned positions interpolated."""

@@ -38,7 +38,7 @@ class TextEncoder(nn.Module):
 
     def layer_groups(self) -> LayerGroups:
         """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
-        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm])
+        return stack_layer_groups(self, self.stack.blocks, after=[self.norm])
 
     def forward(
         self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None = None

@@ -55,7 +55,7 @@ class FrameEncoder(nn.Module):
 
     def layer_groups(self) -> LayerGroups:
         """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
-        return stack_layer_groups(self, self.stack.blocks, behind=[self.norm], inputs=[self.network])
+        return stack_layer_groups(self, self.stack.blocks, after=[self.norm], inputs=[self.network])
 
     def forward(
         self, frames: Float[Tensor, "B T C H W"], lengths: Int[Tensor, " B"] | None = None

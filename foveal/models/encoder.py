@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from foveal.config import ConfigError, EncoderConfig, EncoderStackConfig
 from foveal.core.memory import Memory
-from foveal.core.module_facts import LayerGroups, layer_groups, lendable_encoder
+from foveal.core.module_facts import LayerGroups, layer_groups, reusable_encoder
 from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.encoders.pooling import EncoderPooling
@@ -140,9 +140,9 @@ class EncoderWithHead(nn.Module):
         """Return the encoder's parameters grouped by depth; the head lies above all blocks."""
         return layer_groups(self.encoder)
 
-    def lendable_encoder(self) -> nn.Module:
+    def reusable_encoder(self) -> nn.Module:
         """Return the encoder that another run can reuse: this model's encoder, or a part of it."""
-        return lendable_encoder(self.encoder) or self.encoder
+        return reusable_encoder(self.encoder) or self.encoder
 
     def encode(
         self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]

@@ -27,6 +27,8 @@ ENCODERS: dict[EncoderName, frozenset[str]] = {
     "conv3d": frozenset({"width", "layers"}),
 }
 """The settings that the encoder of each kind reads, beside `kind`."""
+PIXEL_ENCODERS: tuple[EncoderName, ...] = ("image", "patches", "frames", "conv3d")
+"""The kinds of encoder that read the pixels of images or of frames."""
 
 
 def encoder_settings(encoder: EncoderConfig) -> set[str]:

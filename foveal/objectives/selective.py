@@ -23,7 +23,7 @@ PROXY_PREFIX = "proxy."
 class ModelWithProxy(EncoderWithHead):
     """A model, and its `proxy`: a small model for the same classes, which is trained alongside."""
 
-    beside = ("proxy",)
+    auxiliary = ("proxy",)
 
     def __init__(self, model: EncoderWithHead, proxy: EncoderWithHead):
         super().__init__(model.encoder, model.head)

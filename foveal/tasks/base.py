@@ -59,10 +59,10 @@ class Task(ABC):
     datasets: ClassVar[tuple[str, ...]] = ()
     """The data sets of the catalogue that are made for the task."""
 
-    reads: ClassVar[str]
-    """The source: text, series, audio, image, clip, image-and-text or map."""
-    gives: ClassVar[str]
-    """The target: label, labels (one for each place), text, choice, moves or nothing."""
+    source_kind: ClassVar[str]
+    """The source: text, series, audio, image or clip, or a task's own."""
+    target_kind: ClassVar[str]
+    """The target: label, labels (one for each place), text, choice or nothing, or a task's own."""
     is_default: ClassVar[bool] = False
     """Whether the task is trained if neither the user nor the preset names one."""
     trains_networks: ClassVar[bool] = False
@@ -71,7 +71,7 @@ class Task(ABC):
     """The kind of imported models that become runs of the task: decoder, encoder or image-network."""
     exports: ClassVar[bool] = False
     """Whether a run can be exported as a model folder of Hugging Face."""
-    lends_model_as: ClassVar[str] = ""
+    model_reused_as: ClassVar[str] = ""
     """The kind of encoder of another task that a run's whole model can be; empty if it can be none."""
     fits_labels: ClassVar[bool] = False
     """Whether labels are fitted to new data even if training starts from a run of the task."""
@@ -112,7 +112,7 @@ class Task(ABC):
         except ValidationError as error:
             raise ConfigError(explain_validation_error(error, self.Settings, "task.")) from None
 
-    def bound(self: TaskT, processor: Any, model: Any = None) -> TaskT:
+    def bind(self: TaskT, processor: Any, model: Any = None) -> TaskT:
         """Return the task with a processor, and with a model if given."""
         return type(self)(self.config, processor, model)
 
@@ -268,7 +268,7 @@ class Task(ABC):
         """Return the processor of a run for a new run with another config."""
         return self.processor
 
-    def lend_processor(self, borrower: "Task") -> Any:
+    def processor_to_reuse(self, new_task: "Task") -> Any:
         """Return what the encoder of a run needs of its processor, for a task that takes over the encoder."""
         return self.processor.source
 
@@ -281,7 +281,7 @@ class Task(ABC):
         return tensors
 
     def reset_head(self) -> None:  # noqa: B027 - most tasks leave a new head as it is
-        """Set the weights of a new head behind an encoder that another run has lent."""
+        """Set the weights of a new head after the encoder of another run."""
 
     def with_smooth_loss(self) -> "Task":
         """Return the task with an objective that always has a gradient, for views of activations."""

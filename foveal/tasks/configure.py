@@ -17,12 +17,13 @@ from foveal.config import (
 from foveal.core.errors import UserError
 from foveal.data.open import OpenedData
 from foveal.models.image_networks import NETWORKS, published_input
+from foveal.models.stack_settings import PIXEL_ENCODERS
 from foveal.store.run import Run
 from foveal.tasks.base import Task
 from foveal.tasks.config import checked, from_tables, load_config, load_tables
 from foveal.tasks.infer import infer_task, task_for_data
 from foveal.tasks.registry import all_tasks, network_task, task_class, task_of
-from foveal.tasks.warm_start import lends_model
+from foveal.tasks.warm_start import reuses_whole_model
 from foveal.training.plan import parse_budget
 
 PROCESSOR_SETTINGS = (
@@ -36,8 +37,6 @@ PROCESSOR_SETTINGS = (
 """Settings of processors that belong to a run's weights. An encoder of texts has only the first two."""
 STACK_WEIGHT_SETTINGS = set(StackConfig.model_fields) - {"dropout"}
 """Settings of a stack on which its weights depend."""
-IMAGE_ENCODERS = ("image", "patches", "frames", "conv3d")
-"""Encoders of images."""
 
 
 def load_training_config(
@@ -87,7 +86,7 @@ def _base_tables(
             )
         return read_preset(networks.preset), network_overrides(model), networks.preset
     if base_run is not None and model is None:
-        if task is not None and task_of(base_run.config).lends_model_as in task.encoders:
+        if task is not None and task_of(base_run.config).model_reused_as in task.encoders:
             return read_preset(task.preset), encoder_overrides(base_run), task.preset
         return base_run.config.model_dump(), [], str(base_run.path / "config.toml")
     preset = model or (task or infer_task(data, named)).preset
@@ -165,7 +164,7 @@ def _check_architecture(base_run: Run, config: Config) -> None:
     base_config = checked(base_run.config)
     own, old = config.model, base_config.model
     same_task = config.task.name == base_run.config.task.name
-    if same_task or not lends_model(task_of(base_run.config), config):
+    if same_task or not reuses_whole_model(task_of(base_run.config), config):
         fits = _architecture_settings(own.encoder) == _architecture_settings(old.encoder) and (
             not same_task or _architecture_settings(own) == _architecture_settings(old)
         )
@@ -217,4 +216,4 @@ def _encoder_image_shape(config: Config) -> tuple[int, int]:
     Convolutions and patches work for any size. Encoders of frames use all positions of a frame's map.
     """
     image, kind = config.data.image, config.model.encoder.kind
-    return image.channels if kind in IMAGE_ENCODERS else 0, image.size if kind in ("frames", "conv3d") else 0
+    return image.channels if kind in PIXEL_ENCODERS else 0, image.size if kind in ("frames", "conv3d") else 0

@@ -1,15 +1,13 @@
 """First weights that are computed from training data."""
 
 import numpy as np
-from torch import nn
 
-from foveal.core.module_facts import lendable_encoder, modules_beside
+from foveal.core.module_facts import auxiliary_models, input_block
 from foveal.core.runtime import derived_seed, seed_everything
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.shuffle import permute_indices
 from foveal.data.images.image_batches import center_crops, standardize_images
 from foveal.data.images.image_examples import ImageExamples
-from foveal.encoders.image import ImageEncoder
 from foveal.layers.data_dependent_init import DataDependentInit
 from foveal.tasks.base import Task
 
@@ -21,13 +19,13 @@ def data_dependent_init(task: Task, data: PreparedData[object, object], reused: 
     """Fit modules with data-dependent weights to images of the training split: a model, or an encoder's first
     block.
 
-    Return whether there are such modules. If the encoder is `reused` from a run, only models beside it are
+    Return whether there are such modules. If the encoder is `reused` from a run, only auxiliary models are
     fitted. The chosen images are a function of the seed and the number of images.
     """
     config, model = task.config, task.model
     models = [] if reused else [model]
-    models += modules_beside(model)
-    fitted = [first for first in map(_first_block, models) if isinstance(first, DataDependentInit)]
+    models += auxiliary_models(model)
+    fitted = [first for first in map(input_block, models) if isinstance(first, DataDependentInit)]
     if not fitted:
         return False
     images, seed = task.fit_images(data.train), config.training.seed
@@ -39,9 +37,3 @@ def data_dependent_init(task: Task, data: PreparedData[object, object], reused: 
     for first in fitted:
         first.fit(pixels.to(next(model.parameters()).device))
     return True
-
-
-def _first_block(model: nn.Module) -> nn.Module:
-    """Return the first block of the model's image encoder, or the model."""
-    encoder = lendable_encoder(model)
-    return encoder.blocks[0] if isinstance(encoder, ImageEncoder) and len(encoder.blocks) else model

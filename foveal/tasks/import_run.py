@@ -109,7 +109,7 @@ def _create_image_run(
         tables["training"] = tables["training"] | {"freeze": "norms"}
     tables["optimizer"] = tables["optimizer"] | {"lr": IMAGE_LR}
     tables["schedule"] = tables["schedule"] | {"warmup_steps": IMAGE_WARMUP}
-    files = task_of(from_tables(tables)).bound(processor).processor_files()
+    files = task_of(from_tables(tables)).bind(processor).processor_files()
     return _create_imported_run(path, source, model_type, network.tensors, files, tables), network
 
 

@@ -18,7 +18,7 @@ def infer_task(data: OpenedData, named: Mapping[str, object]) -> type[Task]:
     """
     if data.kind == "missing" and (task := dataset_task(data.name)):
         return task
-    return surest_task(data, named, all_tasks().values()) or default_task()
+    return best_matching_task(data, named, all_tasks().values()) or default_task()
 
 
 def task_for_data(task: type[Task], data: OpenedData, named: Mapping[str, object]) -> type[Task]:
@@ -27,14 +27,14 @@ def task_for_data(task: type[Task], data: OpenedData, named: Mapping[str, object
     Classification of images and of texts are different tasks, but users may ask for both by one name. A task
     that users name stays if DATA fits another task with the same source better.
     """
-    if task.reads != "text" or task.gives != "label" or data.kind in ("missing", "aligned"):
+    if task.source_kind != "text" or task.target_kind != "label" or data.kind in ("missing", "aligned"):
         return task
-    same_target = [other for other in all_tasks().values() if other.gives == task.gives]
-    surest = task if task.recognizes(data, named) else surest_task(data, named, same_target)
-    return task if surest is None or surest.reads == task.reads else surest
+    same_target = [other for other in all_tasks().values() if other.target_kind == task.target_kind]
+    best = task if task.recognizes(data, named) else best_matching_task(data, named, same_target)
+    return task if best is None or best.source_kind == task.source_kind else best
 
 
-def surest_task(
+def best_matching_task(
     data: OpenedData, named: Mapping[str, object], tasks: Iterable[type[Task]]
 ) -> type[Task] | None:
     """Return the task among `tasks` with the highest score for the data; None if no task recognizes them.

@@ -58,7 +58,7 @@ class LanguageModelTask(CorpusTask):
     is_default = True
     imports = "decoder"
     exports = True
-    lends_model_as = "text"
+    model_reused_as = "text"
     next_command = ("generate",)
     generate_options = ("prompt", "input", "tokens", "stop", *SAMPLING_OPTIONS, *BEAM_OPTIONS)
 

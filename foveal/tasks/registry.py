@@ -50,7 +50,7 @@ def task_of(config: Config) -> Task:
 def open_task(run: Run) -> Task:
     """Return the task of a run, bound to the run's processor."""
     task = task_of(run.config)
-    return task.bound(task.load_processor(run.processor_folder))
+    return task.bind(task.load_processor(run.processor_folder))
 
 
 def default_task() -> type[Task]:

@@ -93,7 +93,7 @@ class Session:
         if not split:
             sizes = config.data.model_copy(update={"valid_fraction": 0.0, "test_fraction": 0.0})
             config = config.model_copy(update={"data": sizes})
-        return self.task.with_config(config).bound(None).prepare(DataPaths(data), log, reused)
+        return self.task.with_config(config).bind(None).prepare(DataPaths(data), log, reused)
 
     def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""
@@ -132,7 +132,7 @@ def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to
     """
     run = open_logged(Path(path), log)
     task = open_task(run)
-    task = task.bound(task.processor, build_model(task, torch.device(device)).eval())
+    task = task.bind(task.processor, build_model(task, torch.device(device)).eval())
     load_run_weights(run, task)
     return Session(run, task, task.objective())
 
@@ -168,7 +168,7 @@ def new_run(
     extra_files = (
         {"skipped.jsonl": "".join(f"{line}\n" for line in lines).encode()} if prepared.skipped else {}
     )
-    files = task.bound(prepared.processor).processor_files()
+    files = task.bind(prepared.processor).processor_files()
     if start is not None:
         files = files | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
     toml = config_to_toml(task.config)

@@ -21,7 +21,7 @@ class TextTaggingTask(TaggingTask):
     preset = "tagging"
     source = WordsSource()
     target = TagTarget()
-    reads = "text"
+    source_kind = "text"
     encoders = ("text",)
     columns = ("tags",)
     loss_unit = "word"

@@ -19,7 +19,7 @@ class TextClassificationTask(ClassificationTask):
     purpose = "Label each text."
     preset = "text-classification"
     source = TextSource()
-    reads = "text"
+    source_kind = "text"
     encoders = ("text",)
     columns = ("text", "label")
     datasets = ("movie-reviews",)

@@ -12,9 +12,9 @@ from foveal.core.log import Log
 from foveal.core.runtime import seed_everything
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInput
+from foveal.data.images.image_examples import ImageProcessor
 from foveal.data.open import DataPaths
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.inspection.activations.compute import unaugmented_batch
 from foveal.models.image_networks import NETWORKS, published_input
@@ -57,8 +57,8 @@ class UntrainedModel:
             processor, batch = prepared.processor, unaugmented_batch(task, prepared.train)
         for initialization in initializations:
             tables = {"model": {"initialization": initialization}}
-            task = task_of(from_tables(self.config.model_dump(), tables)).bound(processor)
-            task = task.bound(processor, build_model(task, self.device).train())
+            task = task_of(from_tables(self.config.model_dump(), tables)).bind(processor)
+            task = task.bind(processor, build_model(task, self.device).train())
             if prepared is not None:
                 data_dependent_init(task, prepared, reused=False)
             yield initialization, task, batch
@@ -89,4 +89,4 @@ def _random_image_batch(task: Task) -> tuple[PairProcessor, ExampleBatch]:
         "label": torch.randint(RANDOM_CLASSES, (image.batch_size,)),
     }
     batch = ExampleBatch(torch.arange(image.batch_size), columns, {}, image.batch_size)
-    return PairProcessor(ImageInput(statistics, image.size), ClassLabels(labels)), batch
+    return PairProcessor(ImageProcessor(statistics, image.size), LabelProcessor(labels)), batch

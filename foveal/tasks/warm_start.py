@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from foveal.config import Config
 from foveal.core.errors import UserError
-from foveal.core.module_facts import fit_weights, lendable_encoder
+from foveal.core.module_facts import fit_weights, reusable_encoder
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.store.run import Run
 from foveal.store.sealed import load_weights, open_tensors
@@ -25,19 +25,23 @@ def processors_to_reuse(run: Run, task: Task) -> tuple[Any, ReusedProcessors]:
 
     Raises: UserError: the run has no encoder that another task could use.
     """
-    lender, config = open_task(run), task.config
-    processor, same_task = lender.processor_for(config), lender.name == task.name
+    base_task, config = open_task(run), task.config
+    processor, same_task = base_task.processor_for(config), base_task.name == task.name
     if same_task and not task.fits_labels:
         return processor, NO_REUSE
-    if not same_task and run.config.model.encoder.kind == "none" and not lends_model(lender, config):
-        raise UserError(f"{run.path}: {lender.name} has no encoder that another task could use")
-    lender = lender.bound(processor)
-    return None, ReusedProcessors(lender.lend_processor(task), lender.labels)
+    if (
+        not same_task
+        and run.config.model.encoder.kind == "none"
+        and not reuses_whole_model(base_task, config)
+    ):
+        raise UserError(f"{run.path}: {base_task.name} has no encoder that another task could use")
+    base_task = base_task.bind(processor)
+    return None, ReusedProcessors(base_task.processor_to_reuse(task), base_task.labels)
 
 
-def lends_model(lender: Task, config: Config) -> bool:
+def reuses_whole_model(base_task: Task, config: Config) -> bool:
     """Return whether the whole model of a run can be the encoder in the config."""
-    return bool(lender.lends_model_as) and config.model.encoder.kind == lender.lends_model_as
+    return bool(base_task.model_reused_as) and config.model.encoder.kind == base_task.model_reused_as
 
 
 def load_run_weights(run: Run, task: Task) -> None:
@@ -57,20 +61,21 @@ def load_run_weights(run: Run, task: Task) -> None:
 def load_encoder(run: Run, model: nn.Module) -> None:
     """Fill the encoder of `model` with the encoder of the run's best weights, fitted to its sizes.
 
-    If only one of the two encoders has a part that other runs can take over, that part is lent or filled.
+    If only one of the two encoders has a part that other runs can take over, only that part is used.
 
     Raises: UserError: the weights do not fit.
     """
-    lender, encoder = open_task(run), model.get_submodule("encoder")
-    tensors = lender.encoder_weights(_weights(run), encoder)
+    base_task, encoder = open_task(run), model.get_submodule("encoder")
+    tensors = base_task.encoder_weights(_weights(run), encoder)
     with torch.device("meta"):
-        lender_model = lender.new_model()
-    lent, filled = _lendable_part(getattr(lender_model, "encoder", None)), _lendable_part(encoder)
+        base_model = base_task.new_model()
+    reused_part = _reusable_part(getattr(base_model, "encoder", None))
+    new_part = _reusable_part(encoder)
     prefix = ENCODER_PREFIX
-    if lent and not filled:
-        prefix += f"{lent}."
-    elif filled and not lent:
-        encoder = encoder.get_submodule(filled)
+    if reused_part and not new_part:
+        prefix += f"{reused_part}."
+    elif new_part and not reused_part:
+        encoder = encoder.get_submodule(new_part)
     weights = {name.removeprefix(prefix): x for name, x in tensors.items() if name.startswith(prefix)}
     try:
         weights = fit_weights(encoder, weights)
@@ -119,9 +124,9 @@ def _has_no_head(tensors: dict[str, Tensor]) -> bool:
     return all(name.startswith(ENCODER_PREFIX) for name in tensors)
 
 
-def _lendable_part(encoder: nn.Module | None) -> str:
+def _reusable_part(encoder: nn.Module | None) -> str:
     """Return the name of the part of an encoder that other runs can take over; empty if that is all of it."""
     if encoder is None:
         return ""
-    part = lendable_encoder(encoder)
+    part = reusable_encoder(encoder)
     return next((name for name, module in encoder.named_modules() if module is part), "")

@@ -4,7 +4,7 @@ from torch import nn
 
 from foveal.config.sections import FreezeName
 from foveal.core.errors import UserError
-from foveal.core.module_facts import layer_groups, lendable_encoder, norms_with_statistics
+from foveal.core.module_facts import layer_groups, norms_with_statistics, reusable_encoder
 
 
 def freeze(model: nn.Module, what: FreezeName) -> None:
@@ -18,7 +18,7 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
 
     Raises: UserError: the model has no such part.
     """
-    encoder = lendable_encoder(model)
+    encoder = reusable_encoder(model)
     if what == "none":
         return
     if what == "encoder":

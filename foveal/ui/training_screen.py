@@ -8,7 +8,7 @@ from typing import Any
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from foveal.core.progress import Plan
+from foveal.core.progress import HasTotalSteps
 from foveal.core.runtime import peak_memory
 from foveal.ui.console import (
     PREVIEW_WIDTH,
@@ -29,7 +29,7 @@ class TrainingScreen:
 
     def __init__(self, budget_seconds: float | None, unit: str):
         self.budget, self.unit = budget_seconds, unit
-        self.plan: Plan | None = None
+        self.plan: HasTotalSteps | None = None
         self.speed, self.valid = 0.0, math.nan
         self._live = STDERR.is_terminal
         self._last_line = time.monotonic()
@@ -57,12 +57,12 @@ class TrainingScreen:
         if self._live:
             self._progress.stop()
 
-    def started(self, step: int, plan: Plan | None, damaged: list[str]) -> None:
+    def started(self, step: int, plan: HasTotalSteps | None, damaged: list[str]) -> None:
         self.plan = plan
         for line in damaged:
             STDERR.print(Text(line, style="yellow"), soft_wrap=True)
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, plan: HasTotalSteps) -> None:
         self.plan = plan
 
     def step(self, record: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ SMALL = (
 )
 ENCODERS = {
     "convolution": (),
-    "pyramid": ("model.encoder.kind=pyramid", "model.encoder.layers=2", "model.head_pooling=mean"),
+    "pyramid": ("model.encoder.kind=pyramid", "model.encoder.layers=2"),
 }
 
 

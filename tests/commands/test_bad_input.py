@@ -64,7 +64,7 @@ def test_folders_with_no_text() -> None:
     Path("images").mkdir()
     Path("images", "a.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     assert "void: a folder with no text in it" in train("void")
-    line = train("images")
+    line = refuse("train", "images")
     assert "images: no metadata.csv or metadata.jsonl in it" in line
     assert "nor a folder of files for each label" in line
     Path("images", "a.png").rename("void/a.bin")
@@ -98,7 +98,7 @@ def test_held_out_files() -> None:
 def test_rows_that_are_all_equal(columns: str) -> None:
     """They fall in one part, which is not seen from the numbers."""
     Path("same.csv").write_text("\n".join([columns, *[columns.upper()] * 40, ""]))
-    line = train("same.csv")
+    line = refuse("train", "same.csv")
     assert "equal " in line
     assert "stay in one split" in line
 

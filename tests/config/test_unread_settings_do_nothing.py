@@ -104,8 +104,8 @@ def train(config: Config, data: Path) -> tuple[dict[str, Tensor], dict[str, floa
     """Return the weights after two steps, and what an evaluation finds."""
     task = task_of(config)
     prepared = task.prepare(DataPaths(str(data)), lambda line: None)
-    task = task.bound(prepared.processor)
-    task = task.bound(prepared.processor, build_model(task, CPU))
+    task = task.bind(prepared.processor)
+    task = task.bind(prepared.processor, build_model(task, CPU))
     objective, batches = task.objective(), task.train_batches(prepared.train)
     optimizer, carries = Optimizer(task.model, config.optimizer), list[State]([None])
     plan = make_plan(STEPS, config.schedule)

@@ -11,8 +11,8 @@ from foveal.config import AugmentConfig
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
 from foveal.data.images.image_batches import ImageTrainBatches
-from foveal.data.images.image_examples import ImageExamples, ImageInput
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.images.image_examples import ImageExamples, ImageProcessor
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.inspection.contact_sheet import GAP, LINE_HEIGHT, TILE_SIZE, contact_sheet
 
 
@@ -20,13 +20,13 @@ def pictures(count: int, side: int, channels: int, many: int = 0) -> ImageExampl
     draw = np.random.default_rng(0)
     shapes = [(side, side + number % (many + 1)) for number in range(count)]
     found = [draw.integers(0, 256, (*shape, channels), np.uint8) for shape in shapes]
-    inputs = ImageInput(Statistics((100.0,) * channels, (50.0,) * channels), side)
+    inputs = ImageProcessor(Statistics((100.0,) * channels, (50.0,) * channels), side)
     return ImageExamples.from_data(found, inputs, {"label": np.arange(count) % 2})
 
 
 def drawn(examples: ImageExamples, **augment: Any) -> tuple[np.ndarray, ExampleBatch]:
     order = ImageTrainBatches(examples, 10, AugmentConfig(**augment), seed=0)
-    sheet = Image.open(io.BytesIO(contact_sheet(examples, order, ClassLabels(("cat", "dog")).caption)))
+    sheet = Image.open(io.BytesIO(contact_sheet(examples, order, LabelProcessor(("cat", "dog")).caption)))
     return np.asarray(sheet.convert("RGB")), order.batch(0, 0)
 
 

@@ -9,8 +9,8 @@ from torch import nn
 
 from foveal.config import ConfigError, preset_names
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInput
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.images.image_examples import ImageProcessor
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.layers.initialization import fan_in_and_fan_out, initialize
 from foveal.layers.vision.whitening import WhiteningConv2d
@@ -69,13 +69,13 @@ def test_what_stays():
     assert torch.equal(model[0].weight, model.state_dict()["0.weight"])
 
 
-INPUTS = PairProcessor(ImageInput(Statistics((0.0,) * 3, (1.0,) * 3), 32), ClassLabels(tuple("abcde")))
+INPUTS = PairProcessor(ImageProcessor(Statistics((0.0,) * 3, (1.0,) * 3), 32), LabelProcessor(tuple("abcde")))
 
 
 def first(rule: str, seed: int = 0, network: str = "mlp-10") -> Any:
     settings = [f"model.encoder.network={network}", f"model.initialization={rule}", f"training.seed={seed}"]
     return build_model(
-        task_of(load_config("image-classification", settings)).bound(INPUTS), torch.device("cpu")
+        task_of(load_config("image-classification", settings)).bind(INPUTS), torch.device("cpu")
     )
 
 

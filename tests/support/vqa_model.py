@@ -10,12 +10,12 @@ from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.standardize import Statistics
 from foveal.data.text.tokenizers import WordTokenizer
 from foveal.tasks.config import from_tables
-from foveal.tasks.vqa.image_and_text_source import ImageAndTextInput
+from foveal.tasks.vqa.image_and_text_source import ImageAndTextProcessor
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 SIDE, WORDS = 2, WordTokenizer(["a", "b", "c", "d"])
-IMAGE_AND_TEXT = ImageAndTextInput(Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
+IMAGE_AND_TEXT = ImageAndTextProcessor(Statistics((0.0,) * 3, (1.0,) * 3), SIDE, WORDS, True)
 LENGTHS = {"question": [2, 3, 1], "history": [4, 1, 2]}
 CHOICES = ([0, 1, 2], [3, 1, 0], [2, 4, 0])
 COUNTS = [2, 3, 2]

@@ -13,7 +13,7 @@ from foveal.data.images.image_decoding import Pixels, upscale, upscaled_shape
 
 
 @dataclass(frozen=True)
-class ImageInput:
+class ImageProcessor:
     """The processor of images: squares of `size` pixels, standardized by the channels' statistics."""
 
     statistics: Statistics
@@ -32,12 +32,12 @@ class ImageExamples(Examples):
     returned with sides of at least `processor.size`.
     """
 
-    processor: ImageInput
+    processor: ImageProcessor
     unique_images: Sequence[Pixels]
 
     @classmethod
     def from_data(
-        cls, pictures: Iterable[Pixels], processor: ImageInput, columns: Mapping[str, Column]
+        cls, pictures: Iterable[Pixels], processor: ImageProcessor, columns: Mapping[str, Column]
     ) -> "ImageExamples":
         """Make examples of images. An array that occurs several times is stored once."""
         index_by_id: dict[int, int] = {}

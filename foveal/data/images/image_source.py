@@ -21,7 +21,7 @@ from foveal.data.images.image_batches import (
     collate_images,
     standardize_images,
 )
-from foveal.data.images.image_examples import ImageExamples, ImageInput, image_statistics
+from foveal.data.images.image_examples import ImageExamples, ImageProcessor, image_statistics
 from foveal.data.images.image_files import captioned_images, labeled_images, unlabeled_images
 from foveal.data.images.image_rows import load_row_images
 from foveal.data.pairs.source import Source
@@ -30,7 +30,7 @@ from foveal.data.pairs.target import Target
 IMAGE_SIZE_FILE = "images.json"
 
 
-class PixelSource(Source[ImageInput], ABC):
+class PixelSource(Source[ImageProcessor], ABC):
     """Base class of the sources of images and of clips. A row has the `name` of its file."""
 
     @abstractmethod
@@ -39,22 +39,22 @@ class PixelSource(Source[ImageInput], ABC):
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[ImageInput, list[Row]]:
-        known: ImageInput | None = reused.source
+    ) -> tuple[ImageProcessor, list[Row]]:
+        known: ImageProcessor | None = reused.source
         statistics = self.statistics(rows) if known is None else known.statistics
-        return ImageInput(statistics, config.image.size), rows
+        return ImageProcessor(statistics, config.image.size), rows
 
-    def for_config(self, processor: ImageInput, config: DataConfig) -> ImageInput:
+    def for_config(self, processor: ImageProcessor, config: DataConfig) -> ImageProcessor:
         return replace(processor, size=config.image.size)
 
-    def files(self, processor: ImageInput, target_processor: Any) -> dict[str, bytes]:
+    def files(self, processor: ImageProcessor, target_processor: Any) -> dict[str, bytes]:
         size = json.dumps({"size": processor.size})
         return {STATISTICS_FILE: processor.statistics.to_json().encode(), IMAGE_SIZE_FILE: size.encode()}
 
-    def load(self, folder: Path) -> ImageInput:
+    def load(self, folder: Path) -> ImageProcessor:
         with explain_read_errors(folder / IMAGE_SIZE_FILE):
             size = int(json.loads((folder / IMAGE_SIZE_FILE).read_bytes())["size"])
-        return ImageInput(Statistics.load(folder), size)
+        return ImageProcessor(Statistics.load(folder), size)
 
     def names(self, rows: list[Row]) -> list[str]:
         return [row.fields["name"] for row in rows]
@@ -89,11 +89,11 @@ class ImageSource(PixelSource):
     def statistics(self, rows: list[Row]) -> Statistics:
         return image_statistics(rows)
 
-    def encode(self, row: Row, processor: ImageInput, config: DataConfig) -> Any | str:
+    def encode(self, row: Row, processor: ImageProcessor, config: DataConfig) -> Any | str:
         return row.fields["picture"]
 
     def examples(
-        self, rows: list[Row], values: list[Any], processor: ImageInput, columns: Mapping[str, Column]
+        self, rows: list[Row], values: list[Any], processor: ImageProcessor, columns: Mapping[str, Column]
     ) -> ImageExamples:
         return ImageExamples.from_data(values, processor, columns)
 

@@ -10,12 +10,12 @@ from foveal.data.core.examples import Column
 from foveal.data.core.fields import Fields, as_texts
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row
-from foveal.data.pairs.nothing import Nothing
+from foveal.data.pairs.nothing import NoTargetProcessor
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 
 
-class ChoiceTarget(Target[Nothing]):
+class ChoiceTarget(Target[NoTargetProcessor]):
     """An answer, one of the row's `choices`. Rows share no classes, so there is nothing to fit."""
 
     settings = ("data.answer",)
@@ -37,16 +37,16 @@ class ChoiceTarget(Target[Nothing]):
         source_processor: Any,
         config: DataConfig,
         reused: ReusedProcessors,
-    ) -> Nothing:
-        return Nothing()
+    ) -> NoTargetProcessor:
+        return NoTargetProcessor()
 
-    def files(self, processor: Nothing, source_processor: Any) -> dict[str, bytes]:
+    def files(self, processor: NoTargetProcessor, source_processor: Any) -> dict[str, bytes]:
         return {}
 
-    def load(self, folder: Path, source_processor: Any) -> Nothing:
-        return Nothing()
+    def load(self, folder: Path, source_processor: Any) -> NoTargetProcessor:
+        return NoTargetProcessor()
 
-    def encode(self, row: Row, processor: Nothing, config: DataConfig) -> int | str:
+    def encode(self, row: Row, processor: NoTargetProcessor, config: DataConfig) -> int | str:
         answer, choices = row.fields["answer"], row.fields["choices"]
         if answer not in choices:
             return f"the answer '{answer}' is not among the choices; mend the row"

@@ -30,7 +30,7 @@ LABELS_COLUMN = "labels"
 
 
 @dataclass(frozen=True)
-class ClassLabels(TargetProcessor):
+class LabelProcessor(TargetProcessor):
     """The classes, in the order of their ids."""
 
     labels: tuple[str, ...]
@@ -48,7 +48,7 @@ class ClassLabels(TargetProcessor):
         return f"{label} {100 * columns['share']:.0f} %, {self.labels[int(columns['other'])]}"
 
 
-class LabelTarget(Target[ClassLabels]):
+class LabelTarget(Target[LabelProcessor]):
     """One label for each source."""
 
     settings: tuple[str, ...] = ("data.label",)
@@ -71,24 +71,24 @@ class LabelTarget(Target[ClassLabels]):
         source_processor: Any,
         config: DataConfig,
         reused: ReusedProcessors,
-    ) -> ClassLabels:
+    ) -> LabelProcessor:
         labels = [label for row in usable for label in self.label_list(row)]
         subject = source.same_label.format(count=len(usable))
         names = class_names(data, labels, subject, source.label_hint, reused.labels)
         source.check_labels(data, names, usable, config)
-        return ClassLabels(names)
+        return LabelProcessor(names)
 
     def label_list(self, row: Row) -> list[str]:
         """Return the labels of a row."""
         return [row.fields[self.field]]
 
-    def files(self, processor: ClassLabels, source_processor: Any) -> dict[str, bytes]:
+    def files(self, processor: LabelProcessor, source_processor: Any) -> dict[str, bytes]:
         return {LABELS_FILE: class_names_to_json(processor.labels)}
 
-    def load(self, folder: Path, source_processor: Any) -> ClassLabels:
-        return ClassLabels(load_class_names(folder / LABELS_FILE))
+    def load(self, folder: Path, source_processor: Any) -> LabelProcessor:
+        return LabelProcessor(load_class_names(folder / LABELS_FILE))
 
-    def encode(self, row: Row, processor: ClassLabels, config: DataConfig) -> ClassIds | str:
+    def encode(self, row: Row, processor: LabelProcessor, config: DataConfig) -> ClassIds | str:
         return processor.encode(self.label_list(row))
 
     def columns(self, values: list[Any]) -> dict[str, Column]:

@@ -15,14 +15,14 @@ from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target, TargetProcessor
 
 
-class Nothing(TargetProcessor):
+class NoTargetProcessor(TargetProcessor):
     """The processor of no target."""
 
     def caption(self, columns: Mapping[str, Tensor]) -> str:
         return ""
 
 
-class NoTarget(Target[Nothing]):
+class NoTarget(Target[NoTargetProcessor]):
     """No target. Labels in the data are not read."""
 
     settings = ()
@@ -42,16 +42,16 @@ class NoTarget(Target[Nothing]):
         source_processor: Any,
         config: DataConfig,
         reused: ReusedProcessors,
-    ) -> Nothing:
-        return Nothing()
+    ) -> NoTargetProcessor:
+        return NoTargetProcessor()
 
-    def files(self, processor: Nothing, source_processor: Any) -> dict[str, bytes]:
+    def files(self, processor: NoTargetProcessor, source_processor: Any) -> dict[str, bytes]:
         return {}
 
-    def load(self, folder: Path, source_processor: Any) -> Nothing:
-        return Nothing()
+    def load(self, folder: Path, source_processor: Any) -> NoTargetProcessor:
+        return NoTargetProcessor()
 
-    def encode(self, row: Row, processor: Nothing, config: DataConfig) -> tuple[()]:
+    def encode(self, row: Row, processor: NoTargetProcessor, config: DataConfig) -> tuple[()]:
         return ()
 
     def columns(self, values: list[Any]) -> dict[str, Column]:

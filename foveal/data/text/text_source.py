@@ -15,9 +15,9 @@ from foveal.data.files.tables import read_rows
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.data.text.special_tokens import add_special_tokens
-from foveal.data.text.text_target import TextOutput
+from foveal.data.text.text_target import TextTargetProcessor
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
-from foveal.data.text.unlabeled_texts import check_length, read_unlabeled
+from foveal.data.text.unlabeled_texts import check_length, read_unlabeled_texts
 
 TEXT_FOLDER, SOURCE_FOLDER = "text", "source"
 RATIO_SAMPLE = 1000
@@ -65,7 +65,7 @@ class TextSource(Source[Tokenizer]):
                 yield Row(row.location, {"source": text, **fields}, text_key(text))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        return read_unlabeled(part, self.column(config), skipped)
+        return read_unlabeled_texts(part, self.column(config), skipped)
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
@@ -153,7 +153,7 @@ class PairedTextSource(TextSource):
         source_tokens = sum(len(processor.encode_known(row.fields["source"])[0]) for row in sample)
         return (sum(map(target_tokens, sample)) or 1) / (source_tokens or 1)
 
-    def files(self, processor: Tokenizer, target_processor: TextOutput) -> dict[str, bytes]:
+    def files(self, processor: Tokenizer, target_processor: TextTargetProcessor) -> dict[str, bytes]:
         folder = TEXT_FOLDER if target_processor.tokenizer is processor else SOURCE_FOLDER
         return {f"{folder}/{TOKENIZER_FILE}": processor.to_json().encode()}
 

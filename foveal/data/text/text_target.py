@@ -23,7 +23,7 @@ TARGET_FOLDER = "target"
 
 
 @dataclass(frozen=True)
-class TextOutput(TargetProcessor):
+class TextTargetProcessor(TargetProcessor):
     """The tokenizer of the target texts, and the limit of their length."""
 
     tokenizer: Tokenizer
@@ -43,7 +43,7 @@ class TextOutput(TargetProcessor):
         return self.tokenizer.decode(tokens[: tokens.index(self.eos)])
 
 
-class TextTarget(Target[TextOutput]):
+class TextTarget(Target[TextTargetProcessor]):
     """A text for each source. The setting `data.text`, or another setting, names the column."""
 
     field = "target"
@@ -69,11 +69,13 @@ class TextTarget(Target[TextOutput]):
         source_processor: Any,
         config: DataConfig,
         reused: ReusedProcessors,
-    ) -> TextOutput:
+    ) -> TextTargetProcessor:
         texts = self.references(rows)
         tokenizer = self.make_tokenizer(texts, source, source_processor, config)
         ratio = source.length_ratio(usable, source_processor, lambda row: self._count(row, tokenizer))
-        return TextOutput(tokenizer, LengthLimit.from_texts(tokenizer, texts, config.max_length, ratio))
+        return TextTargetProcessor(
+            tokenizer, LengthLimit.from_texts(tokenizer, texts, config.max_length, ratio)
+        )
 
     def make_tokenizer(
         self, texts: list[str], source: Source[Any], source_processor: Any, config: DataConfig
@@ -90,18 +92,18 @@ class TextTarget(Target[TextOutput]):
     def _count(self, row: Row, tokenizer: Tokenizer) -> int:
         return len(tokenizer.encode_known(row.fields[self.field])[0])
 
-    def files(self, processor: TextOutput, source_processor: Any) -> dict[str, bytes]:
+    def files(self, processor: TextTargetProcessor, source_processor: Any) -> dict[str, bytes]:
         files = {LENGTH_LIMIT_FILE: processor.length_limit.to_json().encode()}
         if processor.tokenizer is source_processor:
             return files
         return {f"{TARGET_FOLDER}/{TOKENIZER_FILE}": processor.tokenizer.to_json().encode(), **files}
 
-    def load(self, folder: Path, source_processor: Any) -> TextOutput:
+    def load(self, folder: Path, source_processor: Any) -> TextTargetProcessor:
         is_separate = (folder / TARGET_FOLDER).is_dir() or not isinstance(source_processor, Tokenizer)
         tokenizer = load_tokenizer(folder / TARGET_FOLDER) if is_separate else source_processor
-        return TextOutput(tokenizer, load_length_limit(folder))
+        return TextTargetProcessor(tokenizer, load_length_limit(folder))
 
-    def encode(self, row: Row, processor: TextOutput, config: DataConfig) -> TokenIds | str:
+    def encode(self, row: Row, processor: TextTargetProcessor, config: DataConfig) -> TokenIds | str:
         tokens = processor.encode(row.fields[self.field])
         if len(tokens) > config.max_length:
             return f"{len(tokens)} tokens, and data.max_length={config.max_length}: raise it to use the row"

@@ -7,7 +7,7 @@ from typing import Any
 
 from foveal.data.core.split_data import SplitData
 from foveal.data.pairs.pair import PairProcessor
-from foveal.data.text.text_target import TextOutput
+from foveal.data.text.text_target import TextTargetProcessor
 
 MAX_LISTED = 20
 """How many of the most frequent unknown characters or words are listed."""
@@ -23,7 +23,7 @@ def unknown_token_facts(counts: Counter[str], unit: str = "characters") -> dict[
 
 def unknown_target_facts(processor: PairProcessor, split: SplitData[Any]) -> dict[str, Any]:
     """Return these facts for the targets of a split; none if targets are not texts, or all can be encoded."""
-    if not isinstance(processor.target, TextOutput):
+    if not isinstance(processor.target, TextTargetProcessor):
         return {}
     tokenizer = processor.target.tokenizer
     if tokenizer.kind not in TOKENIZER_UNITS:

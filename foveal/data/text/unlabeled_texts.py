@@ -17,7 +17,7 @@ def check_length(tokens: TokenIds, max_length: int) -> TokenIds | str:
     return f"{len(tokens)} tokens, and the model reads at most {max_length}: cut it"
 
 
-def read_unlabeled(part: DataPart, column: str, skipped: list[SkippedRow]) -> Iterator[Row]:
+def read_unlabeled_texts(part: DataPart, column: str, skipped: list[SkippedRow]) -> Iterator[Row]:
     """Read sources as the field `source`. Sources that can't be used are added to `skipped`.
 
     Raises: UserError: the file can't be read, or has no sources.

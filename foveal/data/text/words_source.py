@@ -11,13 +11,13 @@ from foveal.data.core.classes import class_names_to_json, load_class_names
 from foveal.data.core.examples import Column
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DataPart
-from foveal.data.pairs.labels import ClassLabels, LabelEachTarget
+from foveal.data.pairs.labels import LabelEachTarget, LabelProcessor
 from foveal.data.pairs.target import Target
 from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.text_source import TextSource
 from foveal.data.text.tokenizers import TokenIds, Tokenizer
-from foveal.data.text.unlabeled_texts import check_length, read_unlabeled
+from foveal.data.text.unlabeled_texts import check_length, read_unlabeled_texts
 
 TAGS_FILE = "tags.json"
 
@@ -56,7 +56,7 @@ class WordsSource(TextSource):
                 else:
                     yield Row(row.location, {"source": row.fields["tokens"]})
             return
-        for row in read_unlabeled(part, config.text, skipped):
+        for row in read_unlabeled_texts(part, config.text, skipped):
             yield Row(row.location, {"source": row.fields["source"].split()})
 
     def texts(self, rows: list[Row]) -> Iterable[str]:
@@ -123,8 +123,8 @@ class TagTarget(LabelEachTarget):
     def column(self, config: DataConfig) -> str:
         return config.tags
 
-    def files(self, processor: ClassLabels, source_processor: Any) -> dict[str, bytes]:
+    def files(self, processor: LabelProcessor, source_processor: Any) -> dict[str, bytes]:
         return {TAGS_FILE: class_names_to_json(processor.labels)}
 
-    def load(self, folder: Path, source_processor: Any) -> ClassLabels:
-        return ClassLabels(load_class_names(folder / TAGS_FILE))
+    def load(self, folder: Path, source_processor: Any) -> LabelProcessor:
+        return LabelProcessor(load_class_names(folder / TAGS_FILE))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from foveal.data.core.examples import Column, Examples, RaggedArray
 from foveal.data.core.rows import Row
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInput
+from foveal.data.images.image_examples import ImageProcessor
 
 FramePixels = UInt8[np.ndarray, "N H W C"]
 
@@ -25,7 +25,7 @@ class ClipExamples(Examples):
 
     @classmethod
     def from_data(
-        cls, clips: Sequence[NDArray[np.uint8]], processor: ImageInput, columns: Mapping[str, Column]
+        cls, clips: Sequence[NDArray[np.uint8]], processor: ImageProcessor, columns: Mapping[str, Column]
     ) -> "ClipExamples":
         """Make examples of the frames of `clips`, with more columns."""
         empty = np.zeros((0, processor.size, processor.size, processor.channels), np.uint8)

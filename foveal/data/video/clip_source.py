@@ -10,7 +10,7 @@ from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBa
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.standardize import Statistics
 from foveal.data.files.data_part import DataPart
-from foveal.data.images.image_examples import ImageInput
+from foveal.data.images.image_examples import ImageProcessor
 from foveal.data.images.image_source import PixelSource
 from foveal.data.pairs.target import Target
 from foveal.data.video.clip_batches import ClipBatches, load_clip_frames
@@ -50,11 +50,11 @@ class ClipSource(PixelSource):
     def statistics(self, rows: list[Row]) -> Statistics:
         return clip_statistics(rows)
 
-    def encode(self, row: Row, processor: ImageInput, config: DataConfig) -> Any | str:
+    def encode(self, row: Row, processor: ImageProcessor, config: DataConfig) -> Any | str:
         return row.fields["frames"]
 
     def examples(
-        self, rows: list[Row], values: list[Any], processor: ImageInput, columns: Mapping[str, Column]
+        self, rows: list[Row], values: list[Any], processor: ImageProcessor, columns: Mapping[str, Column]
     ) -> ClipExamples:
         return ClipExamples.from_data(values, processor, columns)
 

@@ -8,6 +8,7 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_examples
+from foveal.data.open import open_path
 from foveal.data.prepare_examples import read_labeled_rows
 from foveal.data.video.clip_examples import ClipExamples
 from foveal.inspection.base import Facts, InspectedRun, View
@@ -50,7 +51,7 @@ class FilmstripView(View[FilmstripOptions, FilmstripResult]):
     progress = "clips read"
 
     def check(self, run: InspectedRun) -> None:
-        if run.task.reads != "clip":
+        if run.task.source_kind != "clip":
             raise UserError(f"{run.run.path}: this run reads no clips (task {run.task.name})")
 
     def compute(
@@ -78,9 +79,9 @@ def _load_clips(
         clips, names, references = run.few_held_out()
         assert isinstance(clips, ClipExamples)
         return clips, names, [*map(_as_list, references)]
-    data_format, data = run.task.data_format, run.config.data
-    rows, clips, _ = prepare_examples.read_unlabeled(data_format, query, run.processor, data, log)
-    labeled = read_labeled_rows(data_format, query, data)
+    data_format, data, opened = run.task.data_format, run.config.data, open_path(query)
+    rows, clips, _ = prepare_examples.read_unlabeled(data_format, opened, run.processor, data, log)
+    labeled = read_labeled_rows(data_format, opened, data)
     known = {row.fields["name"]: _as_list(row.fields[data_format.target.field]) for row in labeled}
     names = [row.fields["source"] for row in rows]
     return clips, names, [known.get(name) for name in names]

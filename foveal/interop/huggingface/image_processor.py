@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageInput
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.images.image_examples import ImageProcessor
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.interop.huggingface.files import read_json
 from foveal.interop.huggingface.hf_config import HFConfig
@@ -36,7 +36,7 @@ def read_image_processor(folder: Path, network: ImportedImageNetwork) -> PairPro
         tuple(255 * level for level in _read_channel_values(settings, key, network.channels))
         for key in ("image_mean", "image_std")
     )
-    return PairProcessor(ImageInput(Statistics(mean, std), sides[0]), ClassLabels(network.labels))
+    return PairProcessor(ImageProcessor(Statistics(mean, std), sides[0]), LabelProcessor(network.labels))
 
 
 def _read_channel_values(settings: HFConfig, key: str, channels: int) -> list[float]:

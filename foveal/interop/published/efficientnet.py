@@ -14,8 +14,8 @@ import torch
 from foveal.core.errors import UserError
 from foveal.data.core.standardize import Statistics
 from foveal.data.datasets.package_download import Wheel
-from foveal.data.images.image_examples import ImageInput
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.images.image_examples import ImageProcessor
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.interop.image_network import (
     ImportedImageNetwork,
@@ -61,7 +61,7 @@ def read_efficientnet(folder: Path) -> tuple[ImportedImageNetwork, PairProcessor
         raise UserError(f"{folder}: damaged ({error}); delete the folder to download it again") from None
     tensors = rename_tensors(network_weight_shapes(NAME, 3, len(labels)), published_name, published, folder)
     network = ImportedImageNetwork(NAME, network_model_config(NAME), 3, labels, tensors)
-    return network, PairProcessor(ImageInput(STATISTICS, IMAGE_SIZE), ClassLabels(labels))
+    return network, PairProcessor(ImageProcessor(STATISTICS, IMAGE_SIZE), LabelProcessor(labels))
 
 
 def published_name(name: str) -> str:

@@ -69,7 +69,7 @@ class DrawModel(nn.Module):
         """Return the parameters by depth, in the encoder and in the decoder."""
         return merge_layer_groups(self.encoder.layer_groups(), self.decoder.layer_groups())
 
-    def lendable_encoder(self) -> nn.Module:
+    def reusable_encoder(self) -> nn.Module:
         """Return the encoder, which another run can take over."""
         return self.encoder
 

@@ -46,7 +46,7 @@ class ImageGenerationTask(ImageTask):
     settings: DrawSettings
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "there is no label"}
     encoders = ("none",)
-    gives = "nothing"
+    target_kind = "nothing"
     source = UnlabeledImageSource()
     target = NoTarget()
     balances_experts = False

@@ -8,7 +8,7 @@ from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.standardize import Statistics
 from foveal.data.files.data_part import DataPart
-from foveal.data.images.image_examples import ImageInput
+from foveal.data.images.image_examples import ImageProcessor
 from foveal.data.images.image_files import unlabeled_images
 from foveal.data.images.image_rows import load_row_images
 from foveal.data.images.image_source import ImageSource, keyed_by_content
@@ -26,6 +26,6 @@ class UnlabeledImageSource(ImageSource):
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[ImageInput, list[Row]]:
+    ) -> tuple[ImageProcessor, list[Row]]:
         channels = config.image.channels
-        return ImageInput(Statistics((0.0,) * channels, (255.0,) * channels), config.image.size), rows
+        return ImageProcessor(Statistics((0.0,) * channels, (255.0,) * channels), config.image.size), rows

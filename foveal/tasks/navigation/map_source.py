@@ -95,7 +95,7 @@ class MapSource(Source[Tokenizer]):
 
 
 @dataclass(frozen=True)
-class MoveOutput(TargetProcessor):
+class MovesProcessor(TargetProcessor):
     """The processor of paths: the largest number of moves."""
 
     length_limit: LengthLimit
@@ -113,7 +113,7 @@ class EncodedPath(NamedTuple):
     fewest: int
 
 
-class MovesTarget(Target[MoveOutput]):
+class MovesTarget(Target[MovesProcessor]):
     """A path: columns `target` (moves with the stop), `goal` (2,) and `shortest`, the fewest moves to it."""
 
     settings = ("data.max_length",)
@@ -134,17 +134,17 @@ class MovesTarget(Target[MoveOutput]):
         source_processor: Any,
         config: DataConfig,
         reused: ReusedProcessors,
-    ) -> MoveOutput:
+    ) -> MovesProcessor:
         longest = max(len(row.fields["path"]) for row in rows)
-        return MoveOutput(LengthLimit.from_lengths(longest, 0.0, config.max_length))
+        return MovesProcessor(LengthLimit.from_lengths(longest, 0.0, config.max_length))
 
-    def files(self, processor: MoveOutput, source_processor: Any) -> dict[str, bytes]:
+    def files(self, processor: MovesProcessor, source_processor: Any) -> dict[str, bytes]:
         return {LENGTH_LIMIT_FILE: processor.length_limit.to_json().encode()}
 
-    def load(self, folder: Path, source_processor: Any) -> MoveOutput:
-        return MoveOutput(load_length_limit(folder))
+    def load(self, folder: Path, source_processor: Any) -> MovesProcessor:
+        return MovesProcessor(load_length_limit(folder))
 
-    def encode(self, row: Row, processor: MoveOutput, config: DataConfig) -> EncodedPath | str:
+    def encode(self, row: Row, processor: MovesProcessor, config: DataConfig) -> EncodedPath | str:
         fields = row.fields
         fewest = shortest_path(fields["cells"], fields["start"], fields["goal"])
         return EncodedPath(fields["path"], fields["goal"], len(fewest or ()))

@@ -66,7 +66,7 @@ class NavigationAgent(nn.Module):
         encoder = self.encoder.layer_groups()
         return merge_layer_groups(self.stack.layer_groups(), [[] for _ in self.stack.blocks] + encoder)
 
-    def lendable_encoder(self) -> nn.Module:
+    def reusable_encoder(self) -> nn.Module:
         """Return the encoder of instructions, which another run can take over."""
         return self.encoder
 

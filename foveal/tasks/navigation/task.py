@@ -51,8 +51,8 @@ class NavigationTask(ExampleTask):
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "the moves are those of the path"}
     source = MapSource()
     target = MovesTarget()
-    reads = "map"
-    gives = "moves"
+    source_kind = "map"
+    target_kind = "moves"
     encoders = ("text",)
     datasets = (GRID_WALKS.name,)
     balances_experts = False

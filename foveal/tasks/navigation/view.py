@@ -11,6 +11,7 @@ from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_examples
 from foveal.data.core.examples import Examples
+from foveal.data.open import open_path
 from foveal.data.prepare_examples import read_labeled_rows
 from foveal.inspection.base import Facts, InspectedRun, View
 from foveal.inspection.registry import register_view
@@ -79,9 +80,9 @@ def _load_episodes(
     """Return maps with starts, their instructions, and their paths as text, None where unknown."""
     if query is None:
         return run.few_held_out()
-    data_format, data = run.task.data_format, run.config.data
-    rows, examples, _ = prepare_examples.read_unlabeled(data_format, query, run.processor, data, log)
-    labeled = read_labeled_rows(data_format, query, data)
+    data_format, data, opened = run.task.data_format, run.config.data, open_path(query)
+    rows, examples, _ = prepare_examples.read_unlabeled(data_format, opened, run.processor, data, log)
+    labeled = read_labeled_rows(data_format, opened, data)
     known = {row.location: moves_to_text(row.fields["path"]) for row in labeled}
     instructions = [row.fields["source"] for row in rows]
     return examples, instructions, [known.get(row.location) for row in rows]

@@ -14,7 +14,7 @@ class AudioTask(ExampleTask, ABC):
     """Base class of tasks whose examples are recordings."""
 
     source: ClassVar[Source[Any]] = AudioSource()
-    reads = "audio"
+    source_kind = "audio"
     encoders = ("pyramid", "convolution")
     length_unit = "frames"
 

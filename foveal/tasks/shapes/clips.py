@@ -27,7 +27,7 @@ class ClipTask(ExampleTask, ABC):
     """Base class of tasks whose examples are clips."""
 
     source = ClipSource()
-    reads = "clip"
+    source_kind = "clip"
     encoders = CLIP_ENCODERS
     length_unit = "frames"
     suggested_view = "filmstrip"

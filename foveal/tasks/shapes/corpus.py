@@ -30,8 +30,8 @@ class CorpusTask(Task, ABC):
     The loss is the score, and there are no targets.
     """
 
-    reads = "text"
-    gives = "nothing"
+    source_kind = "text"
+    target_kind = "nothing"
     columns = ("text",)
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": LOSS_IS_SCORE}
 
@@ -69,7 +69,7 @@ class CorpusTask(Task, ABC):
     def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
         raise UserError("a language model has no predictions for rows: use foveal generate or evaluate")
 
-    def lend_processor(self, borrower: Task) -> Tokenizer:
+    def processor_to_reuse(self, new_task: Task) -> Tokenizer:
         tokenizer: Tokenizer = self.processor
         return tokenizer
 

@@ -48,4 +48,4 @@ class ImageTask(ExampleTask, ABC):
     """Base class of tasks whose examples are images, which are augmented in training."""
 
     source: ClassVar[Source[Any]] = ImageSource()
-    reads = "image"
+    source_kind = "image"

@@ -91,7 +91,7 @@ class LabelingTask(ExampleTask, ABC):
 class ClassificationTask(LabelingTask, ABC):
     """One label for each source."""
 
-    gives = "label"
+    target_kind = "label"
     target: ClassVar[Target[Any]] = LabelTarget()
     default_classes = 2
 
@@ -122,7 +122,7 @@ class ClassificationTask(LabelingTask, ABC):
 class TaggingTask(LabelingTask, ABC):
     """A label for each labeled place of a source, such as a word or a step."""
 
-    gives = "labels"
+    target_kind = "labels"
     target: ClassVar[Target[Any]] = LabelEachTarget()
     default_classes = 17
 

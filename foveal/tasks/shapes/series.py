@@ -23,7 +23,7 @@ class SeriesTask(ExampleTask, ABC):
     """Base class of tasks whose examples are series."""
 
     source: ClassVar[Source[Any]] = SeriesSource()
-    reads = "series"
+    source_kind = "series"
     encoders = ("series",)
     length_unit = "steps"
 

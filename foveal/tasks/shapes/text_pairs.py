@@ -31,7 +31,7 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
 
     source = PairedTextSource()
     target = TextTarget("target")
-    reads = "text"
+    source_kind = "text"
     encoders = ("text",)
     columns = ("source", "target")
     next_command = ("generate", "--prompt", "TEXT")

@@ -47,7 +47,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
 
     Settings: ClassVar[type[SmoothedSettings]] = SmoothedSettings
     settings: SmoothedSettings
-    gives = "text"
+    target_kind = "text"
     target: ClassVar[Target[Any]] = TextTarget()
     metrics: ClassVar[tuple[Metric, ...]]
     """The metrics. The first one ranks the worst examples."""

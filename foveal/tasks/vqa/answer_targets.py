@@ -5,7 +5,7 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.data.core.classes import ClassIds
 from foveal.data.core.rows import Row
-from foveal.data.pairs.labels import ClassLabels, LabelTarget
+from foveal.data.pairs.labels import LabelProcessor, LabelTarget
 from foveal.data.text.text_target import TextTarget
 
 IGNORE_INDEX = -100
@@ -21,7 +21,7 @@ class AnswerTarget(LabelTarget):
     def column(self, config: DataConfig) -> str:
         return config.answer
 
-    def encode(self, row: Row, processor: ClassLabels, config: DataConfig) -> ClassIds | str:
+    def encode(self, row: Row, processor: LabelProcessor, config: DataConfig) -> ClassIds | str:
         """Return the answer's id. An answer that training does not have is never correct, and has no loss."""
         ids = processor.encode(self.label_list(row))
         return np.array([IGNORE_INDEX]) if isinstance(ids, str) else ids

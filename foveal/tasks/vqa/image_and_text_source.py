@@ -18,7 +18,7 @@ from foveal.data.core.split_data import word_counts
 from foveal.data.core.standardize import explain_read_errors
 from foveal.data.files.data_part import DataPart
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
-from foveal.data.images.image_examples import ImageExamples, ImageInput, image_statistics
+from foveal.data.images.image_examples import ImageExamples, ImageProcessor, image_statistics
 from foveal.data.images.image_source import ImageSource, keyed_by_content
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
@@ -33,7 +33,7 @@ HISTORY_FILE = "history.json"
 
 
 @dataclass(frozen=True)
-class ImageAndTextInput(ImageInput):
+class ImageAndTextProcessor(ImageProcessor):
     """The processor of an image and its texts: `text` is the tokenizer, `history` whether a history is
     read."""
 
@@ -59,7 +59,7 @@ class EncodedQuestion(NamedTuple):
     choices: list[TokenIds]
 
 
-class ImageAndTextSource(Source[ImageAndTextInput]):
+class ImageAndTextSource(Source[ImageAndTextProcessor]):
     """A question about an image. All rows of an image are in one split, since their key is its sha256."""
 
     same_label = "all questions to train on have the answer"
@@ -91,35 +91,37 @@ class ImageAndTextSource(Source[ImageAndTextInput]):
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[ImageAndTextInput, list[Row]]:
+    ) -> tuple[ImageAndTextProcessor, list[Row]]:
         size, known = config.image.size, reused.source
-        if isinstance(known, ImageAndTextInput):
-            return ImageAndTextInput(known.statistics, size, known.text, known.history), rows
-        if known is not None and not isinstance(known, ImageInput):
+        if isinstance(known, ImageAndTextProcessor):
+            return ImageAndTextProcessor(known.statistics, size, known.text, known.history), rows
+        if known is not None and not isinstance(known, ImageProcessor):
             raise UserError(
                 "--from: its encoder reads no images; take a run of images, or of questions about them"
             )
         texts = (text for row in rows for text in _texts(row))
         tokenizer = make_tokenizer(config.tokenizer, config.vocab_size, texts)
         statistics = image_statistics(rows) if known is None else known.statistics
-        return ImageAndTextInput(statistics, size, tokenizer, "history" in rows[0].fields), rows
+        return ImageAndTextProcessor(statistics, size, tokenizer, "history" in rows[0].fields), rows
 
-    def for_config(self, processor: ImageAndTextInput, config: DataConfig) -> ImageAndTextInput:
+    def for_config(self, processor: ImageAndTextProcessor, config: DataConfig) -> ImageAndTextProcessor:
         return replace(processor, size=config.image.size)
 
-    def files(self, processor: ImageAndTextInput, target_processor: Any) -> dict[str, bytes]:
+    def files(self, processor: ImageAndTextProcessor, target_processor: Any) -> dict[str, bytes]:
         return ImageSource().files(processor, target_processor) | {
             f"{TEXT_FOLDER}/{TOKENIZER_FILE}": processor.text.to_json().encode(),
             HISTORY_FILE: json.dumps(processor.history).encode(),
         }
 
-    def load(self, folder: Path) -> ImageAndTextInput:
+    def load(self, folder: Path) -> ImageAndTextProcessor:
         with explain_read_errors(folder / HISTORY_FILE):
             history = bool(json.loads((folder / HISTORY_FILE).read_bytes()))
         image = ImageSource().load(folder)
-        return ImageAndTextInput(image.statistics, image.size, load_tokenizer(folder / TEXT_FOLDER), history)
+        return ImageAndTextProcessor(
+            image.statistics, image.size, load_tokenizer(folder / TEXT_FOLDER), history
+        )
 
-    def encode(self, row: Row, processor: ImageAndTextInput, config: DataConfig) -> EncodedQuestion | str:
+    def encode(self, row: Row, processor: ImageAndTextProcessor, config: DataConfig) -> EncodedQuestion | str:
         longest = config.max_length
         history = processor.encode_history(_history(row), longest) if processor.history else np.zeros(0, int)
         choices = [processor.encode(text, longest) for text in row.fields.get("choices", ())]
@@ -129,7 +131,7 @@ class ImageAndTextSource(Source[ImageAndTextInput]):
         self,
         rows: list[Row],
         values: list[EncodedQuestion],
-        processor: ImageAndTextInput,
+        processor: ImageAndTextProcessor,
         columns: Mapping[str, Column],
     ) -> VQAExamples:
         index_of: dict[str, int] = {}

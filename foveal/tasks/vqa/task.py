@@ -56,7 +56,7 @@ class BaseVQATask(ExampleTask, ABC):
     settings: VQASettings
 
     source: ClassVar[ImageAndTextSource] = ImageAndTextSource()
-    reads = "image-and-text"
+    source_kind = "image-and-text"
     encoders = IMAGE_ENCODERS
 
     def settings_read(self) -> set[str]:
@@ -179,7 +179,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "the choices are each row's own"}
     source = ImageAndTextSource(choices=True)
     target = ChoiceTarget()
-    gives = "choice"
+    target_kind = "choice"
     columns = ("question", "answer", "choices", "history")
     has_classes = False
     suggested_view = ""

@@ -10,7 +10,7 @@ from foveal.data.core.classes import class_names
 from foveal.data.core.rows import Row
 from foveal.data.core.standardize import Statistics
 from foveal.data.pairs import labels
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
 from tests.support.pair_formats import ANSWERS, CLIP_LABEL
 from tests.support.recorded_calls import record_calls
@@ -38,11 +38,11 @@ class Unsearched(tuple[str, ...]):
 def test_rows_are_numbered_by_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that many rows of many classes take no longer than both."""
     rows = [Row(f"line {number}", {"answer": name, "label": name}) for number, name in enumerate("bcab")]
-    answers = ClassLabels(Unsearched("abd"))
+    answers = LabelProcessor(Unsearched("abd"))
     found = [ANSWERS.target.encode(row, answers, DataConfig()) for row in rows]
     assert np.concatenate(found).tolist() == [1, IGNORE_INDEX, 0, 1]
     tables = record_calls(monkeypatch, labels, "make_label_encoder")
-    classes = ClassLabels(("a", "b", "d"))
+    classes = LabelProcessor(("a", "b", "d"))
     numbers = [CLIP_LABEL.target.encode(row, classes, DataConfig()) for row in rows]
     assert numbers[1] == "the label 'c' is not among those of training"
     assert [number.tolist() for number in numbers if not isinstance(number, str)] == [[1], [0], [1]]

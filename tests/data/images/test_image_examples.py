@@ -16,9 +16,9 @@ from foveal.data import prepare_examples
 from foveal.data.core.split_data import SplitData
 from foveal.data.core.standardize import Statistics
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
-from foveal.data.images.image_examples import ImageExamples, ImageInput
+from foveal.data.images.image_examples import ImageExamples, ImageProcessor
 from foveal.data.open import open_path
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.tasks.config import load_config
 from tests.support.image_folders import (
@@ -465,7 +465,7 @@ def test_cifar10(outside_data):
     mean, deviation = np.array([0.4914, 0.4822, 0.4465]) * 255, np.array([0.2470, 0.2435, 0.2616]) * 255
     names = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
     processor = PairProcessor(
-        ImageInput(Statistics(tuple(mean), tuple(deviation)), 32), ClassLabels(tuple(names))
+        ImageProcessor(Statistics(tuple(mean), tuple(deviation)), 32), LabelProcessor(tuple(names))
     )
     config, data = CONFIG.model_copy(update={"image": ImageConfig(size=32)}), outside_data / "cifar10.zip"
     part, facts = prepare_examples.prepare_eval_examples(DATA_FORMAT, str(data), config, processor, print)

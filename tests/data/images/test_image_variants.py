@@ -14,8 +14,8 @@ from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.standardize import Statistics
 from foveal.data.files.data_part import open_part
 from foveal.data.images.image_decoding import MAX_ASPECT_RATIO, decode_image, upscale
-from foveal.data.images.image_examples import ImageInput
-from foveal.data.pairs.labels import ClassLabels
+from foveal.data.images.image_examples import ImageProcessor
+from foveal.data.pairs.labels import LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
 from tests.support.image_bytes import luma
 from tests.support.image_variants import SIDE, damaged_variants, readable_variants
@@ -95,8 +95,8 @@ def test_the_same_in_training_evaluation_and_use(folder: Path, channels: int) ->
     shown = [upscale(row.fields["picture"], SIZE) for row in rows]
     for picture in shown:
         check_shape(picture, channels)
-    image = ImageInput(Statistics((0.0,) * channels, (1.0,) * channels), SIZE)
-    inputs = PairProcessor(image, ClassLabels(("a", "b")))
+    image = ImageProcessor(Statistics((0.0,) * channels, (1.0,) * channels), SIZE)
+    inputs = PairProcessor(image, LabelProcessor(("a", "b")))
     told: list[str] = []
     part, facts = prepare_examples.prepare_eval_examples(
         DATA_FORMAT, str(folder), config, inputs, told.append

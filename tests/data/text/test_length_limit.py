@@ -117,9 +117,9 @@ def test_a_model_of_short_rows_has_room_for_long_ones(tmp_path: Path, times: int
     rows = [" ".join("abcdefgh"[(i + j) % 8] for j in range(1 + i % 5)) for i in range(40)]
     data.write_text("source\ttarget\n" + "".join(f"{row}\t{' '.join([row] * times)}\n" for row in rows))
     processor = task_of(settings).prepare(DataPaths(str(data)), print).processor
-    task = task_of(settings).bound(processor)
+    task = task_of(settings).bind(processor)
     model = build_model(task, torch.device("cpu")).eval()
-    objective = task.bound(processor, model).objective()
+    objective = task.bind(processor, model).objective()
     assert isinstance(objective, SequenceToSequenceObjective)
     with torch.no_grad():
         model.get_parameter("head.projection.bias")[objective.special_tokens.eos] = -1e9

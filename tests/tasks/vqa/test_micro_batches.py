@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.pairs.labels import ClassLabels
-from foveal.data.pairs.nothing import Nothing
+from foveal.data.pairs.labels import LabelProcessor
+from foveal.data.pairs.nothing import NoTargetProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.tasks.registry import task_of
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
@@ -32,9 +32,11 @@ def rows_of(given: ExampleBatch, rows: list[int]) -> ExampleBatch:
 @pytest.mark.parametrize("name", ["vqa", "vqa-multiple-choice"])
 def test_questions_of_which_one_has_an_answer_that_is_not_known(name: str) -> None:
     """It has no loss, and does not count among those over which the mean is taken."""
-    processor = PairProcessor(IMAGE_AND_TEXT, ClassLabels(("x", "y", "z")) if name == "vqa" else Nothing())
-    task, whole = task_of(vqa_config(name)).bound(processor), vqa_batch()
+    processor = PairProcessor(
+        IMAGE_AND_TEXT, LabelProcessor(("x", "y", "z")) if name == "vqa" else NoTargetProcessor()
+    )
+    task, whole = task_of(vqa_config(name)).bind(processor), vqa_batch()
     whole.columns["label"][0] = IGNORE_INDEX
-    objectives = [task.bound(processor, randomized(task.new_model())).objective() for _ in range(3)]
+    objectives = [task.bind(processor, randomized(task.new_model())).objective() for _ in range(3)]
     few = check_same_step(objectives[:2], [rows_of(whole, [0, 2]), rows_of(whole, [1])], whole)
     assert few.loss == pytest.approx(trained_step(objectives[2], [rows_of(whole, [1, 2])]).loss, abs=1e-10)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.pairs.labels import ClassLabels
-from foveal.data.pairs.nothing import Nothing
+from foveal.data.pairs.labels import LabelProcessor
+from foveal.data.pairs.nothing import NoTargetProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.tasks.vqa.model import MultipleChoiceModel, VQAModel
 from foveal.tasks.vqa.task import VQAMultipleChoiceTask, VQATask
@@ -58,20 +58,20 @@ def given() -> ExampleBatch:
 
 
 def test_answers_are_those_of_the_equations(given: ExampleBatch) -> None:
-    processor = PairProcessor(IMAGE_AND_TEXT, ClassLabels(("x", "y", "z")))
+    processor = PairProcessor(IMAGE_AND_TEXT, LabelProcessor(("x", "y", "z")))
     task = VQATask(vqa_config("vqa"), processor)
     model = randomized(task.new_model())
     assert isinstance(model, VQAModel)
-    found = task.bound(processor, model).objective().predict_batch(given)
+    found = task.bind(processor, model).objective().predict_batch(given)
     torch.testing.assert_close(found, projected(model, given).softmax(1), rtol=1e-9, atol=1e-9)
 
 
 def test_choices_are_scored_as_the_equations_say(given: ExampleBatch) -> None:
-    processor = PairProcessor(IMAGE_AND_TEXT, Nothing())
+    processor = PairProcessor(IMAGE_AND_TEXT, NoTargetProcessor())
     task = VQAMultipleChoiceTask(vqa_config("vqa-multiple-choice"), processor)
     model = randomized(task.new_model())
     assert isinstance(model, MultipleChoiceModel)
-    objective, wanted = task.bound(processor, model).objective(), projected(model, given)
+    objective, wanted = task.bind(processor, model).objective(), projected(model, given)
     held = given.lengths["choice"].tolist()
     vectors = [elman(model.choices, given.columns["choice"][c, : held[c]])[-1] for c in range(5)]
     found, nats = objective.predict_batch(given), 0.0
