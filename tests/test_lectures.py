@@ -79,7 +79,7 @@ def test_hello():
 
 
 class Silent:
-    """A reporter that looks away."""
+    """A reporter that ignores all events."""
 
     def __getattr__(self, event):
         return lambda *facts: None

@@ -35,7 +35,7 @@ def test_the_others_are_few():
     ],
 )
 def test_forms_of_captioning_differ_in_one_thing(name, other, apart):
-    """So that what a comparison of them finds is of that thing."""
+    """A comparison of the presets then measures only this difference."""
     one, another = load_config(name), load_config(other)
     assert {key for key, value in one.model if value != getattr(another.model, key)} == apart
     assert one.model_copy(update={"model": another.model}) == another

@@ -185,7 +185,9 @@ def _create_folder(folder: Path, settings: dict[str, Any]) -> None:
         with atomic_folder(folder) as new:
             write_synced(new / SETTINGS_FILE, seal_json(settings))
     elif open_json(file.read_bytes(), str(file)) != settings:
-        raise UserError(f"{folder} was made with other settings: give them again, or choose another --run")
+        raise UserError(
+            f"{folder} was created with other settings: repeat those settings, or choose another --run"
+        )
 
 
 def _strategy_overrides(base: Session, overrides: tuple[str, ...]) -> dict[Strategy, list[str]]:
@@ -213,7 +215,7 @@ def _train_or_resume(
         try:
             resume(path)
         except FinishedError:
-            log(f"{path}: finished before")
+            log(f"{path}: already finished")
         return
     train(
         str(data_paths.data),
@@ -275,7 +277,8 @@ def _print_result(
 
 
 def _explain(similarity: FeatureSimilarity) -> Iterator[tuple[str, str]]:
-    """Yield the two questions with the measured answers, and the advice (*) with what would refute it."""
+    """Yield the two questions with the measured answers, and the advice (*) with the result that would refute
+    it."""
     advice, each = similarity.advice, similarity.images / similarity.classes
     amount = "many" if advice.many_images else "few"
     limit = f"{MANY_IMAGES_PER_CLASS:,.0f} or more are many, by convention"

@@ -69,7 +69,7 @@ def inspect(*tokens: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> No
         return
     subject, *rest = tokens
     if subject.startswith("-"):
-        raise UserError(f"{subject}: a run or a model comes first: foveal inspect WHAT [VIEW] {subject} ...")
+        raise UserError(f"{subject}: name a run or a model first: foveal inspect WHAT [VIEW] {subject} ...")
     view = _choose_view(views, rest)
     request = _parse(views, view, subject, rest)
     if request is not None:
@@ -138,7 +138,7 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
     check_png_path(out)
     if request.settings and (is_run or not isinstance(view, ModelView)):
         raise UserError(
-            f"{request.settings[0]}: the view {view.name} shows a run with its own settings; leave this out"
+            f"{request.settings[0]}: the view {view.name} always uses the run's settings; leave this out"
         )
     device = resolve_device(request.common.device)
     with ProgressBar(view.progress) as progress:

@@ -33,7 +33,7 @@ def resume(
         opened = open_logged(run)
         torch_device = resolve_device(device or opened.manifest["data"]["device"])
         if changes := environment_changes(opened):
-            log(f"made with {changes}: training goes on, but its result need not be the same bit for bit")
+            log(f"made with {changes}: training continues, but the result may differ in the last bits")
         data = prepare_run_data(opened, log)
         keep_freed_memory()
         task = task_of(opened.config).bind(data.processor)

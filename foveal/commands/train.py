@@ -109,7 +109,7 @@ def train(
         _print_setup(data, bound_task, origin, folder, prepared)
         if run is None and folder.exists():
             folder = default_run_path(data, model or (from_ or Path(preset)).name)
-            log(f"another training has created that folder: this run is {folder}")
+            log(f"another process has just created that folder: this run is {folder}")
         started_run = new_run(
             folder,
             bound_task,

@@ -108,14 +108,14 @@ def evaluate_and_score(
 
 
 def with_perplexity(task: Task, scores: dict[str, float]) -> dict[str, float]:
-    """Return the scores; those of a task that predicts tokens with the perplexity, `exp(loss)`."""
+    """Return the scores. If the task predicts tokens, add the perplexity, `exp(loss)`."""
     if task.loss_unit != TOKEN:
         return scores
     return scores | {"perplexity": math.exp(scores["loss"]) if scores["loss"] < 700 else math.inf}
 
 
 def loss_rows(task: Task, split: str, scores: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the loss of a split in words."""
+    """Return the loss of a split for display."""
     name = {"valid": "validation", "test": "test"}.get(split, split)
     perplexity = f", perplexity {scores['perplexity']:.4g}" if "perplexity" in scores else ""
     per = f" per {task.loss_unit}"

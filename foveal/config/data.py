@@ -1,4 +1,4 @@
-"""The section `data` of a config: what is read, and how it becomes batches."""
+"""The section `data` of a config: how data are read, and how they become batches."""
 
 import re
 from typing import Annotated, Literal
@@ -24,7 +24,7 @@ class ImageConfig(StrictModel):
     size: Size = 32
     """Side of the square that is read of an image, in pixels."""
     channels: Literal[1, 3] = 3
-    """Channels of an image: 3 for colors, 1 for grey."""
+    """Channels of an image: 3 for colors, 1 for gray."""
     batch_size: PositiveInt = 128
     """Images in a batch."""
     tta: Literal["none", "flip", "flip-shift", "ten-crop"] = "none"

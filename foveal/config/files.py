@@ -24,7 +24,7 @@ EXPECTED_TYPES = {
 
 
 class ConfigError(ValueError):
-    """A configuration that the user can mend, said in one line."""
+    """A configuration error that the user can fix, in a single line."""
 
 
 def preset_names() -> list[str]:
@@ -56,7 +56,7 @@ def read_preset(preset: str) -> dict[str, Any]:
 def refuse_old_names(tables: Mapping[str, Any], place: str = "") -> None:
     """Check that no setting or value has a name of an older version.
 
-    Raises: ConfigError: one has; the error says the new name.
+    Raises: ConfigError: a name is old; the error gives the new name.
     """
     for key, value in flatten(tables):
         if explanation := explain_old_setting(key, value):
@@ -84,7 +84,8 @@ def parse_config(tables: Mapping[str, Any]) -> Config:
 
 
 def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
-    """`["model.width=64"]` as nested tables; values are TOML, or else plain strings."""
+    """Return overrides such as `["model.width=64"]` as nested tables. Values are TOML, or else
+    plain strings."""
     tables: dict[str, Any] = {}
     for override in overrides:
         key, equals, text = override.partition("=")
@@ -102,7 +103,8 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
 
 
 def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """How to mend a misspelt word: the nearest known one, else all of them; `prefix` stands before each."""
+    """Return a hint for a misspelled word: the nearest known word, else all known words, each with `prefix`
+    before it."""
     names = sorted(known)
     close = difflib.get_close_matches(word.lower(), names, n=1)
     if close:

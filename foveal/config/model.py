@@ -1,4 +1,5 @@
-"""The section `model` of a config: its stacks of blocks, their parts, and what fits together."""
+"""The section `model` of a config: its stacks of blocks, their parts, and checks that the parts
+fit together."""
 
 from typing import Annotated, Any, Literal
 
@@ -134,10 +135,7 @@ EncoderName = Literal[
 
 
 class EncoderConfig(EncoderStackConfig):
-    """The section `model.encoder`: what makes a memory of the source. Some mixers of a decoder read it.
-
-    `models.stack_settings` says which settings the encoder of each kind reads.
-    """
+    """The section `model.encoder`: the encoder of the source. Some mixers of a decoder read its memory."""
 
     kind: EncoderName = "none"
     """Encoder: none, text, pyramid, convolution, series, image, patches, frames or conv3d.

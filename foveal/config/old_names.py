@@ -1,8 +1,4 @@
-"""The one table of names that tasks, presets, settings, options, views and files had in run format 1.
-
-A run of that format is read under the new names. An old name on the command line or in a user's file is
-answered with the new one.
-"""
+"""The only table of the names that tasks, presets, settings, options, views and files had in run format 1."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -225,7 +221,7 @@ def upgrade_fields(reader: type, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explain_old_setting(key: str, value: object) -> str:
-    """Say what the setting `key`, or its `value`, is called now; empty where neither is an old name."""
+    """Return the current name of the setting `key`, or of its `value`. Empty if neither is an old name."""
     if new := _new_key(key):
         return f"{key} is now {new}"
     changed = _new_value(key, value)

@@ -39,9 +39,9 @@ class OptimizerConfig(StrictModel):
     momentum: Annotated[Fraction, ReadIf("name", "momentum", "muon")] = 0.9
     """Momentum of the gradient."""
     beta1: Annotated[Fraction, ReadIf("name", "adam", "adamw", "muon")] = 0.9
-    """Decay of the gradient's mean; in muon that of the AdamW for what is no matrix."""
+    """Decay of the gradient's mean; in muon, that of AdamW for parameters that are no matrices."""
     beta2: Annotated[Fraction, ReadIf("name", "rmsprop", "adam", "adamw", "muon")] = 0.99
-    """Decay of the mean of the gradient's square; in muon that of the AdamW for what is no matrix."""
+    """Decay of the squared gradient's mean; in muon, that of AdamW for parameters that are no matrices."""
     epsilon: Annotated[PositiveFloat, ReadIf("name", "adagrad", "rmsprop", "adam", "adamw", "muon")] = 1e-8
     """Number added to the root of the gradient's square (in adagrad inside the root)."""
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0

@@ -21,9 +21,11 @@ class UnreadReason(NamedTuple):
     key: str
     value: Any
     values_to_set: tuple[str | bool, ...] | None = None
-    """The values of the other setting with which the setting is read; every one but the empty one for ().
+    """The values of the other setting with which the setting is read. () stands for every value except the
+    empty one.
 
-    None where the other setting is the task or the encoder, which is not changed for a setting's sake."""
+    None if the other setting is the task or the encoder, which users do not change for the sake of a setting.
+    """
 
     def __str__(self) -> str:
         return f"{self.key}={setting_text(self.value)}"

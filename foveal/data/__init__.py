@@ -1,1 +1,1 @@
-"""Data: files, sources and targets with their processors, splits, batches, and a catalogue of data sets."""
+"""Data: files, sources and targets with their processors, splits, batches, and a catalog of data sets."""

@@ -1,4 +1,4 @@
-"""DATA opened once: its kind, splits, columns and first row. All other code asks the opened value."""
+"""DATA, opened once: its kind, splits, columns and first row. All other code uses the opened value."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,7 +27,7 @@ DataKind = Literal[
 """What DATA looks like.
 
 `aligned` is two text files. `files` is a folder of any files with a metadata table. `text` is any other file
-or folder. `missing` is a path without a file, or a data set of the catalogue, whose files are made later.
+or folder. `missing` is a path without a file, or a data set of the catalog, whose files are made later.
 """
 SNIFFERS: dict[DataKind, Callable[[DataPart], bool]] = {
     "clips": are_clips,
@@ -44,9 +44,9 @@ class OpenedData:
     """DATA, opened. Each fact is looked up when first needed, and only once."""
 
     name: str
-    """The user's argument: a path, two paths `a,b`, or a name of the catalogue."""
+    """The user's argument: a path, two paths `a,b`, or a name of the catalog."""
     resolve: Callable[[str], str]
-    """A function from `name` to a path. The function makes the files of a data set of the catalogue."""
+    """A function from `name` to a path. The function creates the files of a data set of the catalog."""
 
     def __str__(self) -> str:
         return self.name
@@ -121,7 +121,7 @@ class OpenedData:
 
     @cached_property
     def first_row(self) -> Fields:
-        """The first row of the table, or the first series, that can be read; empty if there is none."""
+        """The first readable row of the table, or the first readable series. Empty if there is none."""
         if self.kind != "series":
             return self.train.first_row
         with suppress(UserError):  # the reader of the data reports the error
@@ -137,7 +137,7 @@ class OpenedData:
 
 
 class DataPaths(NamedTuple):
-    """The data that the user named: paths, or names of the catalogue."""
+    """The data that the user named: paths, or names of the catalog."""
 
     data: str | OpenedData
     """A path, a name, or data that are opened already."""
@@ -146,12 +146,12 @@ class DataPaths(NamedTuple):
 
 
 def open_data(data: str | OpenedData, log: Log) -> OpenedData:
-    """Open DATA: a path, two paths `a,b`, or a name of the catalogue. Return opened data as they are."""
+    """Open DATA: a path, two paths `a,b`, or a name of the catalog. Return opened data unchanged."""
     return data if isinstance(data, OpenedData) else OpenedData(data, lambda name: resolve(name, log))
 
 
 def open_path(path: str) -> OpenedData:
-    """Open a path, which need not exist. Names of the catalogue are not looked up."""
+    """Open a path, which need not exist. Names of the catalog are not looked up."""
     return OpenedData(path, str)
 
 
@@ -169,7 +169,9 @@ def _split_folders(whole: DataPart) -> dict[SplitName, DataPart]:
         return {}
     parts = {SPLIT_FOLDERS[name]: open_part(f"{listing.name}/{name}", listing) for name in names}
     if len(parts) < len(names):
-        raise UserError(f"{whole}: {', '.join(names)} are several folders of one split; keep one of each")
+        raise UserError(
+            f"{whole}: {', '.join(names)} are several folders for the same split; keep one folder per split"
+        )
     return {split: parts[split] for split in SPLITS if split in parts}
 
 
@@ -178,7 +180,7 @@ def _split_arrays(whole: DataPart) -> dict[SplitName, DataPart]:
 
 
 def _split_files(whole: DataPart) -> dict[SplitName, DataPart]:
-    """Return files such as `train.tsv` by split; without such files all of DATA as `train`.
+    """Return files such as `train.tsv` by split. Without such files, return all of DATA as `train`.
 
     Raises: UserError: the files have several formats.
     """
@@ -189,5 +191,5 @@ def _split_files(whole: DataPart) -> dict[SplitName, DataPart]:
         return {"train": whole}
     if len({path.suffix for path in tables}) > 1:
         listed = ", ".join(path.name for path in tables)
-        raise UserError(f"{whole}: {listed} are of several formats; keep those of one format")
+        raise UserError(f"{whole}: {listed} have several formats; keep the files of a single format")
     return {split: open_part(str(path)) for split in SPLITS for path in tables if path.stem == split}

@@ -1,4 +1,4 @@
-"""Token arrays of DATA: documents are read, split and tokenized once, and then found in the cache."""
+"""Token arrays of DATA: documents are read, split and tokenized once, then cached."""
 
 import hashlib
 import json
@@ -62,7 +62,7 @@ class Corpus:
         return (self.to_split, *self.provided.values())
 
     def fingerprint(self, recipe: str) -> str:
-        """Return a hash of the files' sizes and times of change, of the rules and of the settings."""
+        """Return a hash of the files' sizes and modification times, of the rules and of the settings."""
         files = [
             [(str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns) for path in source.files]
             for source in self.sources
@@ -81,9 +81,9 @@ def prepare_corpus(
     log: Log,
     tokenizer: Tokenizer | None = None,
 ) -> PreparedCorpus:
-    """Return the token arrays of DATA, a path or a data set of the catalogue. Cached arrays are reused.
+    """Return the token arrays of DATA, a path or a data set of the catalog. Cached arrays are reused.
 
-    If `valid` or `test` is given, nothing is held out of DATA, and the split that is not given is None.
+    If `valid` or `test` is given, no part of DATA is held out, and a split that is not given is None.
     `tokenizer` is used instead of a new tokenizer fitted to the training text.
 
     Raises: UserError: a file can't be read, or a split has no text.

@@ -29,7 +29,8 @@ def prepare_examples(
     processor: PairProcessor | None = None,
     reused: ReusedProcessors = NO_REUSE,
 ) -> PreparedData[PairProcessor, Any]:
-    """Read, split and encode DATA. Nothing is held out of DATA with splits, or if `valid` or `test` is given.
+    """Read, split and encode DATA. If DATA has splits, or if `valid` or `test` is given, no other rows are
+    held out.
 
     `processor`, or the processors in `reused`, are used instead of new ones fitted to the training split.
     Rows that can't be used are skipped.
@@ -73,7 +74,7 @@ def prepare_eval_examples(
     encoded = data_format.encode(rows, processor, config, skipped)
     if not len(encoded):
         first = f"; the first: {skipped[0].location}: {skipped[0].reason}" if skipped else ""
-        raise UserError(f"{data}: no row that this run can be evaluated on{first}")
+        raise UserError(f"{data}: no row on which this run can be evaluated{first}")
     if skipped:
         first_skip = f"{skipped[0].location}: {skipped[0].reason}"
         log(f"{data}: {len(skipped):,} rows are skipped, the first: {first_skip}")
@@ -103,7 +104,7 @@ def read_unlabeled(
     rows, examples = data_format.encode_unlabeled(all_rows, processor, config, skipped)
     if not rows:
         reason = f": {skipped[0].location}: {skipped[0].reason}" if skipped else ""
-        raise UserError(f"{data}: no source that can be read{reason}")
+        raise UserError(f"{data}: no readable source{reason}")
     for row in skipped[:MAX_LOGGED_SKIPS]:
         log(f"skipped: {row.location}: {row.reason}")
     if len(skipped) > MAX_LOGGED_SKIPS:
@@ -151,8 +152,8 @@ def _read_splits(
 ) -> dict[str, list[Row]]:
     """Read the rows of each split.
 
-    A single file is split by the hashes of the rows' keys, so that equal rows are in one split; or by group,
-    if the config has a pattern of groups.
+    A single file is split by the hashes of the rows' keys, so that equal rows are in the same split. If the
+    config has a group pattern, the file is split by group.
 
     Raises: UserError: a split has no rows.
     """
@@ -187,19 +188,20 @@ def _read_splits(
 
 
 def _log_overlap(rows: dict[str, list[Row]], log: Log) -> None:
-    """Log how many held-out sources are trained on too: they make the score too high."""
+    """Log how many held-out sources also occur in the training split, which makes the score too high."""
     for split in ("valid", "test"):
         overlap = count_overlap(rows["train"], rows[split])
         if overlap:
-            log(f"{split}: {overlap:,} of {len(rows[split]):,} sources are in the training split too")
+            log(f"{split}: {overlap:,} of {len(rows[split]):,} sources are also in the training split")
 
 
 def _log_single_target(rows: list[Row], log: Log) -> None:
-    """Log if all rows have the same target text: a model would learn to write that text for any source."""
+    """Log if all rows have the same target text, because a model would learn to generate this text for any
+    source."""
     targets = {target for row in rows if isinstance(target := row.fields.get("target"), str)}
     if len(targets) == 1:
         (target,) = targets
-        log(f"all {len(rows):,} rows to train on have the text '{target}', so nothing else is learned")
+        log(f"all {len(rows):,} training rows have the text '{target}', so the model can learn nothing else")
 
 
 def _log_similar_labels(rows: list[Row], log: Log) -> None:
@@ -209,4 +211,4 @@ def _log_similar_labels(rows: list[Row], log: Log) -> None:
         spellings.setdefault(label.casefold(), set()).add(label)
     for names in sorted(sorted(names) for names in spellings.values() if len(names) > 1):
         quoted = " and ".join(f"'{name}'" for name in names)
-        log(f"the labels {quoted} differ only in case, and are learned as {len(names)} classes")
+        log(f"the labels {quoted} differ only in case, and count as {len(names)} classes")

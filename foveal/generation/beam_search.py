@@ -83,11 +83,11 @@ def beam_search(
     limits = limits_per_prompt(max_new_tokens, len(prompts))
     if min(limits) < 1 or not 1 <= best <= beam:
         raise UserError(
-            f"beam {beam}, best {best}, {max_new_tokens} tokens: the beam must be at least as wide as the "
-            "number of texts wanted, and all at least 1"
+            f"beam {beam}, best {best}, {max_new_tokens} tokens: all must be at least 1, "
+            "and the beam at least as large as best"
         )
     if not 0 <= alpha < math.inf:
-        raise UserError(f"length penalty {alpha}: must be a number from 0 (none) upwards")
+        raise UserError(f"length penalty {alpha}: must be 0 (no penalty) or more")
     fused = fuse_for_decoding(head)
     with fused.active():
         features, state = prefill(head, prompts, memory, chunk)

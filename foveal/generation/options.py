@@ -95,7 +95,9 @@ def check_generation_options(
             "--top-k, --top-p, --repetition-penalty, --seed, --stop and --samples (--best N shows several)"
         )
     if greedy and sampling_options.samples > 1:
-        raise UserError("--temperature 0 always writes the same text: leave out --samples, or raise it")
+        raise UserError(
+            "--temperature 0 always generates the same text: leave out --samples, or raise --temperature"
+        )
     smallest = min(1 if tokens is None else tokens, sampling_options.samples, beam_options.best)
     if smallest < 1 or beam_options.beam < 0:
         raise UserError("--tokens, --samples and --best must be at least 1, --beam at least 0")

@@ -68,7 +68,7 @@ class GenerateRequest:
                 raise UserError(f"{self.input}, line {line.number}: {line.reason}")
             prompts.append(line.text.rstrip("\r\n"))
         if not prompts:
-            raise UserError(f"{self.input}: no prompts: write one a line")
+            raise UserError(f"{self.input}: no prompts: write one prompt per line")
         return prompts
 
 

@@ -36,13 +36,15 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < math.inf:
-            raise UserError(f"temperature {self.temperature}: must be a number from 0 (greedy) upwards")
+            raise UserError(f"temperature {self.temperature}: must be 0 (greedy) or more")
         if self.top_k < 0:
             raise UserError(f"top-k {self.top_k}: must be a number of tokens, or 0 to keep them all")
         if not 0 < self.top_p <= 1:
             raise UserError(f"top-p {self.top_p}: must be above 0 and at most 1 (1 keeps every token)")
         if not 0 < self.repetition_penalty < math.inf:
-            raise UserError(f"repetition penalty {self.repetition_penalty}: must be above 0 (1 is none)")
+            raise UserError(
+                f"repetition penalty {self.repetition_penalty}: must be above 0 (1 means no penalty)"
+            )
 
     @property
     def greedy(self) -> bool:
@@ -78,8 +80,8 @@ def penalize_repetition(
 
 
 def apply_temperature(logits: Float[Tensor, "R V"], temperature: float) -> Float[Tensor, "R V"]:
-    """Return the logits divided by the temperature, shifted so that the highest is 0. No temperature
-    overflows."""
+    """Return the logits divided by the temperature, shifted so that the highest is 0, which
+    prevents overflow at any temperature."""
     return (logits - logits.amax(-1, keepdim=True)) / temperature
 
 

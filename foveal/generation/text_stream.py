@@ -66,7 +66,7 @@ class StopStringFilter:
 
     def __init__(self, stops: Sequence[str]):
         if not all(stops):
-            raise UserError("a stop string is empty: give the text at which to stop")
+            raise UserError("a stop string is empty: give a text with at least one character")
         self.stops = stops
         self.pending = ""
 

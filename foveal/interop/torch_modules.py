@@ -32,7 +32,7 @@ def from_torch_rnn(module: nn.RNN | nn.LSTM | nn.GRU) -> Stack:
     Raises: UserError: the module is an LSTM with a projection.
     """
     if module.proj_size:
-        raise UserError("Foveal has no proj_size: give a module without")
+        raise UserError("Foveal has no proj_size: give a module without proj_size")
     blocks: list[nn.Module] = []
     for layer in range(module.num_layers):
         forward, backward = (f"l{layer}{suffix}" for suffix in DIRECTION_SUFFIXES)
@@ -56,14 +56,16 @@ def to_torch_rnn(stack: Stack) -> nn.RNN | nn.LSTM | nn.GRU:
     cells = [cell for layer in layers for cell in layer]
     shapes = {(type(cell), cell.d_out, len(layer)) for layer in layers for cell in layer}
     if stack.positioned is not None or len(shapes) > 1:
-        raise UserError("torch's layers have the same cell and width, and no positions; these do not")
+        raise UserError(
+            "torch's layers all have the same cell and width, and no positions, unlike this stack"
+        )
     first, bidirectional = cells[0], len(layers[0]) == 2
     shape = {"input_size": first.d_in, "hidden_size": first.d_out, "num_layers": len(layers)}
     shape |= {"bidirectional": bidirectional, "batch_first": True}
     module: nn.RNN | nn.LSTM | nn.GRU
     if isinstance(first, Elman):
         if len({cell.relu for cell in cells if isinstance(cell, Elman)}) > 1:
-            raise UserError("torch's layers have the same nonlinearity; these have two")
+            raise UserError("torch's layers all have the same nonlinearity, and these layers have two")
         module = nn.RNN(**shape, nonlinearity="relu" if first.relu else "tanh")
     else:
         module = (nn.LSTM if isinstance(first, LSTM) else nn.GRU)(**shape)
@@ -96,7 +98,9 @@ def to_torch_transformer(stack: Stack, norm: LayerNorm | None = None) -> nn.Tran
         other mixers, norms or feed-forward layers, blocks without residuals).
     """
     if stack.positioned is not None:
-        raise UserError("torch's encoder has no positions: add them to its input, and give a stack without")
+        raise UserError(
+            "torch's encoder has no positions: add positions to its input, and give a stack without positions"
+        )
     layers = [_to_layer(block) for block in stack.blocks]
     last = None if norm is None else _to_norm(norm)
     encoder = nn.TransformerEncoder(layers[0], len(layers), last, enable_nested_tensor=False)
@@ -155,7 +159,9 @@ def _plain_cells(block: nn.Module) -> list[Elman | LSTM | GRU]:
     """
     plain = isinstance(block, Block) and block.feedforward is None and not block.residual
     if not plain or not isinstance(block.mixer_norm, nn.Identity):
-        raise UserError("torch's layers are cells alone: without norm, residual and feed-forward layer")
+        raise UserError(
+            "torch's layers are single cells: without norm, residual connection and feed-forward layer"
+        )
     if isinstance(block.mixer, Bidirectional) and block.mixer.join == "concatenate":
         return [_plain_cell(block.mixer.there), _plain_cell(block.mixer.back)]
     return [_plain_cell(block.mixer)]
@@ -163,7 +169,9 @@ def _plain_cells(block: nn.Module) -> list[Elman | LSTM | GRU]:
 
 def _plain_cell(mixer: object) -> Elman | LSTM | GRU:
     if not isinstance(mixer, Recurrent):
-        raise UserError("torch's layers are cells alone, in one direction or in two side by side")
+        raise UserError(
+            "torch's layers are single cells, in one direction or in two directions with concatenated outputs"
+        )
     cell = mixer.cell
     if not isinstance(cell, Elman | LSTM | GRU) or any(start.any() for start in mixer.start.values()):
         raise UserError("torch has the cells rnn, lstm and gru, each with an initial state of zeros")

@@ -67,4 +67,4 @@ def check_pairs(references: Sequence[object], outputs: Sequence[object]) -> None
     if len(references) != len(outputs):
         raise ValueError(f"{len(outputs)} outputs for {len(references)} references")
     if not references:
-        raise UserError("there are no examples to score: give data with at least one row that can be used")
+        raise UserError("there are no examples to score: give data with at least one usable row")

@@ -18,7 +18,7 @@ class DecoderMixerFactory(MixerFactory):
         if not any(spec.reads_memory for spec, _ in self.mixers.values()):
             readers = [name for name, spec in mixer_specs().items() if spec.reads_memory]
             raise ConfigError(
-                f"model.mixers={config.mixers} never reads the source: use a mixer that does "
+                f"model.mixers={config.mixers} never reads the source: use a mixer that reads it "
                 f"({', '.join(readers)}), alone or with another (such as attention+{readers[-1]})"
             )
 

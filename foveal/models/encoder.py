@@ -58,7 +58,7 @@ class EncoderMixerFactory(MixerFactory):
             return self.make_one(name, d_in, width, layer)
         concatenate = not self.spec(name).same_width
         if concatenate and width % 2:
-            raise ConfigError(f"two directions need an even width, not {self.section}.width={width}")
+            raise ConfigError(f"bidirectional mixers need an even width, not {self.section}.width={width}")
         direction_width = width // 2 if concatenate else width
         there, back = (self.make_one(name, d_in, direction_width, layer) for _ in range(2))
         return Bidirectional(there, back, "concatenate" if concatenate else "sum")
@@ -96,7 +96,7 @@ def patch_encoder(config: EncoderConfig, channels: int, size: int) -> PatchEncod
     has_class_token, mixers = config.pooling == "cls", EncoderMixerFactory(config)
     if has_class_token and not mixers.sees_ahead:
         raise ConfigError(
-            "model.encoder.pooling=cls: the class token stands first, so it sees no patch through "
+            "model.encoder.pooling=cls: the class token comes first, so it sees no patch through "
             f"model.encoder.mixers={config.mixers}: set model.encoder.bidirectional=true, and causal=false"
         )
     positions = (size // config.patch_size) ** 2 + has_class_token

@@ -174,6 +174,7 @@ def _image_network(network: str, nonlinearity: Nonlinearity) -> ImageNetwork | V
         return definition
     if not isinstance(definition, SequentialNetwork | ResNet):
         raise ConfigError(
-            f"model.encoder.network_activation={nonlinearity}: {network} has its own; leave it as published"
+            f"model.encoder.network_activation={nonlinearity}: {network} has its own activation; "
+            "leave it as published"
         )
     return replace(definition, activation=nonlinearity)

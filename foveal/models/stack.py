@@ -28,7 +28,7 @@ class MixerFactory:
         self.mixers = stack_mixers(config, section)
         for name, (spec, _) in self.mixers.items():
             if spec.reads_memory and not memory_width:
-                raise ConfigError(f"{section}.mixers: '{name}' reads a memory, and there is none here")
+                raise ConfigError(f"{section}.mixers: '{name}' reads a memory, and this stack has none")
 
     def spec(self, name: str) -> AnyMixerSpec:
         """Return the spec of the mixer `name`."""

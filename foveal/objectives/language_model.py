@@ -43,7 +43,8 @@ class LanguageModelObjective:
     ):
         if carry_state and not model.bounded:
             raise UserError(
-                "this model's state grows with the text or its positions end, so it can't be carried on: "
+                "this model's state grows with the text, or its positions are limited, "
+                "so the state can't be carried from chunk to chunk: "
                 "use task.batching=windows, or attention with a window and rotary positions"
             )
         self.model, self.tokenizer = model, tokenizer

@@ -165,14 +165,14 @@ class SequenceToSequenceObjective(StatelessObjective):
             if getattr(module, "attends_to_memory", False)
         ]
         if not tap_names:
-            raise UserError("this model reads one summary of the source, so there is no attention to show")
+            raise UserError("this model reads only a summary of the source, so there is no attention to show")
         with torch.inference_mode(), capture(self.model.head, *tap_names) as captured:
             memory = self.memory(batch)
             self.model.head(
                 inputs.to(memory.vectors.device), self.model.head.init_state(memory, len(generated))
             )
         if not captured:
-            raise UserError("this model reads one summary of the source, so there is no attention to show")
+            raise UserError("this model reads only a summary of the source, so there is no attention to show")
         layers = [captured[name][0].float() for name in tap_names if name in captured]
         heads = [f"{1 + i}.{1 + h}" for i, layer in enumerate(layers) for h in range(layer.shape[1])]
         positions = torch.arange(memory.mask.shape[1], device=memory.mask.device)

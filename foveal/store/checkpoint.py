@@ -108,7 +108,7 @@ def _read_verified(path: Path) -> dict[str, bytes]:
     files = {}
     for name, facts in manifest["files"].items():
         if not re.fullmatch(r"\w+\.(safetensors|json)", name):
-            raise UserError(f"{path / name}: neither safetensors nor JSON; Foveal reads nothing else")
+            raise UserError(f"{path / name}: neither safetensors nor JSON, the only formats of checkpoints")
         files[name] = _read(path / name)
         if facts != {"bytes": len(files[name]), "sha256": hashlib.sha256(files[name]).hexdigest()}:
             raise UserError(f"{path / name}: damaged: its content does not match {MANIFEST}")

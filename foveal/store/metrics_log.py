@@ -38,7 +38,7 @@ class JsonlLog:
         """
         if os.fstat(self._descriptor).st_size < offset:
             raise UserError(
-                f"{self.path}: shorter than its checkpoint says; it was edited or replaced; restore it"
+                f"{self.path}: shorter than its checkpoint says, so it was edited or replaced; restore it"
             )
         os.ftruncate(self._descriptor, offset)
 

@@ -177,16 +177,18 @@ def open_run(path: Path) -> Run:
         raise UserError(f"{path}: not a Foveal run: it has no run.json{hint}")
     facts = open_json(facts_path.read_bytes(), str(facts_path))
     if not isinstance(facts.get("format"), int) or not isinstance(facts.get("files"), dict):
-        raise UserError(f"{path}: not a Foveal run: its run.json has other content")
+        raise UserError(f"{path}: not a Foveal run: its run.json is not that of a run")
     if facts["format"] > FORMAT_VERSION:
         raise UserError(
             f"{path}: written by a newer version of Foveal ({facts['foveal']}): upgrade Foveal to use it"
         )
     for name, digest in facts["files"].items():
         if not (path / name).is_file():
-            raise UserError(f"{path / name}: missing; the run can't be used without it")
+            raise UserError(f"{path / name}: missing, and the run can't be used without this file")
         if durable.file_sha256(path / name) != digest:
-            raise UserError(f"{path / name}: edited since the run was made; restore it or train a new run")
+            raise UserError(
+                f"{path / name}: edited since the run was created; restore the file, or train a new run"
+            )
     for name in ("metrics.jsonl", "samples.jsonl", "checkpoints"):
         if not (path / name).exists():
             raise UserError(f"{path / name}: missing; the run is not complete; restore it")
@@ -208,7 +210,9 @@ def run_lock(run: Run) -> Iterator[None]:
     """
     with (run.path / "run.json").open("r+b") as file:  # NFS gives locks only to files open for writing
         if not lock(file.fileno(), wait=False):
-            raise UserError(f"{run.path}: another process is training it; wait for it, or stop it")
+            raise UserError(
+                f"{run.path}: another process is training this run; wait for that process, or stop it"
+            )
         yield
 
 

@@ -131,7 +131,7 @@ def dataclass_from_dict(cls: type[T], table: dict[str, Any], name: str) -> T:
     """
     names = _field_names(cls)
     if differing := sorted(names.keys() ^ table.keys()):
-        raise UserError(f"{name}: {', '.join(differing)}: this version of Foveal writes other fields")
+        raise UserError(f"{name}: {', '.join(differing)}: fields that this version of Foveal does not write")
     return cls(**{names[key]: value for key, value in table.items()})
 
 

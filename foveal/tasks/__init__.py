@@ -1,1 +1,1 @@
-"""The tasks: a file or folder each, with everything that only this task has."""
+"""The tasks, one file or folder each, with everything that only this task has."""

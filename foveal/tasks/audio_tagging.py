@@ -17,7 +17,7 @@ from foveal.training.protocols import Batches
 
 
 class AudioTaggingTask(AudioTask, TaggingTask):
-    """Frames are 10 ms apart. Frames that the encoder turns into one vector share its place."""
+    """Frames are 10 ms apart. Frames that the encoder combines into a single vector share its place."""
 
     name = "audio-tagging"
     purpose = "Label each frame of a recording."
@@ -27,7 +27,7 @@ class AudioTaggingTask(AudioTask, TaggingTask):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return 3 for recordings whose table has labels of frames, and no text nor label."""
+        """Return 3 for recordings whose table has labels of frames, but neither text nor label."""
         others = {str(named.get(name, name)) for name in ("text", "label")}
         has_labels = LABELS_COLUMN in data.columns and not others & data.columns
         return 3 if data.kind == "audio" and has_labels else 0

@@ -36,7 +36,8 @@ class TaskSettings(StrictModel):
 
 
 class Task(ABC):
-    """The base class. A subclass with a `name` is a task, in a file or folder with all that only it has.
+    """The base class of tasks. A subclass with a `name` is a task, in a file or folder with everything that
+    only this task has.
 
     Other code asks a task for facts or calls its methods, and never compares its name. `Any` is the task's
     own type of processor (such as a tokenizer), of model, or of a split.
@@ -44,9 +45,9 @@ class Task(ABC):
 
     name: ClassVar[str]
     purpose: ClassVar[str]
-    """What the task does, in one line."""
+    """What the task does, in a single line."""
     preset: ClassVar[str]
-    """The preset that is trained if the user names none."""
+    """The preset that is trained if the user does not name a preset."""
     Settings: ClassVar[type[TaskSettings]] = TaskSettings
     DataSettings: ClassVar[type[DataConfig]] = DataConfig
     """The class of the section `data`. Settings that only the task has, such as columns, are fields of a
@@ -54,13 +55,13 @@ class Task(ABC):
     refused_settings: ClassVar[Mapping[str, str]] = {}
     """Settings of other tasks that users may try here, with the reason why this task does not have them."""
     always_read: ClassVar[tuple[str, ...]] = ()
-    """The settings that the task itself reads, whatever the other settings of their section are."""
+    """The settings that the task itself always reads."""
     encoders: ClassVar[tuple[str, ...]]
     """The kinds of encoder that read the task's source; `none` if the model has no encoder."""
     columns: ClassVar[tuple[str, ...]] = ()
-    """The settings `data.*` that name the columns the task reads."""
+    """The settings `data.*` that name the columns of the task."""
     datasets: ClassVar[tuple[str, ...]] = ()
-    """The data sets of the catalogue that are made for the task."""
+    """The data sets of the catalog that are made for the task."""
 
     source_kind: ClassVar[str]
     """The source: text, series, audio, image or clip, or a task's own."""
@@ -75,28 +76,28 @@ class Task(ABC):
     exports: ClassVar[bool] = False
     """Whether a run can be exported as a model folder of Hugging Face."""
     model_reused_as: ClassVar[str] = ""
-    """The kind of encoder of another task that a run's whole model can be; empty if it can be none."""
+    """The kind of encoder that a run's whole model can be in another task; empty if there is none."""
     fits_labels: ClassVar[bool] = False
     """Whether labels are fitted to new data even if training starts from a run of the task."""
     has_classes: ClassVar[bool] = False
     """Whether all rows share the same classes."""
     has_decoder: ClassVar[bool] = True
-    """Whether the model has a stack of its own after the encoder."""
+    """Whether the model has its own stack after the encoder."""
     balances_experts: ClassVar[bool] = True
-    """Whether the objective has the terms of a mixture of experts."""
+    """Whether the objective includes the load balancing terms of a mixture of experts."""
     averages_views: ClassVar[bool] = False
     """Whether predictions can be averaged over several views of an image."""
 
     loss_unit: ClassVar[str] = TOKEN
-    """The unit of which the loss is a mean."""
+    """The unit over which the loss is averaged."""
     length_unit: ClassVar[str] = "words"
     """The unit of a source's length."""
     next_command: ClassVar[tuple[str, ...]] = ("predict", "DATA")
-    """The command to try after training, and its arguments after the run."""
+    """The command to try after training, and its arguments after the run's name."""
     suggested_view: ClassVar[str] = ""
-    """The view of a run that best shows what the run has learned."""
+    """The view of a run that best shows what the model has learned."""
     generate_options: ClassVar[Collection[str]] = ()
-    """The options of `foveal generate` that the task takes; empty if the task does not generate."""
+    """The options of `foveal generate` that the task uses. Empty if the task does not generate."""
 
     settings: TaskSettings
 
@@ -123,7 +124,7 @@ class Task(ABC):
         return type(self)(self.config, processor, model)
 
     def with_config(self: TaskT, config: Config) -> TaskT:
-        """Return the task with another config, and with the same processor and model."""
+        """Return the task with another config, but the same processor and model."""
         return type(self)(config, self.processor, self.model)
 
     def settings_read(self) -> set[str]:
@@ -135,9 +136,9 @@ class Task(ABC):
         return {"model.initialization", *encoder_settings(encoder), *keys_below("task", own)}
 
     def check_encoder(self) -> None:
-        """Check that the model has an encoder of the task's source.
+        """Check that the model has an encoder for the task's source.
 
-        Raises: ValueError: it has not; the error says which setting to change.
+        Raises: ValueError: there is no such encoder; the error says which setting to change.
         """
         if self.config.model.encoder.kind not in self.encoders:
             need = "no encoder" if self.encoders == ("none",) else "an encoder of what it reads"
@@ -149,7 +150,7 @@ class Task(ABC):
     def check(self) -> None:
         """Check that the settings that are read fit the task.
 
-        Raises: ValueError: they do not; the error says which setting to change.
+        Raises: ValueError: a setting does not fit; the error says which setting to change.
         """
         model = self.config.model
         if not self.balances_experts and "moe" in (model.feedforward, model.encoder.feedforward):
@@ -159,7 +160,8 @@ class Task(ABC):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return how well `data` fits the task; 0 is not at all. The task with the highest score is trained.
+        """Return how well `data` fits the task; 0 means not at all. The task with the highest score is
+        chosen.
 
         `named` are the user's settings `data.*` that name columns.
         """
@@ -180,7 +182,7 @@ class Task(ABC):
 
     @abstractmethod
     def load_processor(self, folder: Path) -> Any:
-        """Read a processor from the files that `processor_files` returns."""
+        """Read a processor from the files whose contents `processor_files` returned."""
 
     @abstractmethod
     def processor_files(self) -> dict[str, bytes]:
@@ -188,15 +190,15 @@ class Task(ABC):
 
     @abstractmethod
     def new_model(self) -> nn.Module:
-        """Return a model for the processor, with weights that are not initialized yet."""
+        """Return a model for the processor, with uninitialized weights."""
 
     @abstractmethod
     def example_model(self) -> nn.Module:
-        """Return a model for data of default size, for `models describe`."""
+        """Return a model for data of default sizes, for `models describe`."""
 
     @abstractmethod
     def objective(self, preview_examples: Any = None) -> Objective:
-        """Return the objective of the model. Previews are of `preview_examples`, a held-out split."""
+        """Return the objective of the model. Previews show `preview_examples`, a held-out split."""
 
     @abstractmethod
     def train_batches(self, data: Any) -> Batches:
@@ -204,11 +206,11 @@ class Task(ABC):
 
     @abstractmethod
     def eval_batches(self, data: Any) -> Batches:
-        """Return batches that contain a held-out split once."""
+        """Return batches that contain every example of a held-out split once."""
 
     @abstractmethod
     def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
-        """Return the task on its data in words."""
+        """Return the description of the task on its data."""
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         """Return the size of a split in words."""
@@ -235,11 +237,11 @@ class Task(ABC):
         """
 
     def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
-        """Answer questions about one file.
+        """Answer questions about a file.
 
         Raises: UserError: the task answers no questions.
         """
-        raise UserError(f"a run of no questions (task {self.name}); leave out --question")
+        raise UserError(f"this run reads no questions (task {self.name}); leave out --question")
 
     def score(
         self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback
@@ -251,9 +253,9 @@ class Task(ABC):
         return None
 
     def check_generate(self, request: GenerateRequest) -> None:
-        """Check the options of `foveal generate` before any work.
+        """Check the options of `foveal generate` before any other work.
 
-        Raises: UserError: the task has no use for an option, or options contradict each other.
+        Raises: UserError: the task does not use an option, or options contradict each other.
         """
         raise UserError(
             f"{request.run} answers what it reads (task {self.name}): foveal predict {request.run} DATA"
@@ -262,7 +264,7 @@ class Task(ABC):
     def generate(
         self, request: GenerateRequest, log: Log, progress: ProgressCallback
     ) -> Iterator[GenerationEvent]:
-        """Yield what the model generates; a task prints nothing and writes no file."""
+        """Yield the generated outputs. A task prints nothing and writes no file."""
         raise NotImplementedError
 
     @property
@@ -275,24 +277,25 @@ class Task(ABC):
         return self.processor
 
     def processor_to_reuse(self, new_task: "Task") -> Any:
-        """Return what the encoder of a run needs of its processor, for a task that takes over the encoder."""
+        """Return the part of a run's processor that its encoder needs, for a task that reuses the encoder."""
         return self.processor.source
 
     def encoder_weights(self, tensors: dict[str, Tensor], encoder: nn.Module) -> dict[str, Tensor]:
-        """Return the weights of a run under the names that an `encoder` taken over by another task has."""
+        """Return the weights of a run under the names that they have in an `encoder` of another task."""
         return tensors
 
     def adapt_weights(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights of a run of this task for the task's own model, which may have other parts."""
+        """Return the weights of a run of this task, adapted to the task's own model, which may have other
+        parts."""
         return tensors
 
     def reset_head(self) -> None:  # noqa: B027 - most tasks leave a new head as it is
-        """Set the weights of a new head after the encoder of another run."""
+        """Initialize the weights of a new head for an encoder from another run."""
 
     def with_smooth_loss(self) -> "Task":
         """Return the task with an objective that always has a gradient, for views of activations."""
         return self
 
     def fit_images(self, data: Any) -> Any:
-        """Return the images of a training part, for first weights that are computed from images."""
+        """Return the images of a training split, for initial weights that are computed from images."""
         return getattr(data, "examples", None)

@@ -1,4 +1,4 @@
-"""From an image to a text that tells what it shows."""
+"""A text that describes an image."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -52,7 +52,7 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         return encoder
 
     def predicted_texts(self, examples: ImageExamples, progress: ProgressCallback) -> list[str]:
-        """Return a text for each row. An image with several rows is described once."""
+        """Return a text for each row. An image with several rows is captioned only once."""
         image_indices = np.asarray(examples.columns["picture"])
         _, first, positions = np.unique(image_indices, return_index=True, return_inverse=True)
         outputs = super().predicted_texts(examples.subset(first.tolist()), progress)

@@ -1,4 +1,4 @@
-"""The components of a model in words: stacks with their sizes, and published networks by name."""
+"""The components of a model for display: stacks with their sizes, and published networks by name."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,8 @@ from foveal.config import EncoderConfig, StackConfig
 
 
 class ModelComponent(NamedTuple):
-    """A stack of a model, or a published network, which has a name but no settings of a stack."""
+    """A component of a model: a stack, or a published network, which has a name instead of the settings of a
+    stack."""
 
     name: str
     mixers: str

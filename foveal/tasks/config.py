@@ -1,6 +1,6 @@
 """Configs with their section `task`: loaded from presets, files and `key.sub=value`, and checked.
 
-A config holds the settings that something reads; all others have their defaults, and are not written.
+A config holds only the settings that are read. All other settings have their defaults, and are not written.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,10 +34,11 @@ def load_config(preset: str, overrides: Iterable[str] = ()) -> Config:
 
 
 def load_tables(preset: str, task_name: str = "") -> dict[str, Any]:
-    """Return the tables of a preset of ours, or of a user's own TOML file.
+    """Return the tables of a built-in preset, or of a user's own TOML file.
 
-    A file without a task is for the task named.
-    Raises: ConfigError: there is no such preset or file, or something in the file is refused.
+    `task_name` is the task of a file that names none.
+
+    Raises: ConfigError: there is no such preset or file, or a setting in the file is not allowed.
     """
     tables = read_preset(preset)
     if preset not in preset_names():
@@ -50,11 +51,11 @@ def load_tables(preset: str, task_name: str = "") -> dict[str, Any]:
 
 
 def from_tables(base: Mapping[str, Any], *over: Mapping[str, Any]) -> Config:
-    """Merge nested tables, later ones win, and check the whole.
+    """Merge nested tables, where later tables win, and check the result.
 
-    Settings of `base` that nothing reads are dropped; those of later tables are refused.
+    Settings of `base` that are not read are dropped. Such settings in later tables are errors.
 
-    Raises: ConfigError: a setting is unknown, not read or does not fit.
+    Raises: ConfigError: a setting is unknown, not read, or does not fit.
     """
     later = merge_tables(*over)
     name = later.get("task", {}).get("name", "")
@@ -66,10 +67,12 @@ def from_tables(base: Mapping[str, Any], *over: Mapping[str, Any]) -> Config:
 
 
 def checked(config: Config, user_tables: Mapping[str, Any] | None = None) -> Config:
-    """Return the config with all settings of its task and mixers, and without those that nothing reads.
+    """Return the config with all settings of its task and mixers, without those that are not read.
 
-    `user_tables` holds the settings that the user wrote; all others come from a preset or a run.
-    Raises: ConfigError: a setting is unknown to the task, or does not fit, or the user's is not read.
+    `user_tables` holds the settings that the user wrote. All other settings come from a preset or a run.
+
+    Raises: ConfigError: a setting is unknown to the task or does not fit, or a setting of the user is not
+    read.
     """
     written = user_tables or {}
     config = _completed(config, written)
@@ -86,7 +89,8 @@ def checked(config: Config, user_tables: Mapping[str, Any] | None = None) -> Con
 
 
 def _completed(config: Config, written: Mapping[str, Any]) -> Config:
-    """Return the config with all settings of its task, and with the section of each mixer that it names."""
+    """Return the config with all settings of its task, and with a section for each mixer that the config
+    names."""
     task_type = task_class(config.task.name)
     named = config.task.model_copy(update={"name": task_type.name})
     task = task_type(config.model_copy(update={"task": named, "data": _data_of_task(config, task_type)}))

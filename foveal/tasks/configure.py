@@ -1,4 +1,4 @@
-"""The config of a training: the user's settings over those of a preset or a run."""
+"""The config of a training run: the user's settings override those of a preset or an earlier run."""
 
 import json
 from collections.abc import Sequence
@@ -47,11 +47,11 @@ def load_training_config(
     base_run: Run | None,
     budget: str | None,
 ) -> tuple[Config, str]:
-    """Return the config of a training, and the preset below its settings.
+    """Return the config of a training run, and the name of its preset.
 
-    The preset is the one the user names, or the one of the run to start from, or the task's. The task is
-    inferred from DATA if the user names none. The name of a network is the preset of its task with that
-    network.
+    The preset is the user's choice, or that of the run to start from, or the task's default. If the user
+    names no task, the task is inferred from DATA. The name of a network stands for the preset of its task
+    with that network.
 
     Raises: UserError or ConfigError: a setting does not fit.
     """
@@ -76,7 +76,7 @@ def _base_tables(
     base_run: Run | None,
     named: dict[str, object],
 ) -> tuple[dict[str, Any], list[str], str]:
-    """Return the tables of the preset, the overrides that belong to it, and its name."""
+    """Return the tables of the preset, the overrides that belong to the preset, and its name."""
     if model in NETWORKS and model not in preset_names():
         networks = network_task()
         if task not in (None, networks):
@@ -101,7 +101,8 @@ def network_overrides(name: str) -> list[str]:
 
 
 def network_config(name: str, settings: Sequence[str] = ()) -> Config:
-    """Return the config of a published network for images of the published size, with `settings` over it.
+    """Return the config of a published network for images of the published size, with `settings` as
+    overrides.
 
     Raises: UserError: there is no such network.
     """
@@ -112,7 +113,7 @@ def network_config(name: str, settings: Sequence[str] = ()) -> Config:
 
 
 def encoder_overrides(run: Run) -> list[str]:
-    """Return the settings of an encoder that is the run's stack, and of its tokens.
+    """Return the settings of an encoder that is the stack of a language model run, and those of its tokens.
 
     The vector of the last token summarizes a text.
 
@@ -206,14 +207,15 @@ def _check_processor_settings(base_run: Run, config: Config, overrides: tuple[st
 
 
 def _architecture_settings(stack: StackConfig) -> dict[str, Any]:
-    """Return the settings on which a stack's weights depend, without those of an encoder before it."""
+    """Return the settings on which the shapes of a stack's weights depend, without those of its encoder."""
     return stack.model_dump(exclude={"dropout", "encoder"})
 
 
 def _encoder_image_shape(config: Config) -> tuple[int, int]:
-    """Return the channels and the size of images on which an encoder's weights depend; 0 if they do not.
+    """Return the channels and the size of images on which the shapes of an encoder's weights depend.
 
-    Convolutions and patches work for any size. Encoders of frames use all positions of a frame's map.
+    0 means that they do not depend on the size. Convolutions and patches work for any size. Encoders of
+    frames use all positions of a frame's feature map.
     """
     image, kind = config.data.image, config.model.encoder.kind
     return image.channels if kind in PIXEL_ENCODERS else 0, image.size if kind in ("frames", "conv3d") else 0

@@ -1,4 +1,4 @@
-"""First weights that are computed from training data."""
+"""Initial weights that are computed from training data."""
 
 import numpy as np
 
@@ -16,8 +16,7 @@ MAX_IMAGES, MAX_PIXELS = 4096, 1 << 24
 
 
 def data_dependent_init(task: Task, data: PreparedData[object, object], reused: bool) -> bool:
-    """Fit modules with data-dependent weights to images of the training split: a model, or an encoder's first
-    block.
+    """Fit the modules with data-dependent weights to images of the training split.
 
     Return whether there are such modules. If the encoder is `reused` from a run, only auxiliary models are
     fitted. The chosen images are a function of the seed and the number of images.

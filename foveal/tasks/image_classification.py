@@ -66,7 +66,7 @@ class ImageClassificationTask(ImageLabelTask):
         return super().objective(preview_examples)
 
     def adapt_weights(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights with a proxy or without one, as the model has."""
+        """Return the weights with or without a proxy, as in the model."""
         return match_proxy(self.model, tensors)
 
     def reset_head(self) -> None:

@@ -1,4 +1,4 @@
-"""Make runs of model folders of Hugging Face, and of published weights."""
+"""Create runs from Hugging Face model folders, and from published weights."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ Fine-tuning usually has few images and few steps, so images are not cropped, and
 
 
 def import_run(folder: Path, path: Path, log: Log) -> tuple[Run, ImportedTextModel | ImportedImageNetwork]:
-    """Make the run `path` from the model `folder`, or from the published weights with that name.
+    """Create the run `path` from the model `folder`, or from the published weights with that name.
 
     Raises: UserError: the folder or the weights can't be used. Nothing is written.
     """

@@ -1,4 +1,4 @@
-"""The task that DATA is for, by what the data look like."""
+"""The task that fits DATA, inferred from its content."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,10 +9,10 @@ from foveal.tasks.registry import all_tasks, dataset_task, default_task
 
 
 def infer_task(data: OpenedData, named: Mapping[str, object]) -> type[Task]:
-    """Return the task that DATA is for.
+    """Return the task that fits DATA.
 
     `named` are the user's settings `data.*` that name columns. A setting for a label, a source, a target or
-    tags decides. Otherwise the columns of a table decide. Other text is for a language model.
+    tags decides. Without such a setting, the columns of a table decide. Other text is for a language model.
 
     Raises: UserError: the data fit several tasks equally well.
     """
@@ -22,7 +22,8 @@ def infer_task(data: OpenedData, named: Mapping[str, object]) -> type[Task]:
 
 
 def task_for_data(task: type[Task], data: OpenedData, named: Mapping[str, object]) -> type[Task]:
-    """Return the task for DATA with the same target as `task`, if `task` reads texts and DATA is not text.
+    """Return the task for DATA with the same kind of target as `task`, if `task` reads texts but DATA is not
+    text.
 
     Classification of images and of texts are different tasks, but users may ask for both by one name. A task
     that users name stays if DATA fits another task with the same source better.

@@ -1,4 +1,4 @@
-"""Language models: running text, predicted token by token."""
+"""Language models: they predict each token of a text from the tokens before it."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -85,7 +85,7 @@ class LanguageModelTask(CorpusTask):
         return language_model(self.config.model, DEFAULT_VOCAB_SIZE, self.config.data.context_length)
 
     def objective(self, preview_examples: TokenArray | None = None) -> LanguageModelObjective:
-        """Return the objective. Previews need no examples, since the model writes without a prompt."""
+        """Return the objective. Previews need no examples, since the model generates without a prompt."""
         settings, seed = self.settings, self.config.training.seed
         carry = settings.batching == "streams"
         return LanguageModelObjective(
@@ -123,12 +123,12 @@ class LanguageModelTask(CorpusTask):
         if unknown:
             raise UserError(f"--attention: {request.run} is a language model, which reads no source")
         if not request.beam.beam and request.beam != DEFAULT_BEAM_SEARCH:
-            raise UserError("--best and --length-penalty belong to --beam N: give it too, or leave them out")
+            raise UserError("--best and --length-penalty need --beam N: add --beam N, or leave them out")
 
     def generate(
         self, request: GenerateRequest, log: Log, progress: ProgressCallback
     ) -> Iterator[GenerationEvent]:
-        """Yield texts that continue the prompts. A single sampled text is also yielded in chunks."""
+        """Yield texts that continue the prompts. A single sampled text is also streamed in chunks."""
         prompts = request.prompts()
         tokens = self._default_max_tokens(prompts) if request.tokens is None else request.tokens
         start, count = time.perf_counter(), 0
@@ -143,7 +143,8 @@ class LanguageModelTask(CorpusTask):
         yield text_summary(count, token_unit(self.processor.kind), time.perf_counter() - start)
 
     def _default_max_tokens(self, prompts: list[str]) -> int:
-        """Return the default number of tokens, or as many as learned positions leave after the prompts."""
+        """Return the default number of tokens, or as many as the learned positions allow after the
+        prompts."""
         limit = self.model.limit
         if limit is None:
             return DEFAULT_MAX_TOKENS

@@ -1,4 +1,4 @@
-"""Masked language models: hidden tokens of a text are predicted from both sides."""
+"""Masked language models: they predict hidden tokens of a text from the tokens on both sides."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,5 @@
-"""The settings of a config that its task, encoder, mixers and training read; all others, and why not."""
+"""The settings of a config that its task, encoder, mixers and training read, and the reasons why others are
+not read."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -24,12 +25,12 @@ READ_BY_TRAINING = ("optimizer", "schedule", "training")
 
 
 def read_settings(config: Config) -> set[str]:
-    """Return the dotted keys of the settings that something reads."""
+    """Return the dotted keys of the settings that are read."""
     return {*setting_keys(config_sections(config))} - unread_settings(config).keys()
 
 
 def unread_settings(config: Config) -> dict[str, UnreadReason]:
-    """Return the dotted keys of the settings that nothing reads, each with the reason."""
+    """Return the dotted keys of the settings that are not read, each with the reason."""
     task, sections = task_of(config), config_sections(config)
     unread_in_section = unread_fields(sections)
     read = _with_mixer_sections({*READ_BY_TRAINING, *task.settings_read()}, sections)
@@ -43,7 +44,7 @@ def unread_settings(config: Config) -> dict[str, UnreadReason]:
 
 
 def without_unread(config: Config) -> Config:
-    """Return the config with the default of every setting that nothing reads."""
+    """Return the config with every unread setting at its default."""
     tables = config.model_dump()
     for key in unread_settings(config):
         _remove(tables, key.split("."))
@@ -53,9 +54,10 @@ def without_unread(config: Config) -> Config:
 
 
 def refuse_unread(config: Config, tables: Mapping[str, Any]) -> None:
-    """Check that the config reads all settings that a user wrote.
+    """Check that all settings that a user wrote are read.
 
-    Raises: ConfigError: nothing reads a setting; the error says why, and the nearest that is read.
+    Raises: ConfigError: a setting is not read; the error gives the reason, and the nearest setting that is
+    read.
     """
     unread = unread_settings(config) | _data_settings_of_other_tasks(task_of(config))
     for key, _ in flatten(tables):
@@ -65,12 +67,13 @@ def refuse_unread(config: Config, tables: Mapping[str, Any]) -> None:
 
 
 def config_to_toml(config: Config) -> str:
-    """Return the settings of a config that something reads as TOML, each with its meaning as a comment."""
+    """Return the settings of a config that are read as TOML, each with its meaning as a comment."""
     return to_toml(config_sections(config), read_settings(config))
 
 
 def config_sections(config: Config) -> dict[str, StrictModel]:
-    """Return all sections of a config by their dotted paths, also those that its task and mixers declare."""
+    """Return all sections of a config by their dotted paths, including those that its task and mixers
+    declare."""
     sections: dict[str, StrictModel] = {}
     task = task_of(config)
     for name in type(config).model_fields:
@@ -89,7 +92,7 @@ def _data_settings_of_other_tasks(task: Task) -> dict[str, UnreadReason]:
 
 
 def _with_mixer_sections(read: set[str], sections: Mapping[str, StrictModel]) -> set[str]:
-    """Return the keys with the sections of mixers where the `mixers` of a stack are read."""
+    """Return the keys, with the sections of a stack's mixers if the stack's `mixers` are read."""
     stacks = {path: stack for path, stack in sections.items() if isinstance(stack, StackConfig)}
     return read | {
         f"{path}.{spec.section}"
@@ -100,21 +103,22 @@ def _with_mixer_sections(read: set[str], sections: Mapping[str, StrictModel]) ->
 
 
 def _first_prefix(key: str, keys: Iterable[str]) -> str:
-    """Return the key of a setting itself, or of a section around it, if it is among `keys`; else nothing."""
+    """Return the first of `keys` that is the setting itself or a section around the setting; empty if there
+    is none."""
     parts = key.split(".")
     prefixes = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
     return next((prefix for prefix in prefixes if prefix in keys), "")
 
 
 def _choice_behind(key: str, task: Task) -> UnreadReason:
-    """Return the encoder or the task, neither of which reads a setting."""
+    """Return the choice (encoder or task) because of which a setting is not read."""
     if key.startswith("model.encoder."):
         return UnreadReason("model.encoder.kind", task.config.model.encoder.kind)
     return UnreadReason("task.name", task.name)
 
 
 def _hint(key: str, reason: UnreadReason, read: set[str]) -> str:
-    """Return how to have a setting read, or the nearest setting that is."""
+    """Return a hint how to make a setting read, or the nearest setting that is read."""
     if reason.values_to_set is not None:
         values = " or ".join(map(setting_text, reason.values_to_set))
         return f"; set {reason.key}{'=' if values else ''}{values}"
@@ -126,7 +130,7 @@ def _hint(key: str, reason: UnreadReason, read: set[str]) -> str:
 
 
 def _remove(tables: dict[str, Any], path: list[str]) -> None:
-    """Remove a key from nested tables, and each table that this leaves empty."""
+    """Remove a key from nested tables, and all tables that are then empty."""
     first, *rest = path
     if rest and first in tables:
         _remove(tables[first], rest)

@@ -28,10 +28,10 @@ def all_tasks() -> Mapping[str, type[Task]]:
 
 
 def task_class(name: str) -> type[Task]:
-    """Return the task with a name; the default task for an empty name.
+    """Return the task with a name, or for an empty name the default task.
 
     Raises: ConfigError: there is no such task. The message gives the nearest name, or the new name of an old
-    one.
+    task.
     """
     if not name:
         return default_task()
@@ -43,7 +43,7 @@ def task_class(name: str) -> type[Task]:
 
 
 def task_of(config: Config) -> Task:
-    """Return the task of a config, bound to the config alone."""
+    """Return the task of a config, bound only to the config."""
     return task_class(config.task.name)(config)
 
 
@@ -54,7 +54,7 @@ def open_task(run: Run) -> Task:
 
 
 def default_task() -> type[Task]:
-    """Return the task that is trained if neither the user nor the preset names one."""
+    """Return the task that is used if neither the user nor the preset names a task."""
     return next(task for task in all_tasks().values() if task.is_default)
 
 
@@ -69,12 +69,12 @@ def network_task() -> type[Task]:
 
 
 def import_task(kind: str) -> type[Task]:
-    """Return the task of imported models of a kind: decoder, encoder or image-network."""
+    """Return the task for imported models of a kind: decoder, encoder or image-network."""
     return next(task for task in all_tasks().values() if task.imports == kind)
 
 
 def dataset_task(name: str) -> type[Task] | None:
-    """Return the task that a data set of the catalogue is made for, if any."""
+    """Return the task that a data set of the catalog is made for, if any."""
     return next((task for task in all_tasks().values() if name in task.datasets), None)
 
 

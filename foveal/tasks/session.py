@@ -1,4 +1,4 @@
-"""Open or make a run: its task, bound to processor and model, and its objective."""
+"""Open or create a run: its task, bound to processor and model, and its objective."""
 
 import json
 from dataclasses import dataclass
@@ -61,24 +61,25 @@ class Session:
         return self.task.processor
 
     def held_out(self, data: str | None, option_hint: str, log: Log = log_to_console) -> EvaluationData:
-        """Return all of `data`; without `data`, the test split of the run's own data, or the validation
-        split.
+        """Return all of `data`, or without `data` the run's test split, else the run's validation split.
 
-        Raises: UserError: the run has no held-out data. `option_hint` says where other data are named.
+        Raises: UserError: the run has no held-out data. `option_hint` says how to name other data.
         """
         if data is not None:
             split_data, facts = self.task.prepare_held_out(data, log)
             return EvaluationData(split_data, data, facts)
         prepared = prepare_run_data(self.run, log)
         if prepared.held_out is None:
-            raise UserError(f"{self.run.path}: trained without held-out data: name some {option_hint}")
+            raise UserError(
+                f"{self.run.path}: trained without held-out data: name held-out data {option_hint}"
+            )
         split = "valid" if prepared.test is None else "test"
         return EvaluationData(prepared.held_out, split, prepared.facts["parts"][split])
 
     def training_data(self, log: Log = log_to_console) -> PreparedData[Any, Any]:
         """Return the run's own data as in training.
 
-        Raises: UserError: the data have changed since, or the run was imported.
+        Raises: UserError: the data have changed since training, or the run was imported.
         """
         return prepare_run_data(self.run, log)
 
@@ -104,17 +105,17 @@ class Session:
 
 
 def resolve_config(config: Config, device: torch.device) -> Config:
-    """Return the config with settings that depend on the machine resolved, so that a run resumes alike
-    elsewhere."""
+    """Return the config with machine-dependent settings resolved, so that a run resumes the same way on
+    another machine."""
     training = config.training
     precision = resolve_precision(training.precision, device)
     return config.model_copy(update={"training": training.model_copy(update={"precision": precision})})
 
 
 def build_model(task: Task, device: torch.device) -> nn.Module:
-    """Return the task's model with its first weights, which depend only on the config and its seed.
+    """Return the task's model with its initial weights, which depend only on the config and its seed.
 
-    Weights are frozen as the config says.
+    Weights are frozen as configured.
     """
     config = task.config
     seed_everything(config.training.seed, "weights")
@@ -138,7 +139,7 @@ def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to
 
 
 def open_logged(path: Path, log: Log = log_to_console) -> Run:
-    """Open a run folder, and log if an older version has made the run.
+    """Open a run folder, and log if an older version created the run.
 
     Raises: UserError: the path is not a run, or is damaged.
     """
@@ -157,10 +158,10 @@ def new_run(
     device: str = "cpu",
     start: nn.Module | None = None,
 ) -> Run:
-    """Make the folder of a run on `prepared`, the data at `data_paths`.
+    """Create the folder of a run on `prepared`, the data at `data_paths`.
 
-    `start` is a model with first weights that do not come from the seed. They are stored, for a run that is
-    stopped before its first checkpoint.
+    `start` is a model whose initial weights do not come from the seed. These weights are stored for the case
+    that the run is stopped before its first checkpoint.
     """
     paths = {split: _absolute_paths(name) for split, name in data_paths._asdict().items()}
     data_facts = {**paths, "preset": preset, "device": device, "facts": prepared.facts}
@@ -176,7 +177,7 @@ def new_run(
 
 
 def _absolute_paths(data: str | OpenedData | None) -> str | None:
-    """Return absolute paths. A name of the catalogue stays as it is."""
+    """Return absolute paths. A name of the catalog does not change."""
     if data is None:
         return None
     name = str(data)
@@ -187,13 +188,13 @@ def _absolute_paths(data: str | OpenedData | None) -> str | None:
 def prepare_run_data(run: Run, log: Log) -> PreparedData[Any, Any]:
     """Return the data of a run as in training.
 
-    Raises: UserError: the data have changed since, or the run was imported.
+    Raises: UserError: the data have changed since training, or the run was imported.
     """
     facts = run.manifest["data"]
     if facts["data"] is None:
         raise UserError(
-            f"{run.path}: imported, so it has no data of its own: name other data, or train a new run with "
-            f"foveal train DATA --from {run.path}"
+            f"{run.path}: imported, so the run has no data of its own: name other data, or train a new run "
+            f"with foveal train DATA --from {run.path}"
         )
     paths, before = DataPaths(facts["data"], facts["valid"], facts["test"]), facts["facts"]["parts"]
     prepared = open_task(run).prepare(paths, log)

@@ -1,4 +1,4 @@
-"""The text of a recording."""
+"""The transcript of a recording."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ class SpeechRecognitionTask(AudioTask, SequenceToSequenceTask):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return 2 for recordings whose table has a text, or no label; and for other files with a table."""
+        """Return 2 for recordings whose table has a text or no label, and for other files with a table."""
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
         if data.kind == "files":
             return 2

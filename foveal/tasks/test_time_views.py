@@ -1,4 +1,4 @@
-"""`--tta` and `--tta-scales`: a trained run averages over several views of an image."""
+"""`--tta` and `--tta-scales`: a trained model's predictions are averaged over several views of an image."""
 
 from dataclasses import replace
 
@@ -10,7 +10,8 @@ from foveal.tasks.session import Session
 def with_test_time_views(session: Session, tta: str | None, tta_scales: str | None) -> Session:
     """Return the run with these settings. None leaves a setting unchanged.
 
-    Raises: UserError: the run's task does not average over views. Raises: ConfigError: a value is not valid.
+    Raises: UserError: the run's task does not average over views.
+    Raises: ConfigError: a value is not valid.
     """
     named = {name: value for name, value in (("tta", tta), ("tta_scales", tta_scales)) if value is not None}
     if not named:

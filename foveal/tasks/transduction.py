@@ -1,4 +1,4 @@
-"""A string for each string, scored by exact matches: moves, phonemes, copies."""
+"""A target string for each source string, scored by exact match: moves, phonemes, copies."""
 
 from foveal.metrics.recognition import cer, exact_match, wer
 from foveal.tasks.shapes.text_pairs import TextToTextTask

@@ -1,4 +1,4 @@
-"""A model before its training: a preset, a TOML file, or a published image network."""
+"""A model before training: a preset, a TOML file, or a published image network."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ LARGE_IMAGE_SIZE, LARGE_IMAGE_BATCH = 64, 16
 
 @dataclass(frozen=True)
 class UntrainedModel:
-    """A model without weights, by its config."""
+    """A model without weights, from its config."""
 
     name: str
     """The preset, file or network that the user named."""
@@ -43,9 +43,10 @@ class UntrainedModel:
     def initialized(
         self, initializations: Sequence[str], data: str | None, log: Log
     ) -> Iterator[tuple[str, Task, Any]]:
-        """Yield each initialization, the task with a model that has these first weights, and the same batch.
+        """Yield each initialization, the task with a model that has these initial weights, and the same
+        batch.
 
-        The batch is from the training split of `data`, or has random images.
+        The batch is from the training split of `data`. Without `data`, the batch has random images.
 
         Raises: UserError: there are no `data`, and the model does not classify images.
         """
@@ -65,7 +66,7 @@ class UntrainedModel:
 
 
 def untrained_model(name: str, settings: Sequence[str], device: torch.device) -> UntrainedModel:
-    """Return the model `name` with `settings` over its own.
+    """Return the model `name` with `settings` as overrides.
 
     Raises: UserError: there is no such model, or a setting does not fit.
     """

@@ -1,4 +1,4 @@
-"""Warm starts: processors and weights of an earlier run, for a new run; and a run's own first weights."""
+"""Warm starts: processors and weights of an earlier run for a new run, and a run's own initial weights."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ INITIAL_WEIGHTS_FILE = "start.safetensors"
 
 
 def processors_to_reuse(run: Run, task: Task) -> tuple[Any, ReusedProcessors]:
-    """Return the processors of a run to train with: all for its own task, or the encoder's for another task.
+    """Return the processors of a run to reuse: all for its own task, or the encoder's for another task.
 
     Labels are always fitted to the new data.
 
@@ -52,7 +52,7 @@ def load_run_weights(run: Run, task: Task) -> None:
     tensors = _weights(run)
     if _has_no_head(tensors):
         raise UserError(
-            f"{run.path}: an encoder without a head, so it can only be trained on: "
+            f"{run.path}: an encoder without a head, which can only be fine-tuned: "
             f"foveal train DATA --from {run.path} --task TASK"
         )
     load_weights(task.model, task.adapt_weights(tensors), str(run.weights))
@@ -85,9 +85,9 @@ def load_encoder(run: Run, model: nn.Module) -> None:
 
 
 def warm_start(run: Run, task: Task) -> bool:
-    """Fill the new model of `task` from a run of the same task and processor; from other runs, its encoder.
+    """Fill the new model of `task` with the weights of a run, or only its encoder.
 
-    Return whether all weights are filled.
+    All weights are filled if the run has the same task and processor. Return whether all weights are filled.
 
     Raises: UserError: neither can be filled.
     """
@@ -108,7 +108,7 @@ def warm_start(run: Run, task: Task) -> bool:
 
 
 def load_initial_weights(run: Run, model: nn.Module) -> None:
-    """Fill a new `model` with the run's first weights, if they do not come from the seed."""
+    """Fill a new `model` with the run's initial weights, if they do not come from the seed."""
     path = run.processor_folder / INITIAL_WEIGHTS_FILE
     if path.is_file():
         load_weights(model, open_tensors(path.read_bytes(), str(path))[0], str(path))
@@ -116,7 +116,7 @@ def load_initial_weights(run: Run, model: nn.Module) -> None:
 
 def _weights(run: Run) -> dict[str, Tensor]:
     if not run.weights.is_file():
-        raise UserError(f"{run.path}: no weights yet: train on with foveal resume {run.path}")
+        raise UserError(f"{run.path}: no weights yet: continue training with foveal resume {run.path}")
     return open_tensors(run.weights.read_bytes(), str(run.weights))[0]
 
 

@@ -23,7 +23,7 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
         return
     if what == "encoder":
         if encoder is None:
-            raise UserError("training.freeze=encoder: this model has none; leave it out")
+            raise UserError("training.freeze=encoder: this model has no encoder; leave it out")
         encoder.requires_grad_(False)
         return
     norms = norms_with_statistics(model)
@@ -35,6 +35,8 @@ def freeze(model: nn.Module, what: FreezeName) -> None:
         return
     lower = [weight for group in layer_groups(encoder or model)[2:] for weight in group]
     if not lower:
-        raise UserError("training.freeze=below-last-block: this model has nothing below it; leave it out")
+        raise UserError(
+            "training.freeze=below-last-block: this model has no layers below its last block; leave it out"
+        )
     for weight in lower:
         weight.requires_grad_(False)

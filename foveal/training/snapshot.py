@@ -109,7 +109,7 @@ def from_files(
     name = str(path / "state.json")
     plan = state["plan"] and dataclass_from_dict(Plan, state["plan"], name)
     if plan and plan != training.plan:
-        raise UserError(f"{path}: made with another plan.json than the present one; restore it")
+        raise UserError(f"{path}: made with another plan.json than the current one; restore that plan.json")
     counters = dataclass_from_dict(TrainingCounters, state["progress"], name)
     if (counters.best_step is None) != ("best.safetensors" not in files):
         raise UserError(f"{path}: best.safetensors does not match state.json; restore the checkpoint")

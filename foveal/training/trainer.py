@@ -151,7 +151,7 @@ class Trainer:
         self.reporter.step_skipped(record)
         if counters.skipped_steps >= config.max_nonfinite_steps:
             raise RunFailed(
-                f"{counters.skipped_steps} steps in a row gave numbers that are not finite, the last one "
+                f"{counters.skipped_steps} consecutive steps gave numbers that are not finite, the last in "
                 f"step {counters.step} in {result.first_nonfinite}; try a lower optimizer.lr"
             )
 

@@ -1,4 +1,4 @@
-"""What the user can mend ends with exit code 2 and one line that says how, and leaves nothing behind."""
+"""Errors that the user can fix end with exit code 2 and a single line that says how, and leave no files."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ FILES: dict[str, tuple[bytes, list[str]]] = {
         b"id,body\n1,hello\n",
         ["rows.csv: no column 'text' among 'id', 'body'", "--task"],
     ),
-    "ragged.tsv": (b"id\ttext\n1\thello\n2\n", ["ragged.tsv, line 3: 1 fields", "header has 2", "mend"]),
+    "ragged.tsv": (b"id\ttext\n1\thello\n2\n", ["ragged.tsv, line 3: 1 fields", "header has 2", "fix"]),
     "table.parquet": (b"PAR1 not really", ["table.parquet", "not readable as Parquet"]),
 }
 

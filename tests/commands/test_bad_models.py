@@ -94,7 +94,7 @@ def test_learned_positions_that_end() -> None:
     line = refuse(
         "train", "text.txt", *TINY_MODEL, *LEARNED, "task.batching=streams", "model.attention.window=4"
     )
-    assert "its positions end, so it can't be carried on: use task.batching=windows" in line
+    assert "so the state can't be carried from chunk to chunk: use task.batching=windows" in line
     learned = Path("apart/learned")
     succeed("train", "text.txt", *TINY_MODEL, *LEARNED, "--budget", "2steps", "--run", learned)
     for given, asked in ((("--tokens", 17), 17), (("--prompt", "the man", "--tokens", 11), 17)):

@@ -1,4 +1,4 @@
-"""Runs that can't be used: one line says which file and how to mend it, and the run stays as it is."""
+"""Runs that can't be used: one line says which file and how to fix it, and the run stays as it is."""
 
 import pickle
 import shutil
@@ -45,7 +45,7 @@ def test_an_edited_run(stopped: Path, command: str, name: str) -> None:
     with (stopped / name).open("a") as file:
         file.write("\n")
     line = refuse(command, stopped)
-    assert f"run/{name}: edited since the run was made; restore it or train a new run" in line
+    assert f"run/{name}: edited since the run was created; restore the file, or train a new run" in line
     (stopped / name).unlink()
     assert f"run/{name}: missing" in refuse(command, stopped)
 

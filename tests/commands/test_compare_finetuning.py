@@ -59,11 +59,11 @@ def test_from_one_command_to_a_table() -> None:
     assert rates == [0.01, 0.01, 0.01, 0.1]
     kept, table = weights("ways"), succeed("compare-finetuning", *GIVEN, "ways")
     assert weights("ways") == kept
-    assert table.err.count("finished before") == 4
+    assert table.err.count("already finished") == 4
     assert [line.split()[0] for line in table.out.splitlines()[:5]] == ["way", *WAYS]
     assert "33 training images, 16 per class: few" in table.out
     assert "refuted if" in table.out
-    assert "ways was made with other settings" in refuse(
+    assert "ways was created with other settings" in refuse(
         "compare-finetuning", *GIVEN, "ways", "optimizer.lr=1"
     )
     _stopped_and_gone_on(kept)

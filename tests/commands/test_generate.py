@@ -97,10 +97,10 @@ CONTRADICTIONS = {
     "--beam 2 --samples 2": "--best N shows several",
     "--beam 2 --temperature 0.5": "leave out --temperature",
     "--beam 2 --stop x": "leave out --temperature",
-    "--best 2": "--best and --length-penalty belong to --beam",
-    "--length-penalty 1": "--best and --length-penalty belong to --beam",
-    "--temperature 0 --samples 2": "--temperature 0 always writes the same text",
-    "--temperature -1": "must be a number from 0 (greedy) upwards",
+    "--best 2": "--best and --length-penalty need --beam",
+    "--length-penalty 1": "--best and --length-penalty need --beam",
+    "--temperature 0 --samples 2": "--temperature 0 always generates the same text",
+    "--temperature -1": "must be 0 (greedy) or more",
     "--top-p 0": "must be above 0 and at most 1",
     "--top-k -1": "must be a number of tokens",
     "--repetition-penalty 0": "must be above 0",
@@ -120,7 +120,7 @@ def test_options_that_can_not_be(finished: Path, options: str) -> None:
 def test_an_empty_stop_and_an_empty_input(finished: Path) -> None:
     assert "stop string is empty" in refuse("generate", finished, "--stop", "")
     Path("prompts.txt").write_text("")
-    assert "prompts.txt: no prompts: write one a line" in refuse(
+    assert "prompts.txt: no prompts: write one prompt per line" in refuse(
         "generate", finished, "--input", "prompts.txt"
     )
 
@@ -143,4 +143,4 @@ def test_no_weights_yet(run: Path) -> None:
     (run / "model.safetensors").unlink()
     told = run_command("generate", run)
     assert told.code == 2
-    assert "no weights yet: train on with foveal resume" in told.last
+    assert "no weights yet: continue training with foveal resume" in told.last

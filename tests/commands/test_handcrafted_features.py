@@ -66,5 +66,5 @@ def test_an_image_that_is_no_square_is_described() -> None:
     assert found["parameters"] == 10 * (10_800 + 1)
     assert succeed("models", "describe", "hog").out.count("9x4x4") == 1
     assert "30x40" in succeed("models", "describe", "resnet-20", "--input", "3x120x160").out
-    assert "takes only square images" in refuse("models", "describe", "vit", "--input", "3x32x64")
+    assert "reads only square images" in refuse("models", "describe", "vit", "--input", "3x32x64")
     assert "too small" in refuse("models", "describe", "hog", "--input", "3x240x7")

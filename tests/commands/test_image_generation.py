@@ -68,7 +68,7 @@ def test_it_is_learnt_measured_and_draws() -> None:
     again = json.loads(succeed("evaluate", "run", "--json").out)
     assert (again["loss"], again["latent_nats"]) == (result["loss"], result["latent_nats"])
     assert "nats per image" in succeed("evaluate", "run").out
-    assert "a model that draws predicts nothing" in refuse("predict", "run", "patterns")
+    assert "a model that generates images predicts nothing" in refuse("predict", "run", "patterns")
 
 
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:

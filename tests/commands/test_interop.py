@@ -101,7 +101,7 @@ def test_transformers_opens_an_exported_run(family: str) -> None:
 def test_an_imported_run_has_no_data(here: Path) -> None:
     succeed("import", exported("mamba"), "--run", "back")
     before = relative_paths(here / "back")
-    why = "back: imported, so it has no data of its own: name some, or train a new run with foveal train DATA"
+    why = "back: imported, so the run has no data of its own: name other data, or train a new run"
     assert why in refuse("resume", "back")
     assert why in refuse("evaluate", "back")
     assert relative_paths(here / "back") == before

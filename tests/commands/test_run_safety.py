@@ -36,7 +36,7 @@ def test_trainings_that_begin_at_once_have_runs_of_their_own(here: Path) -> None
     announce = train._print_setup
     with patch("foveal.commands.train._print_setup", elsewhere):
         told = succeed("train", "text.txt", *TINY_MODEL, "--budget", "2steps")
-    assert "another training has created that folder: this run is runs/text-demo-2" in told.err
+    assert "another process has just created that folder: this run is runs/text-demo-2" in told.err
     assert Path("runs/text-demo-2/model.safetensors").is_file()
     assert not [*Path("runs/text-demo-1").iterdir()]
 

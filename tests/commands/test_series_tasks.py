@@ -75,7 +75,7 @@ def test_bad_input() -> None:
     Path("one.ts").write_text(text.replace(":down", ":up"))
     assert "at least two classes are needed" in refuse("train", "one.ts", *small)
     Path("header.ts").write_text(RISING)
-    assert "header.ts: no row that can be used" in refuse("train", "header.ts", *small)
+    assert "header.ts: no usable row" in refuse("train", "header.ts", *small)
     wide = RISING + "".join(f"1,2:2,3:3,{number}:up\n" for number in range(9))
     Path("wide.ts").write_text(wide)
     line = refuse("train", data, *small, "--test", "wide.ts")

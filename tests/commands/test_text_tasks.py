@@ -61,11 +61,11 @@ def test_translate(preset: str) -> None:
     assert greedy[0].out == greedy[1].out
     for drawn_by in (("--top-k", "2"), ("--temperature", "0.8")):  # the default, but asked for
         line = refuse("generate", "run", "--prompt", "a", *drawn_by, "--best", "2")
-        assert "belong to beam search" in line
+        assert "need beam search" in line
     for suffix in ("png", "html", "json"):
         succeed("generate", "run", "--prompt", "the cat", "--attention", f"drawn.{suffix}")
         assert Path(f"drawn.{suffix}").stat().st_size > 50
-    assert "this model reads one summary" not in told.err
+    assert "this model reads only a summary" not in told.err
 
 
 def test_attention_is_of_those_layers_that_attend() -> None:
@@ -111,7 +111,7 @@ def test_the_bottleneck_has_no_attention_to_draw() -> None:
     train("pairs.tsv", *bottleneck, steps=2, small=PAIRS)
     line = run_command("generate", "run", "--prompt", "the cat", "--attention", "a.png")
     assert line.code == 2
-    assert "reads one summary of the source" in line.err
+    assert "reads only a summary of the source" in line.err
 
 
 def test_aligned_files_and_resume(here: Path) -> None:
@@ -208,7 +208,7 @@ def test_tag() -> None:
 
 
 def test_transcribe() -> None:
-    """Two tones with a name each; what is no recording, or silent, is skipped."""
+    """Two tones are recognized by name. Silent recordings and other files are skipped."""
     write_tones("tones")
     soundfile.write("tones/silent.wav", np.zeros(800), 8000)
     Path("tones/text.wav").write_text("no sound")
@@ -312,4 +312,4 @@ def test_a_test_set_that_was_trained_on_is_said() -> None:
         "--test",
         "pairs.tsv",
     )
-    assert "are in the training split too" in told.err
+    assert "are also in the training split" in told.err

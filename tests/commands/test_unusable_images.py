@@ -93,9 +93,9 @@ def an_empty_zip() -> None:
 
 UNLEARNT: dict[Callable[[], None], str] = {
     nothing: "data: no metadata.csv or metadata.jsonl in it (columns file_name, label), nor a folder of",
-    classes_of_nothing: "no row that can be used, the first is a: a folder of a label without files; fill it",
+    classes_of_nothing: "no usable row, the first is a: a folder of a label without files; fill it",
     one_class: "have the label 'red': at least two classes are needed",
-    rows_without_images: "the first is line 2: no such file: 0.png; mend the name or leave the row out",
+    rows_without_images: "the first is line 2: no such file: 0.png; fix the name or leave the row out",
     texts: "3 can't be used, the first: data, a/1.jpg: not an image that can be read",
     folders_called_pictures: "a folder of a label without files",
     a_line_end_in_a_label: "have the label 'blue'",
@@ -191,7 +191,7 @@ def test_labels_that_differ_in_case_are_told() -> None:
     Path("data/blue").rename("data/RED")
     told = run_command("train", "data", *TWO, "--run", "elsewhere")
     assert told.code == 0
-    assert "the labels 'RED' and 'red' differ only in case, and are learned as 2 classes" in told.err
+    assert "the labels 'RED' and 'red' differ only in case, and count as 2 classes" in told.err
 
 
 def test_a_class_without_images_is_skipped() -> None:

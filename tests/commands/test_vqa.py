@@ -87,7 +87,9 @@ def test_a_talk_about_one_picture() -> None:
     assert [one["text"] for one in written["samples"]][::2] == [one["output"] for one in rows]
     told = refuse("generate", "replies", "--input", "talk", "--attention", "a.png")
     assert "reads images with questions, for which there is no such figure" in told
-    assert "--question: it is empty" in refuse("predict", "run", "shapes/7.png", "--question", " ")
+    assert "--question: empty; give the text of a question" in refuse(
+        "predict", "run", "shapes/7.png", "--question", " "
+    )
     assert "nothing.png: can't be read" in refuse("predict", "run", "nothing.png", "--question", "what?")
 
 
@@ -105,10 +107,10 @@ def test_questions_are_for_runs_that_answer_them() -> None:
     train("shapes", "--task", "vqa-multiple-choice", steps=1)
     train("shapes", "--task", "vqa", run="answers", steps=1)
     asking = ("shapes/7.png", "--question", "what colour is it?")
-    assert "a run of no questions (task image-classification); leave out --question" in refuse(
+    assert "this run reads no questions (task image-classification); leave out --question" in refuse(
         "predict", "labels", *asking
     )
-    assert "give two --choice or more" in refuse("predict", "run", *asking, "--choice", "red")
+    assert "give at least two --choice" in refuse("predict", "run", *asking, "--choice", "red")
     assert "leave out --choice" in refuse("predict", "answers", *asking, "--choice", "a", "--choice", "b")
     assert "--choice needs a --question" in refuse("predict", "run", "shapes", "--choice", "red")
     (found,) = predictions("run", *asking, "--choice", "red", "--choice", "square")
@@ -137,7 +139,7 @@ def test_answers_never_seen_are_told_and_wrong() -> None:
     Path("shapes/metadata.csv").write_text(text.replace("red", "scarlet"))
     told = succeed("evaluate", "run", "shapes", "--json")
     unseen = sum(row["answer"] == "red" for number in range(40) for row in rows_of(number))
-    assert f"{unseen} of 120 answers are not among those of training: counted as wrong" in told.err
+    assert f"{unseen} of 120 answers did not occur in training, and count as wrong" in told.err
     found = json.loads(told.out)
     assert found["accuracy"] <= 1 - unseen / 120
     lines = Path("shapes/metadata.csv").read_text().splitlines()

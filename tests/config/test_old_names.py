@@ -188,7 +188,8 @@ def test_old_files_of_processors_are_read(tmp_path: Path) -> None:
 
 
 def test_an_old_run_opens_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends with the weights that a new run of the same settings has, and one line says what it is."""
+    """The old run ends with the same weights as a new run of the same settings, and a line says that it is
+    old."""
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text("".join(f"{'abc' * (1 + number % 7)} {number}.\n" for number in range(200)))
     succeed("train", "text.txt", "--model", "lstm", *SMALL_TEXT, "--run", "run", "--device", "cpu")

@@ -1,4 +1,4 @@
-"""Every encoder with every head: shapes, rows that don't know each other, padding that counts for nothing."""
+"""Every encoder with every head: shapes, independent rows, and padding without effect."""
 
 from typing import Any
 
@@ -270,7 +270,7 @@ def test_laws(encoder: str, head: str) -> None:
     ],
 )
 def test_learns(encoder: str, head: str) -> None:
-    """A batch is learned by heart, from one of three first weights."""
+    """A batch is overfitted from at least one of three initializations."""
     batch = batch_of(encoder, dtype=torch.float32)
     lowest = []
     for seed, (rate, steps) in enumerate(((3e-2, 100), (1e-2, 300), (1e-2, 600))):

@@ -83,7 +83,7 @@ def test_balance_ignores_padding():
 
 @pytest.mark.parametrize("path", [reference_only, nullcontext])
 def test_causality(path):
-    """To 1e-10: an expert's product has another shape when others are sent to it."""
+    """Equal to 1e-10: an expert's product has another shape if other vectors are routed to the expert."""
     stack, x = grown(experts_stack()), torch.randn(B, T, D, dtype=torch.float64)
     with path():
         y, _, _ = stack(x)

@@ -1,4 +1,4 @@
-"""How far a long work is."""
+"""The log lines of progress."""
 
 import itertools
 import time

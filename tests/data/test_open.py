@@ -133,7 +133,7 @@ def test_a_table_is_read_once_for_its_header(tmp_path: Path, monkeypatch: pytest
 
 
 def kinds(folder: Path) -> Iterator[tuple[OpenedData, str, set[str]]]:
-    """Yield DATA of each kind with the kind and the columns that are to be seen."""
+    """Yield DATA of each kind, with the expected kind and columns."""
 
     def write(name: str, text: str) -> OpenedData:
         (folder / name).write_text(text)

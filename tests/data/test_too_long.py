@@ -1,4 +1,4 @@
-"""What is longer than a model reads is skipped where it is asked about, and the rest is answered."""
+"""Sources that are too long for a model are skipped in prediction, and all others get a prediction."""
 
 import re
 from collections.abc import Callable
@@ -105,5 +105,5 @@ def test_where_all_are_too_long_the_first_is_named(tmp_path: Path) -> None:
     )
     asked = tmp_path / "asked"
     asked.write_text(f"{'a' * 20}\n{'b' * 20}\n")
-    with pytest.raises(UserError, match=r"no source that can be read: .*line 1: 21 tokens, .* cut it"):
+    with pytest.raises(UserError, match=r"no readable source: .*line 1: 21 tokens, .* cut it"):
         prepare_examples.read_unlabeled(TEXT_PAIRS, str(asked), processor, config, print)

@@ -245,5 +245,5 @@ def test_each_prompt_may_have_a_limit_of_its_own() -> None:
         assert [one.tokens for one in hypotheses] == [one.tokens for one in alone]
         assert [one.finish_reason for one in hypotheses] == [one.finish_reason for one in alone]
         assert max(len(hypothesis.tokens) for hypothesis in hypotheses) <= limit
-    with pytest.raises(UserError, match="all at least 1"):
+    with pytest.raises(UserError, match="all must be at least 1"):
         beam_search(head, PROMPTS, [3, 0, 5], beam=1)

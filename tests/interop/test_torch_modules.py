@@ -89,7 +89,7 @@ def test_both_directions_there_and_back(name: str, layers: int, bias: bool) -> N
 
 def test_directions_that_are_added_are_not_torchs() -> None:
     block = Block(Bidirectional(Recurrent(LSTM(D, H)), Recurrent(LSTM(D, H)), "sum"))
-    with pytest.raises(UserError, match="in one direction or in two side by side"):
+    with pytest.raises(UserError, match="in one direction or in two directions"):
         to_torch_rnn(Stack([block]))
 
 
@@ -109,10 +109,10 @@ def test_recurrent_that_is_not_ours() -> None:
     ("blocks", "message"),
     [
         ([Block(Recurrent(GRU(D, H, reset_after=False)))], "resets after the recurrent product"),
-        ([Block(Recurrent(LSTM(D, H)), norm="layer")], "cells alone"),
-        ([Block(Recurrent(LSTM(H, H)), residual=True)], "cells alone"),
-        ([Block(Recurrent(LSTM(D, H)), MLP(H, H))], "cells alone"),
-        ([Block(SelfAttention(H, 2))], "cells alone"),
+        ([Block(Recurrent(LSTM(D, H)), norm="layer")], "single cells"),
+        ([Block(Recurrent(LSTM(H, H)), residual=True)], "single cells"),
+        ([Block(Recurrent(LSTM(D, H)), MLP(H, H))], "single cells"),
+        ([Block(SelfAttention(H, 2))], "single cells"),
         ([Block(Recurrent(LSTM(D, H))), Block(Recurrent(GRU(H, H)))], "the same cell and width"),
         ([Block(Recurrent(LSTM(D, H))), Block(Recurrent(LSTM(H, D)))], "the same cell and width"),
         ([Block(Recurrent(Elman(D, H))), Block(Recurrent(Elman(H, H, "relu")))], "the same nonlinearity"),

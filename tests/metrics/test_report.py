@@ -166,7 +166,9 @@ def test_one_example_has_no_interval() -> None:
 
 @pytest.mark.parametrize("metric", [*ALL, confusion_matrix, tag_accuracy, entity_f1])
 def test_no_examples_is_one_plain_error(metric) -> None:
-    with pytest.raises(UserError, match=r"^there are no examples to score: give data with at least one row"):
+    with pytest.raises(
+        UserError, match=r"^there are no examples to score: give data with at least one usable row"
+    ):
         metric([], [])
     with pytest.raises(ValueError, match="1 outputs for 2 references"):
         metric(["a", "b"], ["a"])

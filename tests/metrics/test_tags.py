@@ -92,7 +92,7 @@ def test_a_word_is_an_example_of_its_sentence() -> None:
 
 @given(st.lists(st.tuples(sentences, st.randoms(use_true_random=False)), min_size=1, max_size=5))
 def test_macro_f1_is_that_of_all_words(drawn) -> None:
-    """As of labels, each word an example; sentences are selected whole."""
+    """The same as macro F1 of labels with each word as an example. Selections have whole sentences."""
     gold = [tags for tags, _ in drawn]
     found = [[tag if draw.random() < 0.6 else draw.choice(TAGS) for tag in tags] for tags, draw in drawn]
     score = tag_macro_f1(gold, found)

@@ -63,7 +63,9 @@ def test_lenet_has_tanh_until_told():
 
 
 def test_networks_with_activations_of_their_own_say_so():
-    with pytest.raises(ConfigError, match=r"network_activation=tanh: convnext-t has its own; leave it"):
+    with pytest.raises(
+        ConfigError, match=r"network_activation=tanh: convnext-t has its own activation; leave it"
+    ):
         image_encoder("convnext-t", 3, "small", "tanh")
     with pytest.raises(ConfigError, match=r"model\.encoder\.network_activation"):
         load_config("image-classification", ["model.encoder.network_activation=tahn"])

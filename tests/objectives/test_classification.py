@@ -1,4 +1,4 @@
-"""The loss of mixed sources, and the answer to a source of several views, against their equations."""
+"""The loss of mixed sources, and the prediction for a source with several views, against their equations."""
 
 import pytest
 import torch

@@ -30,7 +30,7 @@ MARKS = SpecialTokens(256)
 
 
 class Opened(ByteTokenizer):
-    """Bytes whose sources begin with `bos`, as BERT's do."""
+    """A byte tokenizer whose sources begin with `bos`, as BERT's do."""
 
     add_bos = True
 

@@ -82,7 +82,8 @@ def test_extreme_logits_and_nan(small_pieces):
 
 
 def test_lower_precision(small_pieces):
-    """Products in bfloat16, the softmax and all sums in float32; gradients in the parameters' own."""
+    """Products are in bfloat16, the softmax and all sums in float32, and gradients in the
+    parameters' dtype."""
     leaves, targets = inputs(64, 32, 50, dtype=torch.float32)
     wanted = run(leaves, targets, 0.1).label_smoothed
     gradients = torch.autograd.grad(wanted, leaves)

@@ -98,7 +98,8 @@ def test_route():
 
 
 def test_balance():
-    """By hand: a row that uses one expert alone, one that uses all alike, one of padding."""
+    """Three rows with known results: a row with one expert, a row that uses all experts equally, and only
+    padding."""
     chances = torch.tensor([[[1.0, 0, 0, 0]] * 4, [[0.25] * 4] * 4, [[0.7, 0.1, 0.1, 0.1]] * 4])
     chosen = torch.stack([torch.zeros(4, 1), torch.arange(4.0)[:, None], torch.full((4, 1), 4.0)]).long()
     torch.testing.assert_close(load_balancing_loss(chances, chosen), torch.tensor([4.0, 1.0, 0.0]))

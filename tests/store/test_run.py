@@ -90,7 +90,7 @@ def test_half_a_run_folder_is_never_seen(tmp_path: Path, monkeypatch: pytest.Mon
     [
         (lambda path: (path / "run.json").unlink(), "not a Foveal run"),
         (lambda path: (path / "run.json").write_text("{}"), "damaged or edited"),
-        (lambda path: (path / "run.json").write_bytes(seal_json({"format": "x"})), "has other content"),
+        (lambda path: (path / "run.json").write_bytes(seal_json({"format": "x"})), "not that of a run"),
         (lambda path: append(path / "config.toml", b"# mine\n"), "config.toml: edited since"),
         (lambda path: append(path / "inputs/text/tokenizer.json", b" "), "tokenizer.json: edited since"),
         (lambda path: (path / "inputs/text/tokenizer.json").unlink(), "tokenizer.json: missing"),
@@ -164,7 +164,7 @@ def test_default_names_are_free_and_plain(tmp_path: Path) -> None:
 
 def test_one_process_trains_a_run(run: Run) -> None:
     """A second trainer of the same folder is refused, and may begin when the first one ends."""
-    with run_lock(run), pytest.raises(UserError, match="another process is training it"), run_lock(run):
+    with run_lock(run), pytest.raises(UserError, match="another process is training this run"), run_lock(run):
         pass
     with run_lock(run):
         pass

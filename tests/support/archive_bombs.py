@@ -32,7 +32,7 @@ def arrays(path: Path, **members: bytes) -> None:
 
 
 def array(head: str, data: bytes = bytes(99)) -> bytes:
-    """An .npy file of that head."""
+    """Return an .npy file with this header."""
     return b"\x93NUMPY\1\0" + struct.pack("<H", len(head) + 1) + head.encode() + b"\n" + data
 
 
@@ -94,7 +94,7 @@ def packed_idx(path: Path) -> None:
 
 
 def photos(path: Path, name: str, content: bytes) -> None:
-    """A zip of one picture in each of two classes; that of the second is `content`."""
+    """Write a zip with a picture in each of two classes. The second picture is `content`."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a/fine.png", encode_image(gradient_image()))
         archive.writestr(f"b/{name}", content)
@@ -105,7 +105,7 @@ def tight(path: Path) -> None:
 
 
 def says(size: int, path: Path) -> None:
-    """Of a member, in the directory of the zip."""
+    """Return the size of a member that the directory of the zip claims."""
     photos(path, "bomb.bmp", b"BM" + bytes(90 << 20))
     content = bytearray(path.read_bytes())
     at = content.rindex(b"PK\1\2") + 24

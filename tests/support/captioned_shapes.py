@@ -35,7 +35,7 @@ def caption(number: int) -> str:
 
 
 def write_shapes(folder: str = "shapes", count: int = 120, seed: int = 0) -> str:
-    """Bars and posts of three colours, each somewhere on a dark noisy ground, with a text that says so."""
+    """Write horizontal and vertical bars of three colors on a dark noisy background, each with a caption."""
     draw, rows = np.random.default_rng(seed), ["file_name,text"]
     Path(folder).mkdir()
     for number in range(count):

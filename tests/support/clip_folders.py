@@ -19,7 +19,7 @@ Files = dict[str, bytes]
 
 
 def random_clip(number: int, frames: int | None = None) -> NDArray[np.uint8]:
-    """Of two to eleven frames."""
+    """Return a clip of two to eleven frames."""
     return random_images(frames or 2 + number % 10, seed=number)
 
 

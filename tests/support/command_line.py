@@ -72,7 +72,7 @@ def predictions(*arguments: str) -> list[dict[str, str]]:
 
 
 def refuse(*arguments: object) -> str:
-    """Run a command that has to be refused, and return the one line that says how to mend it."""
+    """Run a command that has to be refused, and return the one line that says how to fix it."""
     result = run_command(*arguments)
     assert result.code == 2, result
     assert result.out == ""

@@ -1,4 +1,4 @@
-"""Heads to write with: a small recurrence, a script, a recorder, and every mixer of the package."""
+"""Decoder heads: a small recurrence, a script, a recorder, and every mixer of the package."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ V = 7
 
 
 class SmallRecurrence(nn.Module):
-    """A GRU cell in a plain loop, in float64. It writes into the state it is given, as it may."""
+    """A GRU cell in a plain loop, in float64. It writes into the passed state, as mixers may."""
 
     def __init__(self, vocabulary: int = V, width: int = 8, scale: float = 2.0):
         super().__init__()
@@ -46,7 +46,7 @@ class SmallRecurrence(nn.Module):
 
 
 class ScriptedHead(nn.Module):
-    """Logits by the number of tokens read: `table` (N, V), its last row for ever after."""
+    """Returns logits by the number of tokens read: row n of `table` (N, V), later the last row."""
 
     def __init__(self, table: Tensor):
         super().__init__()
@@ -54,7 +54,7 @@ class ScriptedHead(nn.Module):
 
     @classmethod
     def saying(cls, tokens: Sequence[int], vocabulary: int) -> "ScriptedHead":
-        """Says `tokens` after a prompt of one token."""
+        """Return a head that generates `tokens` after a prompt of one token."""
         return cls(9.0 * torch.eye(vocabulary)[[0, *tokens]])
 
     def init_state(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
@@ -73,7 +73,7 @@ class ScriptedHead(nn.Module):
 
 
 class RecordingHead(nn.Module):
-    """Another head, and the shapes of tokens and state that it was called with."""
+    """Wraps another head, and records the shapes of tokens and state of each call."""
 
     def __init__(self, head: Any):
         super().__init__()
@@ -122,7 +122,8 @@ HEADS: dict[str, Callable[[], Any]] = {
 
 
 def next_log_probabilities(head: Any, tokens: Sequence[int]) -> Tensor:
-    """(V,), by reading the whole text anew: what every faster way has to equal."""
+    """Return the log-probabilities (V,) by reading the whole text again, as reference for every
+    faster way."""
     with torch.no_grad():
         features, _, _ = head(torch.tensor([list(tokens)]), head.init_state(None, 1))
         return head.project(features[0, -1]).double().log_softmax(-1)

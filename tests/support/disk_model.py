@@ -1,7 +1,7 @@
-"""A small model of a disk: records what a program asked for, and says what a crash may leave.
+"""A small model of a disk: it records the operations of a program, and computes what a crash may leave.
 
-After a crash a file has what was written before its last fsync, a folder the names before its own; more
-may have got through, in any order. `MODES` are the extreme cases.
+After a crash, a file has what was written before its last fsync, and a folder has the names before its last
+fsync. Later writes may have reached the disk in any order. `MODES` are the extreme cases.
 """
 
 import errno
@@ -24,8 +24,10 @@ Op = tuple[Any, ...]
 
 
 class Recorder:
-    """Stands for `os` and `shutil` in the modules that save; notes every operation on the disk, or fails
-    at operation number `fail_at` with "no space left on device"."""
+    """Replaces `os` and `shutil` in the modules that save. Records every operation on the disk.
+
+    Operation number `fail_at` fails with "no space left on device".
+    """
 
     def __init__(self, fail_at: int | None = None):
         self.ops: list[Op] = []
@@ -96,7 +98,8 @@ def record_disk_operations(monkeypatch: pytest.MonkeyPatch, fail_at: int | None 
 
 @dataclass
 class Node:
-    """A file (`content`) or a folder (`names`), as it is now and as it surely is on the disk."""
+    """A file (`content`) or a folder (`names`): its current state, and the state that is certainly on the
+    disk."""
 
     folder: bool
     new: bool = False
@@ -110,7 +113,7 @@ class Node:
 
 
 def load(path: Path) -> Node:
-    """What is there before recording, all of it durable."""
+    """Return the content of a folder before recording, all of it durable."""
     node = Node(path.is_dir(), content=b"" if path.is_dir() else path.read_bytes())
     if node.folder:
         node.names = {part.name: load(part) for part in path.iterdir()}
@@ -145,7 +148,7 @@ def apply(root: Node, base: Path, op: Op) -> None:
 
 
 def crash(node: Node, target: Path, mode: str) -> None:
-    """Lay down what a crash now leaves under `mode`."""
+    """Write what a crash would leave now, under `mode`."""
     target.mkdir()
     synced = mode in ("synced", "removals first") or (mode == "outer names first" and node.new)
     for name, part in (node.synced_names if synced else node.names).items():
@@ -158,8 +161,8 @@ def crash(node: Node, target: Path, mode: str) -> None:
 
 
 def crash_states(before: Path, base: Path, ops: list[Op], scratch: Path) -> Iterator[tuple[int, str, Path]]:
-    """Every prefix of `ops` under every mode, laid down one after the other; `before` is a copy of `base`
-    from before the first of them."""
+    """Yield the disk after every prefix of `ops`, under every mode. `before` is a copy of `base` from before
+    the first operation."""
     root = load(before)
     for count, op in enumerate([None, *ops]):
         if op and op[0] == "write":

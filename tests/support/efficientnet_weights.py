@@ -16,7 +16,7 @@ STAGES = (
 
 
 def block_shapes() -> list[tuple[int, int, int, int]]:
-    """Channels in and out, kernel and stride of each."""
+    """Yield the input and output channels, kernel and stride of each block."""
     found, d_in = [], 32
     for depth, d_out, kernel, stride in STAGES:
         for number in range(depth):
@@ -26,7 +26,7 @@ def block_shapes() -> list[tuple[int, int, int, int]]:
 
 
 def random_weights(classes: int) -> dict[str, Tensor]:
-    """Far from first weights and statistics, under the names of the published file."""
+    """Return random weights and statistics, unlike initial ones, under the names of the published file."""
     weights: dict[str, Tensor] = {}
 
     def add(convolution: str, norm: str, *shape: int) -> None:

@@ -1,6 +1,6 @@
-"""What every encoder promises, as functions; `source` (rows, S) or (rows, S, C) is whatever it reads.
+"""The laws of every encoder, as functions. `source` is (rows, S) or (rows, S, C).
 
-In float64, in evaluation.
+All laws are checked in float64 and in evaluation mode.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ def near(a: Tensor, b: Tensor) -> None:
 
 
 def shape(encoder: nn.Module, source: Tensor, lengths: list[int], sizes: Sequence[int]) -> Memory:
-    """`sizes` vectors of each row, zeros where the mask is False, one segment over all."""
+    """Check that each row has `sizes` vectors, zeros where the mask is False, and a single segment."""
     memory, _ = encoder(source, torch.tensor(lengths))
     B, S, D = memory.vectors.shape
     assert (len(source), encoder.width) == (B, D)
@@ -32,7 +32,7 @@ def shape(encoder: nn.Module, source: Tensor, lengths: list[int], sizes: Sequenc
 
 
 def padding(encoder: nn.Module, source: Tensor, lengths: list[int]) -> None:
-    """NaN behind each row's length changes no vector, summary or gradient."""
+    """Check that NaN after each row's length changes no vector, summary or gradient."""
     held = torch.tensor(lengths)
     found = []
     for value in (0.0, 1e3, torch.nan):
@@ -52,7 +52,7 @@ def padding(encoder: nn.Module, source: Tensor, lengths: list[int]) -> None:
 
 
 def batch(encoder: nn.Module, source: Tensor, lengths: list[int]) -> None:
-    """A row alone, without its padding, is the row in the batch."""
+    """Check that a row alone, without its padding, equals the row in the batch."""
     memory, _ = encoder(source, torch.tensor(lengths))
     for row, length in enumerate(lengths):
         if length:
@@ -65,7 +65,7 @@ def batch(encoder: nn.Module, source: Tensor, lengths: list[int]) -> None:
 
 
 def every_parameter_learns(encoder: nn.Module, source: Tensor, lengths: list[int]) -> None:
-    """Every parameter's gradient exists and is finite."""
+    """Check that every parameter's gradient exists and is finite."""
     encoder.zero_grad()
     memory, _ = encoder(source, torch.tensor(lengths))
     (memory.vectors**3).sum().backward()

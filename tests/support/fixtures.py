@@ -10,13 +10,13 @@ from benchmarks.kill import own_cache
 
 @pytest.fixture(autouse=True)
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is forced to the disk."""
+    """Skip syncing to the disk."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every test has a cache of its own."""
+    """Give each test its own cache."""
     folder = own_cache(tmp_path_factory.mktemp("cache"))
     monkeypatch.setenv("FOVEAL_CACHE", str(folder))
     return folder

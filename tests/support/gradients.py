@@ -1,4 +1,4 @@
-"""Gradients that must be there."""
+"""Gradients that must exist."""
 
 from torch import Tensor
 

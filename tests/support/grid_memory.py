@@ -7,6 +7,6 @@ from foveal.encoders.make_memory import make_memory
 
 
 def memory_of(maps: Tensor) -> Memory:
-    """Of the places of `maps` (B, D, h, w), row by row."""
+    """Return a memory of the positions of `maps` (B, D, h, w), row by row."""
     h, w = maps.shape[2:]
     return make_memory(maps.flatten(2).mT, None, "grid", "mean", (h, w))

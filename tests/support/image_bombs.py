@@ -1,4 +1,4 @@
-"""Bombs: files of at most a megabyte that would take much memory or time if they were believed."""
+"""Bombs: files of at most a megabyte that would take much memory or time if a reader trusted them."""
 
 import struct
 import zlib
@@ -18,7 +18,7 @@ from tests.support.image_bytes import (
 
 
 def full(side: int, depth: int, colour: int) -> bytes:
-    """A PNG that has all of its pixels."""
+    """Return a PNG that contains all of its pixels."""
     return raw_png(
         side, side, depth, colour, packed=compressed_zeros(side * (1 + side * CHANNELS[colour] * depth // 8))
     )
@@ -29,13 +29,13 @@ def notes(*chunks: tuple[bytes, bytes]) -> bytes:
 
 
 def note(number: int, kind: bytes) -> tuple[bytes, bytes]:
-    """A packed megabyte, of characters that take four bytes each in Python."""
+    """Return a compressed megabyte of characters that take four bytes each in Python."""
     between = b"\0\0" if kind == b"zTXt" else b"\0\1\0\0\0"
     return kind, b"k%d" % number + between + zlib.compress("😀".encode() + bytes((1 << 20) - 4))
 
 
 def gif(width: int, height: int, *blocks: bytes, frame: tuple[int, int] = (16, 16)) -> bytes:
-    """A canvas, `blocks`, and a frame that is cut off."""
+    """Return a GIF of a canvas, `blocks`, and a truncated frame."""
     head = b"GIF89a" + struct.pack("<HHBBB", width, height, 0x80, 0, 0) + bytes(6)
     return head + b"".join(blocks) + b"," + struct.pack("<HHHHB", 0, 0, *frame, 0) + b"\x02\x02\x44\x01\0;"
 
@@ -53,7 +53,7 @@ def riff(*chunks: tuple[bytes, bytes]) -> bytes:
 
 
 def webp(side: int) -> bytes:
-    """With another size in its header."""
+    """Return a WEBP with another size in its header."""
     return (
         encode_image(gradient_image(), "WEBP", lossless=True)[:21]
         + struct.pack("<I", side - 1 | side - 1 << 14)
@@ -67,7 +67,7 @@ def canvas(width: int, height: int, animated: bool) -> tuple[bytes, bytes]:
 
 
 def strip(width: int, height: int, samples: int = 1, bits: int = 8, packing: int = 8) -> bytes:
-    """A TIFF of zeros in one strip."""
+    """Return a TIFF of zeros in a single strip."""
     data = compressed_zeros(width * height * samples * bits // 8) if packing == 8 else bytes(99)
     tags: dict[int, int | bytes | list[int]] = {
         256: width,
@@ -87,7 +87,7 @@ def in_tiff(side: int, jpeg: bytes) -> bytes:
 
 
 def sized(jpeg: bytes, width: int, height: int) -> bytes:
-    """With another size in its header."""
+    """Return a JPEG with another size in its header."""
     at = next(jpeg.index(mark) for mark in (b"\xff\xc0", b"\xff\xc2") if mark in jpeg) + 5
     return jpeg[:at] + struct.pack(">HH", height, width) + jpeg[at + 4 :]
 
@@ -97,21 +97,21 @@ def jpeg(side: int = 16, mode: str = "RGB", **settings: object) -> bytes:
 
 
 def a_scan_each(side: int) -> bytes:
-    """A baseline JPEG whose components stand one after the other; its coefficients are held as a whole."""
+    """Return a baseline JPEG with one scan per component, whose coefficients are all kept in memory."""
     head = sized(jpeg(subsampling=0), side, side)
     head = head[: head.index(b"\xff\xda")]
     return head + jpeg_segment(0xDA, bytes([1, 1, 0, 0, 63, 0])) + b"\x28" * 9 + b"\xff\xd9"
 
 
 def many_scans() -> bytes:
-    """A progressive JPEG that goes over its pixels 10,000 times."""
+    """Return a progressive JPEG with 10,000 scans."""
     whole = jpeg(2_000, "L", progressive=True)
     last = whole[whole.rindex(b"\xff\xda") : -2]
     return whole[:-2] + last * 10_000 + b"\xff\xd9"
 
 
 def behind_junk(side: int) -> bytes:
-    """The same, and its head can't be walked through."""
+    """Return the same JPEG with a header whose segments can't be parsed."""
     whole = a_scan_each(side)
     return whole[:2] + b"\xff\xff" + jpeg_segment(0xFE, b"") + whole[2:]
 

@@ -1,4 +1,4 @@
-"""Pictures made for tests: a scene, by Pillow in any form, and by hand what Pillow does not write."""
+"""Test images: a scene, encoded by Pillow, or by hand in formats that Pillow does not write."""
 
 import io
 import struct
@@ -17,7 +17,7 @@ CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 
 
 def gradient_image(height: int = SIDE, width: int = SIDE) -> NDArray[np.uint8]:
-    """(height, width, 3): levels that differ in both directions and all channels."""
+    """Return an image (height, width, 3) whose pixel values differ in both directions and all channels."""
     y, x = np.mgrid[:height, :width]
     colours = [y * 255 // max(1, height - 1), x * 255 // max(1, width - 1), (x + 2 * y) * 5 % 256]
     return np.stack(colours, 2).astype(np.uint8)
@@ -28,7 +28,7 @@ def luma(image: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def encode_image(image: Any, form: str = "PNG", **settings: Any) -> bytes:
-    """By Pillow; `image` is one of its own, or an array."""
+    """Encode with Pillow. `image` is a Pillow image or an array."""
     out = io.BytesIO()
     picture = Image.fromarray(image) if isinstance(image, np.ndarray) else image
     picture.save(out, form, **settings)
@@ -36,7 +36,7 @@ def encode_image(image: Any, form: str = "PNG", **settings: Any) -> bytes:
 
 
 def compressed_zeros(size: int) -> bytes:
-    """So many, packed a thousandfold."""
+    """Return this many zeros, compressed a thousandfold."""
     rows = zlib.compressobj(1)
     block = bytes(1 << 20)
     packed = [rows.compress(block) for _ in range(size >> 20)]
@@ -56,8 +56,7 @@ def raw_png(
     packed: bytes | None = None,
     interlaced: bool = False,
 ) -> bytes:
-    """A PNG of `packed` rows, or of zeros, which hardly take a byte (64 MB are there at most), with `more`
-    chunks."""
+    """Return a PNG of `packed` rows, or of zeros (at most 64 MB), with the chunks `more`."""
     row = 1 + (width * CHANNELS[colour] * depth + 7) // 8
     packed = compressed_zeros(min(row * height, 1 << 26)) if packed is None else packed
     head = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
@@ -67,7 +66,7 @@ def raw_png(
 
 
 def tiff(tags: TiffTags, data: bytes = b"") -> bytes:
-    """A TIFF of one directory: numbers (LONG), lists of them, or texts; its `data` lie at byte 8."""
+    """Return a TIFF of one directory: numbers (LONG), lists of numbers, or texts. `data` starts at byte 8."""
     entries, more = b"", b""
     start = 8 + len(data)
     behind = start + 2 + 12 * len(tags) + 4

@@ -22,7 +22,7 @@ def encode_png(picture: NDArray[np.uint8]) -> bytes:
 
 
 def images_by_class(count: int, seed: int = 0, labels: str = "ab") -> dict[str, bytes]:
-    """By name the files of a folder a class."""
+    """Return the files of a folder per class, by name."""
     return {
         f"{labels[n % len(labels)]}/{n:03}.png": encode_png(picture)
         for n, picture in enumerate(random_images(count, seed))
@@ -30,7 +30,7 @@ def images_by_class(count: int, seed: int = 0, labels: str = "ab") -> dict[str, 
 
 
 def write_files(path: Path, files: dict[str, bytes]) -> str:
-    """As a folder, or as a zip."""
+    """Write the files to a folder or a zip."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path, "w") as archive:
             for name, content in files.items():

@@ -1,4 +1,4 @@
-"""Odd pictures of every kind: modes, packings, turns, sizes, animations, notes, damages."""
+"""Unusual images of every kind: modes, compressions, orientations, sizes, animations, metadata, damages."""
 
 import io
 import random
@@ -75,7 +75,7 @@ Shown = NDArray[np.uint8]
 
 
 def readable_variants() -> Iterator[tuple[str, bytes, Shown]]:
-    """Names, files, and what they show: (H, W, 3)."""
+    """Yield names, files, and the images (H, W, 3) that the files show."""
     yield from _in_modes()
     yield from _turned()
     for form in IMAGE_FORMATS:
@@ -93,7 +93,7 @@ def readable_variants() -> Iterator[tuple[str, bytes, Shown]]:
 
 
 def damaged_variants() -> Iterator[tuple[str, bytes, bytes]]:
-    """Names, files, and what they were."""
+    """Yield names, damaged files, and the files before the damage."""
     draw = random.Random(0)
     packed = [("TIFF", settings) for settings in PACKINGS["TIFF"][:2]]
     for form, settings in [*((form, {}) for form in IMAGE_FORMATS), *packed]:
@@ -133,7 +133,7 @@ def _turned() -> Iterator[tuple[str, bytes, Shown]]:
 
 
 def _tried(image: Image.Image, form: str, settings: dict[str, object]) -> bytes:
-    """Nothing where Pillow can't write it so."""
+    """Return the encoded image, or nothing if Pillow can't write this format."""
     try:
         return encode_image(image, form, **settings)
     except (OSError, KeyError, ValueError, RuntimeError, struct.error):
@@ -151,7 +151,7 @@ def _in_mode(mode: str) -> Image.Image:
 
 
 def _broken_exif() -> Iterator[tuple[str, bytes]]:
-    """That say nothing of a turn."""
+    """Yield EXIF data without an orientation."""
     begin = b"Exif\0\0II*\0\x08\0\0\0"
     for number in (0, 9, 65_535):
         yield str(number), begin + struct.pack("<HHHII", 1, 0x0112, 3, 1, number) + bytes(4)
@@ -163,7 +163,7 @@ def _broken_exif() -> Iterator[tuple[str, bytes]]:
 
 
 def _by_hand() -> Iterator[tuple[str, bytes, Shown]]:
-    """What Pillow does not write."""
+    """Yield files in formats that Pillow does not write."""
     seen = gradient_image(SIDE, SIDE)
     grey = np.rint(luma(seen)).astype(np.uint8)
     shown = np.repeat(grey[..., None], 3, 2)
@@ -246,7 +246,7 @@ def _png(
     more: list[tuple[bytes, bytes]],
     interlaced: bool = False,
 ) -> bytes:
-    """Of levels (H, W, C), in one pass or the seven of Adam7."""
+    """Return a PNG of pixel values (H, W, C), in one pass or in the seven passes of Adam7."""
     passes = [
         (0, 8, 0, 8),
         (0, 8, 4, 8),

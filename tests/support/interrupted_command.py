@@ -1,4 +1,4 @@
-"""Doing something to a running command at a chosen place: when some function is called for the n-th time."""
+"""Interrupts a running command at a chosen place: at the n-th call of some function."""
 
 import importlib
 import os
@@ -35,7 +35,7 @@ TRAIN_COMMAND = ("train", "text.txt", "--run", "run", "--model", "lstm", *SETTIN
 
 
 def act_at(place: str, act: Callable[[], object]) -> Any:
-    """While open: `act()` before the chosen call."""
+    """Return a context that calls `act()` before the chosen call."""
     (target, number), calls = INTERRUPT_POINTS[place], 0
     module, name = target.split(":")
     real = getattr(importlib.import_module(module), name)
@@ -51,7 +51,7 @@ def act_at(place: str, act: Callable[[], object]) -> Any:
 
 
 def kill_itself_at(folder: Path, arguments: list[str]) -> None:
-    """For a process of its own: `arguments[0]` is the place at which it kills itself."""
+    """Run a command in its own process. `arguments[0]` is the place at which it kills itself."""
     place, *rest = arguments
     with act_at(place, lambda: os.kill(os.getpid(), signal.SIGKILL)):
         kill.command(folder, rest)

@@ -1,4 +1,4 @@
-"""A run that is killed behind a checkpoint, and resumed, against the same run that never was."""
+"""A run that is killed after a checkpoint and resumed, compared with the same run that was never killed."""
 
 import signal
 from collections.abc import Callable
@@ -27,9 +27,10 @@ def check_killed_run(
     data: str,
     settings: tuple[str, ...],
 ) -> None:
-    """Check that a run on `data` ends bit-equal, killed or not.
+    """Check that a run on `data` ends bit-equal, whether it was killed or not.
 
-    What was saved at step 6 is all it goes on from: chance, carried states, averages, the best so far.
+    The resumed run has only the checkpoint of step 6: random state, carried states, averages, and the best
+    weights so far.
     """
     train = ["train", data, *settings, *CHECKPOINT_OFTEN]
     endings = []

@@ -25,7 +25,7 @@ COLOURS = {"blue": (40, 60, 200), "red": (200, 50, 40)}
 
 
 def write_images(folder: str = "squares", count: int = 60, seed: int = 0) -> str:
-    """Noisy pictures of two colours, of several sizes and modes."""
+    """Write noisy images of two colors, of several sizes and modes."""
     draw = np.random.default_rng(seed)
     for number in range(count):
         name = list(COLOURS)[number % 2]

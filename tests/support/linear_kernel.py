@@ -7,7 +7,7 @@ from foveal.ops.jit.launch import Kernel
 
 
 def kernel_product(x: Tensor, W: Tensor) -> Tensor:
-    """`x @ W.T` by the kernel, in a few tasks."""
+    """Return `x @ W.T`, computed by the kernel in a few tasks."""
     kernel = Kernel("linear", "forward")
     assert kernel.usable(x, W)
     y = torch.full((x.shape[0], W.shape[0]), torch.nan)

@@ -1,4 +1,4 @@
-"""A step on micro-batches against the same step on one big batch."""
+"""A step on micro-batches, compared with the same step on one large batch."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ SGD = OptimizerConfig(name="sgd", clip_norm=0.0)
 
 
 def trained_step(objective: Any, batches: Sequence[ExampleBatch]) -> StepResult:
-    """One step on micro-batches."""
+    """Take one step on micro-batches."""
     carries, optimizer = [None] * len(batches), Optimizer(objective.model, SGD)
     done, _ = train_step(objective.model, objective, optimizer, batches, carries, lr=0.5, seed=(0,))
     assert done.first_nonfinite is None

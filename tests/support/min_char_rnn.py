@@ -6,9 +6,10 @@ import numpy as np
 
 
 def min_char_rnn(data: list[int], weights: list[np.ndarray], steps: int) -> list[float]:
-    """The losses of Karpathy's algorithm, written anew: chunks of 25, Adagrad, every gradient clipped to 5.
+    """Return the losses of Karpathy's algorithm: chunks of 25, Adagrad, every gradient clipped to 5.
 
-    The hidden state goes on from chunk to chunk, the gradient does not; a chunk's losses are summed.
+    The hidden state is carried from chunk to chunk, but the gradient is not. The losses of a chunk are
+    summed.
     """
     Wxh, Whh, Why, bh, by = (weight.copy() for weight in weights)
     memory = [np.zeros_like(weight) for weight in weights]

@@ -19,23 +19,23 @@ B, T = 3, 11
 
 @dataclass(frozen=True)
 class Trial:
-    """A module under test, and what is promised of it."""
+    """A module under test, and the laws that it promises."""
 
     module: nn.Module
     width: int
-    """Of its inputs."""
+    """Width of the inputs."""
     dtype: torch.dtype
     tolerance: float
     standing_nan: bool = True
     exact: bool = True
     memory: Memory | None = None
-    """What it reads, if it does: rows for any batch of a law, in their order."""
+    """The memory, if the module reads one: rows for any batch of a law, in order."""
 
     def inputs(self, *shape: int) -> Tensor:
         return torch.randn(*(shape or (B, T)), self.width, dtype=self.dtype)
 
     def begin(self, *rows: int, capacity: int | None = None) -> State:
-        """The first state of these rows; of the first B, if none are named."""
+        """Return the initial state of these rows, or by default of the first B rows."""
         chosen = list(rows) or slice(B)
         memory = None
         if self.memory is not None:
@@ -45,40 +45,41 @@ class Trial:
         return module.init_state(len(rows) or B, capacity, memory)
 
     def start(self, *rows: int) -> State:
-        """The same; or None, which stands for it where no memory is read."""
+        """Return the initial state, or None if no memory is read."""
         return None if self.memory is None else self.begin(*rows)
 
     def parts(self) -> list[Tensor]:
-        """Of the memory."""
+        """Return the rows of the memory."""
         memory = self.memory
         return [] if memory is None else [memory.vectors, memory.mask, memory.summary]
 
     def gradients(self, outputs: list[Tensor], *inputs: Tensor) -> list[Tensor]:
-        """`gradients`, to the memory too."""
+        """Return `gradients`, including those of the memory."""
         return gradients(self.module, outputs, *inputs, *self.parts()[::2])
 
     def close(self, a: Tensor, b: Tensor, slack: float = 1.0) -> None:
-        """Equal up to rounding, which is as large as the largest number."""
+        """Check that two tensors are equal up to rounding, relative to the largest number."""
         size = float(b.detach().abs().max()) if b.numel() else 0.0
         tolerance = slack * self.tolerance
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance * max(1.0, size))
 
     def same(self, state: object, other: object) -> None:
-        """Two states that mean the same."""
+        """Check that two states are equivalent."""
         for a, b in zip(state_entries(self.module, state), state_entries(self.module, other), strict=True):
             self.close(a, b)
 
 
 @contextmanager
 def on_path(reference: bool) -> Iterator[list[str]]:
-    """The reference alone, or what runs by default; the list gains what ran."""
+    """Return a context with only the reference, or with the default paths. The list gains each
+    path that ran."""
     with record_paths() as ran, reference_only() if reference else nullcontext():
         yield ran
     assert all(step.endswith(":reference") for step in ran) or not reference
 
 
 def gradients(module: nn.Module, outputs: list[Tensor], *inputs: Tensor) -> list[Tensor]:
-    """The gradient of a fixed random functional of `outputs`, to every parameter and input."""
+    """Return the gradient of a fixed random functional of `outputs` to every parameter and input."""
     generator = torch.Generator().manual_seed(1)
     loss = torch.zeros((), dtype=outputs[0].dtype)
     for output in outputs:
@@ -91,7 +92,7 @@ def gradients(module: nn.Module, outputs: list[Tensor], *inputs: Tensor) -> list
 
 
 def chunks(trial: Trial, cuts: list[int]) -> None:
-    """A whole sequence equals any split of it, in outputs, final state and gradients."""
+    """Check that a sequence split in any way has the same outputs, final state and gradients as the whole."""
     module, x = trial.module, trial.inputs().requires_grad_()
     whole, last = run_module(module, x, trial.start())
     state, parts = trial.start(), []
@@ -119,9 +120,10 @@ def start_state_is_no_state(trial: Trial) -> None:
 
 
 def causality(trial: Trial, t: int) -> Tensor:
-    """Other inputs from t on change no earlier output, bit for bit; no gradient flows to the future.
+    """Check that inputs from t on change no earlier output, bit for bit, and that no gradient flows to the
+    future.
 
-    Returns the gradient to the last input before t.
+    Return the gradient to the last input before t.
     """
     module, x = trial.module, trial.inputs().requires_grad_()
     y, _ = run_module(module, x, trial.start())
@@ -140,7 +142,8 @@ def causality(trial: Trial, t: int) -> Tensor:
 
 
 def padding_and_batch(trial: Trial) -> None:
-    """NaN in the padding changes nothing, padding gives zeros, a row alone equals the row in the batch."""
+    """Check that NaN in the padding changes nothing, padding gives zeros, and a row alone equals the row in
+    the batch."""
     module: Any
     module, lengths = trial.module, torch.tensor([T, 4, 0])
     before, after = trial.inputs(2, B, T)
@@ -169,7 +172,8 @@ def padding_and_batch(trial: Trial) -> None:
 
 
 def select_and_reset(trial: Trial) -> None:
-    """Selected rows go on as the rows would have; reset rows go on as from the start; storage is fresh."""
+    """Check that selected rows continue the same, reset rows continue as from the start, and storage is
+    fresh."""
     module = trial.module
     x, more = trial.inputs(2, B, T)
     with torch.no_grad():
@@ -190,7 +194,8 @@ def select_and_reset(trial: Trial) -> None:
 
 
 def storage(trial: Trial) -> None:
-    """A start is fresh storage; while gradients flow, one can go on from a passed state a second time."""
+    """Check that the initial state is fresh storage, and that with gradients a passed state can be used
+    twice."""
     module, x = trial.module, trial.inputs()
     given = [*module.parameters(), *trial.parts()]
     untouched = [part.detach().clone() for part in given]
@@ -209,7 +214,8 @@ def storage(trial: Trial) -> None:
 
 @torch.no_grad()
 def one_by_one(trial: Trial) -> None:
-    """Generation: a ragged prompt, then a position at a time with gradients off, equals each row whole."""
+    """Check generation: a ragged prompt, then one position at a time without gradients, equals each whole
+    row."""
     module, lengths = trial.module, torch.tensor([5, 2, 0])
     prompt, more = trial.inputs(B, 5), trial.inputs(B, T - 5)
     for capacity in (None, 3, T):
@@ -225,7 +231,7 @@ def one_by_one(trial: Trial) -> None:
 
 
 def every_parameter_learns(trial: Trial) -> None:
-    """From the start state every parameter's gradient exists and is finite."""
+    """Check that every parameter's gradient from the initial state exists and is finite."""
     module = trial.module
     module.zero_grad()
     y, state = run_module(module, trial.inputs(), trial.start())
@@ -237,7 +243,8 @@ def every_parameter_learns(trial: Trial) -> None:
 
 
 def any_lengths(trial: Trial, lengths: list[list[int]]) -> None:
-    """Chunks with ragged lengths, a list of them for each chunk: pieces of each row equal the row whole."""
+    """Check that each row, in chunks of any lengths, equals the whole row. `lengths` has a list for each
+    chunk."""
     module, rows = trial.module, len(lengths[0])
     texts = [trial.inputs(sum(chunk[b] for chunk in lengths)) for b in range(rows)]
     state, seen = trial.start(*range(rows)), [0] * rows
@@ -258,7 +265,7 @@ def any_lengths(trial: Trial, lengths: list[list[int]]) -> None:
 
 
 def lengths_of_chunks(most: int = 5) -> st.SearchStrategy[list[list[int]]]:
-    """For each of 1 to 4 chunks, the lengths of 1 to 4 rows."""
+    """Draw the lengths of 1 to 4 rows, for each of 1 to 4 chunks."""
     row = st.integers(0, most)
     return st.integers(1, 4).flatmap(
         lambda rows: st.lists(st.lists(row, min_size=rows, max_size=rows), min_size=1, max_size=4)

@@ -39,11 +39,11 @@ D, M = 8, 5
 class MixerRow:
     make: Callable[[], nn.Module]
     default: str = ""
-    """The fast path that runs by default (in `ops.jit.dispatch`'s words), if there is one."""
+    """The name of the fast path that runs by default, as in `ops.jit.dispatch`, if there is one."""
     standing_nan: bool = True
-    """A NaN in the future changes nothing earlier (not promised for attention)."""
+    """A NaN in the future does not change earlier outputs (not promised for attention)."""
     exact: bool = True
-    """Causal bit for bit (not promised for experts, whose products have other shapes)."""
+    """Causal bit for bit (not promised for experts, whose products have varying shapes)."""
 
 
 def mixer_type(module: nn.Module) -> type[nn.Module]:
@@ -234,7 +234,8 @@ def make_row_module(name: str, dtype: torch.dtype) -> nn.Module:
 
 
 def memory_of(name: str, dtype: torch.dtype) -> Memory | None:
-    """Four rows for those that read: whole, short, with holes, and empty; NaN where nothing is."""
+    """Return four rows for modules that read a memory: full, short, with holes, and empty. NaN where the mask
+    is False."""
     if name not in READING:
         return None
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0]]).bool()
@@ -243,7 +244,7 @@ def memory_of(name: str, dtype: torch.dtype) -> Memory | None:
 
 
 def randomize(module: ModuleT, size: float) -> ModuleT:
-    """`module` with weights large enough that a mistake shows."""
+    """Return `module` with weights so large that errors become visible."""
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.uniform_(-size, size)
@@ -253,13 +254,13 @@ def randomize(module: ModuleT, size: float) -> ModuleT:
 def run_module(
     module: nn.Module, x: Tensor, state: object = None, lengths: Tensor | None = None
 ) -> tuple[Tensor, Any]:
-    """`y, state` of any row."""
+    """Return `y, state` of the module of any row of the table."""
     y, state, *_ = module(x, state, lengths=lengths)
     return y, state
 
 
 def state_entries(module: Any, state: Any) -> list[Tensor]:
-    """The valid entries of a state, so that two states that mean the same compare equal."""
+    """Return the valid entries of a state, so that equivalent states compare equal."""
     if state is None:
         return []
     if isinstance(module, Stack):

@@ -1,4 +1,4 @@
-"""Corridors to walk along, models that walk, and what their walks are worth."""
+"""Corridors to walk along, agents that walk, and the reward of their paths."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ LONGER = {
 def encode_episodes(
     *episodes: dict[str, Any], processor: PairProcessor | None = None
 ) -> tuple[SplitData[Examples], PairProcessor]:
-    """Walks as numbers, by the `processor` of others or by their own."""
+    """Return encoded episodes, with the `processor` of other episodes or their own."""
     config, rows = DataConfig(tokenizer="word"), []
     for number, one in enumerate(episodes):
         fields = episode_fields(dict(one))
@@ -63,7 +63,7 @@ def episode_batch(part: SplitData[Examples], times: int = 1) -> ExampleBatch:
 
 
 class MeanColorEye(nn.Module):
-    """An eye that sees the mean colour of some pixels, in all squares alike."""
+    """An encoder of views: the mean color of some pixels, in every square."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class MeanColorEye(nn.Module):
 
 
 def move_log_probabilities(objective: NavigationObjective, batch: ExampleBatch, moves: Tensor) -> Tensor:
-    """`log p` of each of the moves (B, T), all poses being known beforehand."""
+    """Return `log p` of each of the moves (B, T), whose poses are all known in advance."""
     cells, starts = batch.columns["map"], batch.columns["start"]
     poses = [
         path_poses(one.to(torch.int8).numpy(), tuple(start), path)[:-1]

@@ -1,4 +1,4 @@
-"""The pairs of sources and targets that tests read data by."""
+"""The pairs of sources and targets with which tests read data."""
 
 from foveal.data.audio.audio_source import AudioSource
 from foveal.data.images.image_source import ImageSource

@@ -10,7 +10,7 @@ COLOURS = ("red", "green", "blue")
 
 
 def question_rows(count: int, each: int = 3, **more: Any) -> list[dict[str, Any]]:
-    """`each` rows of so many pictures, with `more` columns."""
+    """Return `each` rows for each of `count` pictures, with the columns `more`."""
     return [
         {
             "file_name": f"{number}.png",
@@ -29,5 +29,5 @@ def question_files(rows: list[dict[str, Any]], count: int) -> dict[str, bytes]:
 
 
 def write_question_rows(path: Path, rows: list[dict[str, Any]], count: int) -> str:
-    """A folder or zip."""
+    """Write the rows to a folder or zip."""
     return write_files(path, question_files(rows, count))

@@ -1,4 +1,4 @@
-"""Functions that note how they are called."""
+"""Functions that record their calls."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def record_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[tuple[Any, ...]]:
-    """Replace `owner.name` by a function that does the same; return the list of each call's arguments."""
+    """Replace `owner.name` by an equal function that records. Return the list of each call's arguments."""
     real, calls = getattr(owner, name), list[tuple[Any, ...]]()
 
     def recorded(*arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What two runs must have in common to be the same run: everything but the clock."""
+"""What two runs must have in common to be equal: everything except the clock."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,8 @@ CLOCK = {"seconds", "tokens_per_second"}
 
 
 def fingerprint(trainer: Trainer) -> dict[str, Any]:
-    """Of a run that has ended: its last checkpoint byte by byte, logs, samples and kept weights."""
+    """Return the state of a finished run: its last checkpoint byte by byte, logs, samples and best
+    weights."""
     path = trainer.folder.path
     checkpoint, damaged = load_latest(trainer.folder.checkpoints)
     assert checkpoint

@@ -1,4 +1,4 @@
-"""The weights that a run keeps."""
+"""The stored weights of a run."""
 
 from pathlib import Path
 

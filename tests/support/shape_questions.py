@@ -25,7 +25,8 @@ SMALL = (
 
 
 def rows_of(number: int) -> list[dict[str, str]]:
-    """What colour, what shape; and what the first answer was, which the picture does not say."""
+    """Return the questions for color and shape, and a question for the first answer, which the picture does
+    not show."""
     _, colour, shape = caption(number).split()
     said = [*COLOURS][number * 7 % 5 % 3]
     asked = (
@@ -60,7 +61,8 @@ def write_questions(folder: str = "shapes", *more: str, count: int = 120) -> str
 
 
 def check_same_image_encoder(labels: str, answers: str) -> None:
-    """The network of a run of labels is what reads the images in one of answers, standardised alike."""
+    """Check that a run of answers reads images with the network and the standardization of a run
+    of labels."""
     alone, joined = saved_weights(labels), saved_weights(answers)
     own = [name for name in alone if name.startswith("encoder.") and name.endswith((".weight", ".bias"))]
     assert own

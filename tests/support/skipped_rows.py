@@ -8,7 +8,7 @@ from tests.support.clip_folders import CLIP_CONFIG
 
 
 def skipped_rows(data_format: Any, data: str, **settings: Any) -> list[tuple[str, str]]:
-    """Where and why of what is skipped in reading."""
+    """Return the location and the reason of each row that is skipped in reading."""
     skipped: list[Any] = []
     try:
         [*data_format.read(open_part(data), CLIP_CONFIG.model_copy(update=settings), skipped)]

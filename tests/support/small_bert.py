@@ -19,7 +19,7 @@ SENTENCES = [
 
 
 def pieces() -> Fast:
-    """WordPiece as BERT's, trained on a few sentences."""
+    """Return a WordPiece tokenizer as BERT's, trained on a few sentences."""
     fast = BertWordPieceTokenizer()
     fast.train_from_iterator(SENTENCES * 3, vocab_size=VOCABULARY - 20, min_frequency=1, show_progress=False)
     marks = [(mark, fast.token_to_id(mark)) for mark in ("[SEP]", "[CLS]")]
@@ -28,7 +28,7 @@ def pieces() -> Fast:
 
 
 def small_bert(path: Path, with_head: bool = True) -> Path:
-    """A folder of a small random BERT, far from its first weights."""
+    """Write the folder of a small random BERT, whose weights are unlike initial ones."""
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(1)
     config = transformers.BertConfig(

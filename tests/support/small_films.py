@@ -21,7 +21,8 @@ SMALL = (
 
 
 def film(number: int) -> tuple[np.ndarray, list[str]]:
-    """A block that goes across or down, and back; and the axis of each frame, or `still` for its first."""
+    """Return a block that moves across or down and back, and the axis of each frame (`still` for
+    the first)."""
     draw = np.random.default_rng(number)
     frames = np.zeros((int(draw.integers(3, 6)), SIDE, SIDE), np.uint8)
     axis, place = number % 2, draw.integers(0, 4, 2)

@@ -19,7 +19,7 @@ RISING = "\n".join(["@problemName Slopes", "@univariate false", "@classLabel tru
 
 
 def slopes(count: int = 60, seed: int = 0) -> list[tuple[np.ndarray, str]]:
-    """Two noisy channels, of which the first rises or falls."""
+    """Return two noisy channels, of which the first rises or falls."""
     draw, found = np.random.default_rng(seed), []
     for number in range(count):
         steps, name = draw.integers(5, 12), ("up", "down")[number % 2]
@@ -39,7 +39,7 @@ def write_ts(path: str = "slopes.ts", **given: int) -> str:
 
 
 def write_steps(path: str = "signs.npz", count: int = 60) -> str:
-    """One channel, and for each step whether what came before it is above 0 too."""
+    """Write one channel, with a label for each step: whether the previous value is above 0."""
     draw = np.random.default_rng(0)
     lengths = draw.integers(4, 10, count)
     x = draw.normal(size=(lengths.sum(), 1))

@@ -44,7 +44,7 @@ def write_tags(path: str = "tags.conllu") -> None:
 
 
 def write_tones(folder: str) -> None:
-    """Recordings of two tones, with a name each."""
+    """Write recordings of two tones, each with a name."""
     rows, noise = ["file_name,text"], np.random.default_rng(0)
     Path(folder).mkdir()
     for number in range(24):

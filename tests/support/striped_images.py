@@ -11,7 +11,7 @@ SIDE, PATCH, PLACES, CLASSES = 8, 4, 4, 2
 
 @dataclass(frozen=True)
 class StripedImages:
-    """One quadrant is bright and holds the class's stripes; the others hold faint stripes at random."""
+    """One quadrant is bright and contains the class's stripes. The others contain faint random stripes."""
 
     pictures: Tensor
     labels: Tensor

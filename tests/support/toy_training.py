@@ -1,4 +1,4 @@
-"""A tiny task of its own: a tanh RNN on random tokens, with carry, learned start, dropout and batch norm."""
+"""A tiny task: a tanh RNN on random tokens, with carry, learned initial state, dropout and batch norm."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,7 +112,7 @@ class ToyObjective:
 
 @dataclass
 class RecordingReporter:
-    """A reporter that remembers everything."""
+    """A reporter that records all events."""
 
     steps: list[dict[str, Any]] = field(default_factory=list)
     skipped: list[dict[str, Any]] = field(default_factory=list)
@@ -152,14 +152,14 @@ class RecordingReporter:
 
 
 class ToyTrainer(Trainer):
-    """A trainer of which a test asks what its own objective and reporter have."""
+    """A trainer that gives tests its own type of objective and reporter."""
 
     objective: ToyObjective
     reporter: RecordingReporter
 
 
 def toy_config(**sections: dict[str, Any]) -> Config:
-    """Small budgets, checkpoints only where asked for; sections win over these."""
+    """Return a config with small budgets and checkpoints only on request. The given sections override it."""
     base: dict[str, Any] = {
         "optimizer": {"name": "adamw", "lr": 0.02, "weight_decay": 0.1},
         "schedule": {"warmup_steps": 2, "decay_start": 0.5},
@@ -171,7 +171,7 @@ def toy_config(**sections: dict[str, Any]) -> Config:
 def toy_trainer(
     path: Path, config: Config | None = None, *, hook: Any = None, valid: bool = True, **model: Any
 ) -> ToyTrainer:
-    """Fresh objects over the run folder at `path`, which is made if need be."""
+    """Return a new trainer for the run folder at `path`, which is created if necessary."""
     folder = open_run(path) if path.exists() else new_run(path, config or toy_config())
     net = ToyModel(**model)
     slots = folder.config.training.grad_accumulation

@@ -13,7 +13,7 @@ LABELS = ("a", "b", "c")
 
 
 class VectorEncoder(nn.Module):
-    """A memory of one vector, what it is given; and the sum of each row as a further term."""
+    """A memory of a single vector, the input. The sum of each row is an additional term."""
 
     width, aux_names = 4, ("total",)
 

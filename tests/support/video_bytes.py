@@ -1,4 +1,4 @@
-"""Videos that are made for a test; where PyAV is missing it is skipped."""
+"""Videos for tests, which are skipped if PyAV is missing."""
 
 import io
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ LOSSLESS = {"mp4": ("libx264rgb", "rgb24", {"qp": "0"}), "mkv": ("ffv1", "bgr0",
 
 
 def encode_video(frames: Sequence[NDArray[np.uint8]] | NDArray[np.uint8], suffix: str = "mp4") -> bytes:
-    """Frames of (H, W, 3)."""
+    """Encode frames of (H, W, 3)."""
     return encode_frames(frames, suffix, *LOSSLESS[suffix])
 
 
@@ -43,7 +43,7 @@ def video_without_frames(suffix: str) -> bytes:
 
 
 def join_videos(contents: Sequence[bytes], suffix: str) -> bytes:
-    """The frames of several films in one that says it is as the first."""
+    """Join the frames of several videos in a single video with the header of the first."""
     av = pytest.importorskip("av")
     out, time = io.BytesIO(), 0
     with av.open(out, "w", format=suffix) as container:
@@ -59,21 +59,21 @@ def join_videos(contents: Sequence[bytes], suffix: str) -> bytes:
 
 
 def frame_slices(content: bytes) -> list[slice]:
-    """Where the frames of a film lie in its file, in the order of the file."""
+    """Return the positions of a video's frames in its file, in file order."""
     av = pytest.importorskip("av")
     with av.open(io.BytesIO(content)) as container:
         return [slice(one.pos, one.pos + one.size) for one in container.demux(video=0) if one.size]
 
 
 def damage_frame(content: bytes, number: int) -> bytes:
-    """With frame `number`, counted from 0, overwritten but for its beginning."""
+    """Overwrite frame `number`, counted from 0, except for its start."""
     place = frame_slices(content)[number]
     start = place.start + 24
     return content[:start] + b"\xa5" * (place.stop - start) + content[place.stop :]
 
 
 def rotate_video(content: bytes) -> bytes:
-    """An MP4 with the matrix of a camera held upright (ISO/IEC 14496-12, `tkhd`): x' = -y, y' = x."""
+    """Return an MP4 with the matrix of a camera held upright (ISO/IEC 14496-12, `tkhd`): x' = -y, y' = x."""
     at = content.index(b"tkhd") + 4 + 40
     matrix = b"".join(
         number.to_bytes(4, "big", signed=True) for number in (0, 1 << 16, 0, -1 << 16, 0, 0, 0, 0, 1 << 30)

@@ -110,7 +110,7 @@ def removal_first(ops: list[Op]) -> list[Op]:
 
 
 def rename_first(ops: list[Op]) -> list[Op]:
-    """The folder gets its name before its files are through to the disk."""
+    """Rename the folder before its files are synced to the disk."""
     rename = next(op for op in ops if op[0] == "rename" and op[2].endswith("/6"))
     temporary = rename[1]
     start = next(i for i, op in enumerate(ops) if op[:2] == ("mkdir", temporary)) + 1

@@ -277,7 +277,7 @@ def test_too_many_refused_steps_in_a_row_end_the_run(tmp_path: Path) -> None:
     Spoiler(trainer, set(range(5, 99)))
     with pytest.raises(RunFailed) as error:
         trainer.run(SignalHandler())
-    assert "3 steps in a row" in str(error.value)
+    assert "3 consecutive steps" in str(error.value)
     assert "step 8 in gradient of projection.bias" in str(error.value)
     assert "lower optimizer.lr" in str(error.value)
 

@@ -20,7 +20,7 @@ def shown(text: str) -> list[str]:
 
 
 def test_a_long_preview_is_cut_on_both_sides() -> None:
-    """It takes two lines of a screen, and source and target can both be told."""
+    """The preview takes two lines of the screen, and both source and target stay readable."""
     source, target = "source " * 60, "target " * 60
     (line,) = shown(f"{source}-> {target}")
     assert len(line) <= 160

@@ -75,24 +75,23 @@ class AudioFeatureExtractor:
 
 
 def read_audio(path: Path, sample_rate: int, max_seconds: float) -> NDArray[np.float32]:
-    """Read a wav, flac, ogg or mp3 as samples (N,) in [-1, 1], `sample_rate` per second.
+    """Read a wav, flac, ogg or mp3 as samples (N,) in [-1, 1], at `sample_rate` per second.
 
     Channels are averaged.
 
     Raises: UserError: the file is not a recording, cut off, empty, longer than `max_seconds`, silent, or has
-    NaN
-        or infinity.
+    NaN or infinity.
     """
     samples, file_rate = _decode(path, max_seconds)
     if not len(samples):
         raise UserError(f"{path}: no samples in it; record it again or leave it out")
     if not np.isfinite(samples).all():
-        raise UserError(f"{path}: has NaN or infinity; mend the recording or leave it out")
+        raise UserError(f"{path}: has NaN or infinity; fix the recording or leave it out")
     if np.abs(samples).max() > MAX_AMPLITUDE:
-        raise UserError(f"{path}: samples up to {np.abs(samples).max():.0f}; scale them to -1 .. 1")
+        raise UserError(f"{path}: samples up to {np.abs(samples).max():.0f}; scale the samples to -1 .. 1")
     mono = samples.mean(1)
     if (mono == mono[0]).all():
-        raise UserError(f"{path}: silent, all samples are equal; record it again or leave it out")
+        raise UserError(f"{path}: silent: all samples are equal; record it again or leave it out")
     if file_rate != sample_rate:
         mono = _resampler(file_rate, sample_rate)(torch.from_numpy(mono), full=True).numpy()
     return mono.clip(-1, 1)
@@ -106,7 +105,7 @@ def _decode(path: Path, max_seconds: float) -> tuple[NDArray[np.float32], int]:
         try:
             with soundfile.SoundFile(file.fileno(), closefd=False) as sound:
                 if not MIN_SAMPLE_RATE <= sound.samplerate <= MAX_SAMPLE_RATE:
-                    raise UserError(f"{path}: {sound.samplerate} samples a second; mend the recording")
+                    raise UserError(f"{path}: {sound.samplerate} samples per second; fix the recording")
                 if sound.frames > max_seconds * sound.samplerate:
                     seconds = sound.frames / sound.samplerate
                     raise UserError(f"{path}: {seconds:.1f} s long, more than {max_seconds:g} s; cut it")
@@ -121,7 +120,7 @@ def _decode(path: Path, max_seconds: float) -> tuple[NDArray[np.float32], int]:
 def _is_truncated(log: str) -> bool:
     """Return whether libsndfile has noticed that the end of a wav or ogg is missing.
 
-    A wav that was written to a pipe claims the largest possible length. It is complete.
+    A wav that was written to a pipe claims the largest possible length, but is complete.
     """
     claims = re.search(r"data : (\d+) \(should be (\d+)\)", log)
     missing = claims is not None and int(claims[2]) < int(claims[1]) < UNKNOWN_LENGTH_BYTES

@@ -23,7 +23,7 @@ FRAMES_FIELD = "log_mel"
 
 
 class AudioSource(Source[AudioFeatureExtractor]):
-    """A recording, as standardized log-mel frames. A row has its `file`."""
+    """A recording as standardized log-mel frames. The field `file` of a row is the path."""
 
     settings = ("data.sample_rate", "data.mel_bins", "data.max_seconds", "data.batch_tokens")
     same_label = "all of the {count:,} recordings to train on have the label"
@@ -70,7 +70,9 @@ class AudioSource(Source[AudioFeatureExtractor]):
         )
         usable = [row for row in rows if not isinstance(keep_frames(settings, row), str)]
         if not usable:
-            raise UserError(f"{data}: no recording can be used, the first: {rows[0].fields[FRAMES_FIELD]}")
+            raise UserError(
+                f"{data}: no recording can be used; the first error: {rows[0].fields[FRAMES_FIELD]}"
+            )
         if known is not None:
             return known, usable
         return AudioFeatureExtractor(settings, Statistics.from_data(_kept_frames(usable))), usable

@@ -17,9 +17,9 @@ class ExampleBatches(Protocol):
 
 
 class FramePlaceBatches:
-    """The batches of `batches`, with the index of each frame's vector in the encoder's output as its place.
+    """The batches of `batches`, with places: for each frame, the index of its vector in the encoder's output.
 
-    Vector i is computed from the frames from `frames_per_vector` i on, so several frames share a place.
+    Vector i is computed from `frames_per_vector` frames, so these frames share a place.
     """
 
     def __init__(self, batches: ExampleBatches, frames_per_vector: int):

@@ -1,1 +1,1 @@
-"""Rows, splits, examples and batches, which all kinds of data share."""
+"""Rows, splits, examples and batches: the common parts of all kinds of data."""

@@ -11,9 +11,9 @@ from torch import Tensor
 class TokenBatch:
     """Rows of tokens. `targets` are `inputs` one token later.
 
-    `stream_starts` is True for rows that begin a new stream. `stream_starts` is None if all rows do and no
-    state is carried. `lengths` counts the tokens of each row; the rest of a row is right padding with token
-    0. `lengths` is None if all rows are full.
+    `stream_starts` is True for rows that begin a new stream. `stream_starts` is None if all rows begin a new
+    stream, and no state is carried. `lengths` counts the tokens of each row; the rest of a row is right
+    padding with token 0. `lengths` is None if all rows are full.
     """
 
     inputs: Int[Tensor, "B T"]
@@ -34,11 +34,12 @@ class TokenBatch:
 
 @dataclass(frozen=True)
 class ExampleBatch:
-    """Examples side by side. `rows` are their indices, so that predictions can be put back in order.
+    """A batch of examples. `rows` are their indices, so that predictions can be restored to the original
+    order.
 
-    A column is (B,); for images (B, C, H, W). A ragged column is (B, T) or (B, T, C) with zeros on the right,
-    and has `lengths` (B,). `tokens` is the unit of speed: the number of images, of tokens of the target, or
-    of tokens of the source if there is no ragged target.
+    A column is (B,), or for images (B, C, H, W). A ragged column is (B, T) or (B, T, C) with zeros on the
+    right, and has `lengths` (B,). `tokens` is the unit of speed: the number of images, of target tokens, or
+    of source tokens if there is no ragged target.
     """
 
     rows: Int[Tensor, " B"]
@@ -47,7 +48,8 @@ class ExampleBatch:
     tokens: int
 
     def to(self, device: torch.device) -> "ExampleBatch":
-        """Return the batch on `device`. `rows` stay on the CPU, where predictions are put in order."""
+        """Return the batch on `device`. `rows` stay on the CPU, where predictions are restored to the
+        original order."""
         columns = {name: column.to(device) for name, column in self.columns.items()}
         lengths = {name: length.to(device) for name, length in self.lengths.items()}
         return ExampleBatch(self.rows, columns, lengths, self.tokens)

@@ -17,9 +17,9 @@ LABELS_FILE = "labels.json"
 def class_names(
     data: str, labels: Iterable[str], subject: str, hint: str = "", known: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """Return every label once, sorted; in the order of `known` if `known` has the same labels.
+    """Return every label once, sorted, or in the order of `known` if `known` has the same labels.
 
-    The message of the error begins with `subject`, the words before the only label, and ends with `hint`.
+    `subject` is the start of the error message, before the only label. `hint` is its end.
 
     Raises: UserError: there is only one label.
     """
@@ -30,7 +30,7 @@ def class_names(
 
 
 def make_label_encoder(names: Sequence[str]) -> Callable[[Sequence[str]], ClassIds | str]:
-    """Return a function from labels to their ids, or to the reason why a label has none."""
+    """Return a function from labels to their ids, or for an unknown label to the reason."""
     ids = {name: class_id for class_id, name in enumerate(names)}
 
     def encode(labels: Sequence[str]) -> ClassIds | str:

@@ -55,7 +55,7 @@ Column = RaggedArray | NDArray[Any]
 
 @dataclass(frozen=True)
 class Examples:
-    """Columns with equal numbers of rows: "source", "target", "label" ..."""
+    """Columns with the same number of rows, such as "source", "target" and "label"."""
 
     columns: Mapping[str, Column]
 

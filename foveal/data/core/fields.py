@@ -6,42 +6,43 @@ from typing import Any
 
 Fields = dict[str, Any]
 Record = tuple[str, Fields | str]
-"""A location in a file ("line 7"), and the fields there, or why they can't be used and how to mend that."""
+"""A location in a file ("line 7"), and the fields there, or why they can't be used and how to fix that."""
 
 
 def text_error(name: str, value: object) -> str:
     """Say why the field `name` is not text. Return an empty string if the field is text."""
     if not isinstance(value, str):
-        return f"'{name}' is {_type_name(value)}, not text; mend the row or leave it out"
+        return f"'{name}' is {_type_name(value)}, not text; fix the row or leave it out"
     if "\0" in value:
-        return f"'{name}' holds a NUL, so it is not text; mend the row"
+        return f"'{name}' holds a NUL, so it is not text; fix the row"
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        return f"'{name}' holds half a surrogate pair ({value[error.start]!r}); mend the row"
+        return f"'{name}' holds half a surrogate pair ({value[error.start]!r}); fix the row"
     return ""
 
 
 def as_texts(fields: Fields) -> Fields | str:
-    """Return all fields as texts, numbers as JSON writes them; or say which field is not text, or empty."""
+    """Return all fields as texts, numbers as in JSON; or say which field is empty or not text."""
     texts = {name: _number_as_json(value) for name, value in fields.items()}
     return _first_error(texts.items()) or texts
 
 
 def as_words(fields: Fields) -> Fields | str:
-    """Return the first field as "tokens" and the second, if any, as "tags": lists of texts of equal length.
+    """Return the first field as "tokens" and the second, if there is one, as "tags": lists of texts of equal
+    length.
 
-    A text is split into its words at spaces. Return a reason if the fields are not such lists.
+    A text is split into words at spaces. Return a reason if the fields are not such lists.
     """
     lists: Fields = {}
     for field, (name, value) in zip(("tokens", "tags"), fields.items(), strict=False):
         if not isinstance(value, str | list):
-            return f"'{name}' is {_type_name(value)}, not a list of texts; mend the row or leave it out"
+            return f"'{name}' is {_type_name(value)}, not a list of texts; fix the row or leave it out"
         words = value.split() if isinstance(value, str) else value
         lists[field] = [_number_as_json(word) for word in words]
     counts = [len(words) for words in lists.values()]
     if len(set(counts)) > 1:
-        return f"{counts[0]} words but {counts[1]} tags; mend the row so that each word has one tag"
+        return f"{counts[0]} words but {counts[1]} tags; fix the row so that each word has one tag"
     if not counts[0]:
         return "no words; fill them in or leave the row out"
     return (
@@ -53,12 +54,12 @@ def as_words(fields: Fields) -> Fields | str:
 
 
 def _number_as_json(value: object) -> object:
-    """Return a number as JSON writes it, since labels are often numbers; return other values as they are."""
+    """Return a number as in JSON, since labels are often numbers. Return other values unchanged."""
     return json.dumps(value) if isinstance(value, int | float) and value == value else value
 
 
 def _first_error(texts: Iterable[tuple[str, object]]) -> str:
-    """Say what is wrong with the first of the named texts that can't be used; empty if all can be used."""
+    """Say what is wrong with the first of the named texts that can't be used. Empty if all can be used."""
     for name, text in texts:
         if error := text_error(name, text):
             return error

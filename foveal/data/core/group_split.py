@@ -22,7 +22,7 @@ def split_by_group(
     """Yield each row with its split. `data.hold_out` decides what is held out.
 
     * groups: the hash of a group's content decides the split of the group, by `fractions`.
-    * variants: every third of a group's different rows, in their order, is held out. The hash of the row
+    * variants: every third distinct row of a group, in order, is held out. The hash of the row
       decides between the held-out splits, in the proportion of their fractions. The hash of the group decides
       which variant is held out first: otherwise, if all groups have the same variants, some variants would
       never be trained on. Groups of one or two rows are only trained on.
@@ -61,8 +61,8 @@ def row_groups(
 ) -> list[str]:
     """Return the name of each row's group: the smallest key of its rows.
 
-    Two rows are in one group if their texts, or the names of their files, differ only in what `pattern`
-    matches, or if their keys are equal. A group is closed under this relation.
+    Two rows are in the same group if their keys are equal, or if their texts or file names are equal after
+    the matches of `pattern` are removed. The groups are the transitive closure of this relation.
 
     Raises: UserError: the rows have no such texts or names, or `pattern` matches none of them.
     """
@@ -75,7 +75,7 @@ def row_groups(
     stems = [re.sub(pattern, "", str(text)) for text in texts]
     if stems == texts:
         raise UserError(
-            f"data.group_pattern={pattern} matches no {group_by}: mend the pattern, or leave it out"
+            f"data.group_pattern={pattern} matches no {group_by}: fix the pattern, or leave it out"
         )
     parent: dict[str, str] = {}
 

@@ -1,6 +1,7 @@
 """Splits of rows into train, valid and test by content alone, without leakage.
 
-The hash of a row's content decides its split. Equal rows are in one split. Neither names nor order matter.
+The hash of a row's content decides its split. Equal rows are in the same split. Neither names nor order
+matter.
 """
 
 import hashlib
@@ -16,7 +17,8 @@ Fractions = Mapping[SplitName, float]
 
 
 def split_rows(rows: Iterable[Row], fractions: Fractions) -> Iterator[tuple[SplitName, Row]]:
-    """Yield each row with its split, which its key decides: rows of equal keys are in one split."""
+    """Yield each row with its split, which the hash of the row's key decides. Rows with equal keys are in the
+    same split."""
     check_fractions(fractions)
     for row in rows:
         if not row.key:
@@ -25,7 +27,7 @@ def split_rows(rows: Iterable[Row], fractions: Fractions) -> Iterator[tuple[Spli
 
 
 def count_overlap(train: Iterable[Row], test: Iterable[Row]) -> int:
-    """Return how many rows of `test` have a key that a row of `train` has too."""
+    """Return how many rows of `test` have a key that also occurs in `train`."""
     train_keys = {row.key for row in train}
     return sum(row.key in train_keys for row in test)
 
@@ -48,5 +50,5 @@ def check_fractions(fractions: Fractions) -> None:
     if sum(fractions.values()) >= 1:
         raise UserError(
             f"{' + '.join(f'data.{split}_fraction={fraction}' for split, fraction in fractions.items())} "
-            "leaves nothing to train on; the fractions must add up to less than 1"
+            "leaves nothing to train on; their sum must be below 1"
         )

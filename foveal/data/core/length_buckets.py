@@ -1,6 +1,7 @@
-"""Batches of examples of similar lengths, so that little is padded.
+"""Batches of examples of similar lengths, which need little padding.
 
-A batch is a pure function of (seed, epoch, index). Once the order of an epoch is computed, seeking is free.
+A batch is a pure function of (seed, epoch, index). Once the order of an epoch is computed, any batch can be
+computed directly.
 """
 
 from bisect import bisect_left
@@ -24,7 +25,7 @@ BUCKET_WIDTHS = (1, 2, 4, 8)
 class BucketedEvalBatches:
     """Every example exactly once, roughly in order of length, in batches of at most `max_tokens` tokens.
 
-    The tokens and the padding of all ragged columns count. A longer example is a batch of its own.
+    All ragged columns count, including their padding. A longer example is a batch of its own.
     """
 
     def __init__(self, examples: Examples, max_tokens: int):
@@ -39,7 +40,7 @@ class BucketedEvalBatches:
 
 
 class BucketedTrainBatches:
-    """Every example exactly once an epoch, in batches of at most `max_tokens` tokens.
+    """Every example exactly once per epoch, in batches of at most `max_tokens` tokens.
 
     Tokens are counted as in `BucketedEvalBatches`. In each epoch, (seed, epoch) permutes examples of equal
     lengths, and shuffles the batches. All epochs have the same number of batches, with the same shapes.
@@ -76,8 +77,10 @@ def collate_examples(examples: Examples, rows: RowIndices) -> ExampleBatch:
 def collate_columns(
     source_columns: Mapping[str, Column], rows: RowIndices
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Return `rows` (B,) of the columns, integers as int64 and other numbers as float32; and the lengths of
-    ragged columns."""
+    """Return `rows` (B,) of the columns, and the lengths of ragged columns.
+
+    Integers become int64, other numbers float32.
+    """
     columns, lengths = {}, {}
     for name, column in source_columns.items():
         if isinstance(column, RaggedArray):
@@ -97,8 +100,9 @@ def column_lengths(examples: Examples) -> RowIndices:
 
 
 def bucket_by_length(lengths: RowIndices, max_tokens: int) -> tuple[RowIndices, list[slice]]:
-    """Return the rank of each row by `lengths` (rows, K), equal for equal lengths; and the slices of the
-    ordered rows that are batches.
+    """Return the rank of each row, and the slices of the ranked rows that form batches.
+
+    `lengths` is (rows, K). Rows of equal lengths have equal ranks.
 
     Raises: UserError: there are no rows.
     """
@@ -112,10 +116,11 @@ def bucket_by_length(lengths: RowIndices, max_tokens: int) -> tuple[RowIndices, 
 
 
 def _sort_ranks(lengths: RowIndices, width: int) -> RowIndices:
-    """Return the rank of each row. Rows are ordered by buckets of their first length, `width` wide, then by
-    their other lengths, then by their first length.
+    """Return the rank of each row in the order of lengths.
 
-    Each key alternates between rising and falling as the key before it grows, so neighbors differ little.
+    Rows are ordered by buckets of their first length, `width` wide, then by their other lengths, then by
+    their first length. The direction of each key alternates whenever the previous key increases, so neighbors
+    differ little.
     """
     ranks = np.zeros(len(lengths), np.int64)
     for key in (lengths[:, 0] // width, *lengths.T[1:], lengths[:, 0]):
@@ -126,8 +131,8 @@ def _sort_ranks(lengths: RowIndices, width: int) -> RowIndices:
 
 
 def fewest_cuts(lengths: RowIndices, max_tokens: int) -> list[slice]:
-    """Cut ordered rows of `lengths` (N, K) into the fewest batches of at most `max_tokens`, all roughly
-    equally full."""
+    """Split ordered rows of `lengths` (N, K) into as few batches of at most `max_tokens` as possible, all
+    about equally full."""
     fewest = len(_batch_ends(lengths, max_tokens))
     mean = min(max_tokens, int(lengths.sum()) // fewest)
     # The smallest budget that needs no more batches, so that the last batch is not a small remainder.
@@ -137,7 +142,7 @@ def fewest_cuts(lengths: RowIndices, max_tokens: int) -> list[slice]:
 
 
 def _padded_tokens(lengths: RowIndices, max_tokens: int) -> int:
-    """Return the number of tokens of all batches, with padding."""
+    """Return the number of tokens of all batches, including padding."""
     ends = [0, *_batch_ends(lengths, max_tokens)]
     return int((np.maximum.reduceat(lengths, ends[:-1]).sum(1) * np.diff(ends)).sum())
 

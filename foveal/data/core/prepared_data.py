@@ -15,7 +15,7 @@ class ReusedProcessors(NamedTuple):
     source: Any = None
     """What the encoder needs: the tokenizer of its source, or the statistics of its channels."""
     labels: tuple[str, ...] = ()
-    """The run's classes, which keep their ids if the new classes are the same."""
+    """The classes of the earlier run, which keep their ids if the new classes are the same."""
 
 
 NO_REUSE = ReusedProcessors()

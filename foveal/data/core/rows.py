@@ -1,7 +1,7 @@
 """Rows of data: a source with its target, such as a translation, a label, a tag for each word.
 
-A row that can't be used neither stops the reading nor is lost. The row is skipped with a reason, so
-used + skipped = rows in the file.
+A row that can't be used does not stop the reading, and is not lost: it is skipped with a reason. So used +
+skipped = rows in the file.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,12 +21,13 @@ class Row:
     location: str
     fields: Fields
     key: str = ""
-    """Decides the row's split: rows of equal keys are in one split. Empty until a source has set it."""
+    """Decides the row's split: rows with equal keys are in the same split. Empty until a source
+    sets the key."""
 
 
 @dataclass(frozen=True)
 class SkippedRow:
-    """A row that can't be used. `reason` says why, and how to mend the row."""
+    """A row that can't be used. `reason` says why, and how to fix the row."""
 
     location: str
     reason: str
@@ -58,8 +59,10 @@ def encode_or_skip(
 def validate_rows(
     name: str, records: Iterable[Record], check: Callable[[Fields], Fields | str]
 ) -> Iterator[Row | SkippedRow]:
-    """Yield the `records` of the file `name` as rows where `check` returns fields, as skipped rows where
-    `check` returns a reason.
+    """Yield the `records` of the file `name` as rows. A record for which `check` returns a reason is a
+    skipped row.
+
+    `check` returns the fields of a record, or the reason why the record can't be used.
 
     Raises: UserError: no row can be used. The message gives the reason for the first row.
     """
@@ -73,4 +76,4 @@ def validate_rows(
             any_usable = True
             yield Row(f"{name}, {location}", fields)
     if not any_usable:
-        raise UserError(f"{name}: no row that can be used{first}")
+        raise UserError(f"{name}: no usable row{first}")

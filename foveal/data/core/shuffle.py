@@ -7,9 +7,10 @@ from foveal.core.runtime import derived_seed
 
 
 def permute_indices(numbers: NDArray[np.int64], size: int, seed: int) -> NDArray[np.int64]:
-    """Return the images of `numbers` under a random permutation of `range(size)`, which is not stored.
+    """Return the results of a random permutation of `range(size)` for `numbers`. The permutation is not
+    stored.
 
-    A Feistel network permutes the numbers of 2k bits (Luby and Rackoff 1988). Numbers outside the range are
+    A Feistel network permutes the numbers of 2k bits (Luby and Rackoff 1988). Results outside the range are
     permuted again until they are inside (cycle walking, Black and Rogaway 2002).
     """
     half = max(1, ((size - 1).bit_length() + 1) // 2)

@@ -15,7 +15,7 @@ ExamplesT = TypeVar("ExamplesT", bound=Examples, covariant=True)
 
 @dataclass(frozen=True)
 class SplitData(Generic[ExamplesT]):
-    """A split: names, references and examples of its rows, in one order."""
+    """A split: names, references and examples of its rows, in the same order."""
 
     sources: list[str]
     """The name of each row: its text, or the name of its file."""
@@ -23,12 +23,13 @@ class SplitData(Generic[ExamplesT]):
     """The targets: labels, texts, or lists with a label for each place. Empty without targets."""
     examples: ExamplesT
     lengths: list[int]
-    """The rows' lengths in words, frames, steps or moves, for scores by length. Empty if all are equal."""
+    """The rows' lengths in words, frames, steps or moves, for scores by length. Empty if all lengths are
+    equal."""
     sizes: dict[str, int]
     """Sizes other than the number of examples."""
     sha256: str
     content_hashes: list[str] = field(default_factory=list)
-    """The sha256 of what each row was read from, unless that is text."""
+    """The sha256 of each row's source, unless sources are texts."""
 
     def __len__(self) -> int:
         return len(self.sources)

@@ -22,7 +22,8 @@ STATISTICS_FILE = "channels.json"
 
 @dataclass(frozen=True)
 class Statistics:
-    """Mean and deviation of each channel, for `(x - mean) / std`. `std` is 1 for constant channels."""
+    """Mean and standard deviation of each channel, for `(x - mean) / std`. `std` is 1 for constant
+    channels."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -34,9 +35,9 @@ class Statistics:
 
     @classmethod
     def from_data(cls, rows: Iterable[FloatArray]) -> "Statistics":
-        """Compute the statistics of all steps of all `rows` (T, C). There must be at least one step.
+        """Compute the statistics over all steps of all `rows` (T, C). There must be at least one step.
 
-        Computed row by row in float64. The sums of rows are merged as in Chan et al. 1979.
+        The computation is row by row in float64. The sums of rows are merged as in Chan et al. 1979.
         """
         count, mean, squares = 0, np.zeros(1), np.zeros(1)
         for row in rows:
@@ -56,7 +57,7 @@ class Statistics:
         return ((values - np.array(self.mean)) / np.array(self.std)).astype(np.float32)
 
     def to_pixels(self, images: Float[Tensor, "*B C H W"]) -> UInt8[np.ndarray, "*B H W C"]:
-        """Return the pixels of standardized images, to be shown."""
+        """Return the pixel values of standardized images, for display."""
         mean, std = torch.tensor(self.mean), torch.tensor(self.std)
         levels = images.movedim(-3, -1).cpu() * std + mean
         pixels: UInt8[np.ndarray, "*B H W C"] = levels.round().clamp(0, 255).byte().numpy()
@@ -76,7 +77,7 @@ class Statistics:
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Iterable[float]]) -> "Statistics":
-        """Make statistics from the fields of their JSON.
+        """Return the statistics with the fields of their JSON.
 
         Raises: ValueError, KeyError or TypeError: the fields are not those of statistics.
         """

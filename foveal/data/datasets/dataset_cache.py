@@ -24,7 +24,7 @@ def list_datasets() -> tuple[DatasetEntry, ...]:
 def dataset_entry(name: str) -> DatasetEntry:
     """Return the entry with this name.
 
-    Raises: UserError: there is none. The message suggests the nearest name.
+    Raises: UserError: there is no such entry. The message suggests the nearest name.
     """
     for entry in registered_datasets():
         if entry.name == name:
@@ -39,7 +39,7 @@ def dataset_names() -> list[str]:
 def get_dataset(name: str, log: Log) -> Path:
     """Return the folder of a data set in the user's cache.
 
-    The data set is made, and logged, the first time.
+    The first call creates the data set, and logs its progress.
     """
     entry = dataset_entry(name)
     folder = cache_folder() / "data" / f"{name}-{entry.version}"
@@ -58,7 +58,7 @@ def get_dataset(name: str, log: Log) -> Path:
 def resolve(data: str, log: Log) -> str:
     """Return DATA if it is a path, or two paths `a,b`; otherwise the folder of the data set with that name.
 
-    Raises: UserError: there is neither a path nor a data set with that name.
+    Raises: UserError: there is no such path and no data set with that name.
     """
     if Path(data).exists() or "," in data:
         return data

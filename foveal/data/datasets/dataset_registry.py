@@ -1,4 +1,4 @@
-"""The registry of named public data sets: description, license, size, and how each is made."""
+"""The registry of named public data sets: description, license, size, and how to create each data set."""
 
 import csv
 import io
@@ -17,9 +17,10 @@ from foveal.data.files.archives import NamedContents
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """A data set of the catalogue.
+    """A data set of the catalog.
 
-    `make` returns its files, made from the files of its package, if any. `make` logs its progress.
+    `make` returns the files of the data set, from the files of its package if there is one. `make` logs its
+    progress.
     """
 
     name: str
@@ -29,7 +30,7 @@ class DatasetEntry:
     make: Callable[[NamedContents, Log], NamedContents]
     package: Package | None = None
     revision: str = "1"
-    """Changes when `make` returns other files."""
+    """The version of the files, to be changed when `make` returns other files."""
 
     @property
     def version(self) -> str:
@@ -41,14 +42,14 @@ class DatasetEntry:
 def without_log(
     make: Callable[[NamedContents], NamedContents],
 ) -> Callable[[NamedContents, Log], NamedContents]:
-    """Return a `make` for an entry that logs nothing."""
+    """Adapt a `make` function without a log to a data set entry."""
     return lambda package, _: make(package)
 
 
 def table_files(
     columns: Sequence[str], make: Callable[[NamedContents], PairsBySplit]
 ) -> Callable[[NamedContents, Log], NamedContents]:
-    """Return a `make` for an entry with a table for each split, with these columns."""
+    """Return the `make` of a data set entry with a table for each split, with these columns."""
 
     def files(package: NamedContents) -> NamedContents:
         for split, rows in make(package).items():
@@ -207,12 +208,12 @@ _DATASETS = [
 
 
 def registered_datasets() -> tuple[DatasetEntry, ...]:
-    """Return all entries, beginning with those of this file."""
+    """Return all entries, starting with those of this file."""
     return tuple(_DATASETS)
 
 
 def register_dataset(entry: DatasetEntry) -> DatasetEntry:
-    """Add an entry to the catalogue, and return the entry.
+    """Add an entry to the catalog, and return the entry.
 
     Raises: ValueError: another entry has the same name.
     """

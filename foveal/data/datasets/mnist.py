@@ -1,4 +1,4 @@
-"""MNIST and Fashion-MNIST: small gray images of digits and of clothes in ten classes, as splits in IDX
+"""MNIST and Fashion-MNIST: small grayscale images of digits and of clothes in ten classes, as splits in IDX
 files."""
 
 import gzip
@@ -28,7 +28,7 @@ class Digits(NamedTuple):
 def digit_splits(files: NamedContents) -> dict[str, Digits]:
     """Return the digits of the package `mnist` by split.
 
-    `D.json` has the images of digit D under `data`, one after the other, with levels of 0 to 1.
+    `D.json` has the images of digit D under `data`, concatenated, with pixel values from 0 to 1.
     """
     splits: dict[str, list[Digits]] = {"train": [], "valid": [], "test": []}
     for name, content in sorted(files):
@@ -44,7 +44,7 @@ def digit_splits(files: NamedContents) -> dict[str, Digits]:
 
 
 def _split_off_last(images: NDArray[Any], divisor: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the last 1 / `divisor` of the images, and the images before."""
+    """Return the last 1 / `divisor` of the images, and all images before."""
     start = len(images) - len(images) // divisor
     return images[start:], images[:start]
 
@@ -60,7 +60,7 @@ def mnist_files(files: NamedContents) -> Iterator[tuple[str, bytes]]:
 
 
 def fashion_mnist_files(files: NamedContents) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of Fashion-MNIST. The last twentieth of the training images is the split `valid`."""
+    """Yield the files of Fashion-MNIST. The split `valid` is the last twentieth of the training images."""
     for name, content in files:
         if not name.startswith("train"):
             yield name, content

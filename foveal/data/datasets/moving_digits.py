@@ -29,12 +29,12 @@ INK_THRESHOLD = 32
 
 
 class DigitClip(NamedTuple):
-    """The frames of a moving digit, and what happens in them."""
+    """The frames of a moving digit, the direction of each move, and the walls that the digit hits."""
 
     frames: UInt8[np.ndarray, "T H W"]
     directions: list[str]
-    """The direction of the digit's move to each frame, such as `up-left`; in the first frame, of its next
-    move."""
+    """The direction of the digit's move before each frame, such as `up-left`. For the first frame, of its
+    first move."""
     walls: list[str]
     """The walls that the digit bounces off, in order."""
 
@@ -51,8 +51,8 @@ def render_clip(digit: UInt8[np.ndarray, "h w"], frames: int, rng: Random) -> Di
     """Render a clip of `digit`, an image without a margin, that starts anywhere and moves for `frames`
     frames.
 
-    The digit touches a wall for one frame, and turns around. Between two frames, it moves at least one pixel
-    along each axis of its motion, so that the direction of each frame is visible.
+    The digit touches a wall for one frame, and reverses. Between two frames, the digit moves at least one
+    pixel along each axis of its motion, so that the direction of each frame is visible.
     """
     limits = [FRAME_SIDE - side for side in digit.shape]
     position = [int((limit + 1) * rng.random()) for limit in limits]
@@ -84,7 +84,7 @@ def describe_clip(digit: int, clip: DigitClip) -> str:
 
 
 def _random_clips(digits: Digits, count: int, rng: Random) -> Iterator[tuple[int, DigitClip]]:
-    """Yield `count` clips with their digits, in random order. Digits are used again if there are too few."""
+    """Yield `count` clips with their digits, in random order. If there are too few digits, they repeat."""
     order = sorted(range(len(digits.labels)), key=lambda _: rng.random())
     for index in range(count):
         row = order[index % len(order)]
@@ -93,7 +93,8 @@ def _random_clips(digits: Digits, count: int, rng: Random) -> Iterator[tuple[int
 
 
 def _clips_to_npz(clips: Iterator[tuple[int, DigitClip]]) -> bytes:
-    """Return the bytes of a file with the arrays. `label` is the first wall that is hit, or `none`."""
+    """Return the bytes of an .npz file with the arrays. `label` is the first wall that the digit hits, or
+    `none`."""
     digit_clips = list(clips)
     max_length, count = CLIP_LENGTHS[1], len(digit_clips)
     frames, labels = (

@@ -19,7 +19,7 @@ from foveal.store.durable import file_sha256
 
 @dataclass(frozen=True)
 class Package(ABC):
-    """A package with a fixed version and sha256. `files` is a shell pattern for names of files in it."""
+    """A package with a fixed version and sha256. `files` is a shell pattern for file names in the package."""
 
     package: str
     version: str
@@ -97,14 +97,14 @@ def download_package(name: str, package: Package, folder: Path) -> Path:
         )
     if file_sha256(files[0]) != package.sha256:
         raise UserError(
-            f"{name}: {files[0].name} is not the file that was published (sha256 {file_sha256(files[0])}, "
+            f"{name}: {files[0].name} is not the published file (sha256 {file_sha256(files[0])}, "
             f"expected {package.sha256}); clear the package client's cache, or check its index"
         )
     return files[0]
 
 
 def _pip(name: str) -> list[str]:
-    """Return the command of the user's pip: the pip of this Python, or the pip of uv.
+    """Return the command of the user's pip: the pip of this Python, or uv's.
 
     Raises: UserError: neither is installed.
     """

@@ -73,7 +73,7 @@ def documentation_words() -> list[str]:
 
 
 def render_word(word: str, font: str, rng: RandomState) -> UInt8[np.ndarray, "H W"]:
-    """Draw `word` near the middle of an image, in perspective: each corner is moved at random."""
+    """Draw `word` near the center of an image, in perspective: each corner is moved at random."""
     from PIL import Image, ImageDraw
 
     def uniform(smallest: float, largest: float) -> float:
@@ -111,8 +111,11 @@ def _load_font(font: str, size: int) -> Any:
 def perspective_coefficients(
     points: Float[np.ndarray, "P 2"], images: Float[np.ndarray, "P 2"]
 ) -> Float[np.ndarray, " N"]:
-    """Return a .. h of the map `((a x + b y + c) / (g x + h y + 1), (d x + e y + f) / (g x + h y + 1))` of
-    the plane that takes each point to its image. Four points give eight equations."""
+    """Return a .. h of the projective map that takes each point to its image.
+
+    The map is `((a x + b y + c) / (g x + h y + 1), (d x + e y + f) / (g x + h y + 1))`. Four points give
+    eight equations.
+    """
     rows = []
     for (x, y), (u, v) in zip(points, images, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]

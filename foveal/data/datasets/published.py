@@ -18,7 +18,7 @@ MARKDOWN_MARKS = re.compile(r"[*_\\]| +$", re.MULTILINE)
 
 
 def shakespeare_plays(files: NamedContents) -> Iterator[tuple[str, bytes]]:
-    """Yield the plays as texts without the marks of Markdown."""
+    """Yield the plays as texts without Markdown markup."""
     for name, content in files:
         yield f"{PurePosixPath(name).stem}.txt", MARKDOWN_MARKS.sub("", content.decode()).encode()
 
@@ -42,15 +42,13 @@ def standard_library() -> Iterator[tuple[str, bytes]]:
         is_empty = False
         yield str(name), text
     if is_empty:
-        raise UserError(
-            f"python-source: this Python has no source files in {library}; give a folder of your own"
-        )
+        raise UserError(f"python-source: this Python has no source files in {library}; give your own folder")
 
 
 def cmudict_pairs(files: NamedContents) -> PairsBySplit:
     """Return spellings and phonemes of the CMU dictionary, with lines such as `read(2) R IY1 D # note`.
 
-    The hash of a word's spelling decides the split, so all pronunciations of a word are in one split.
+    The hash of a word's spelling decides the split, so all pronunciations of a word are in the same split.
     """
     splits: PairsBySplit = {"train": [], "valid": [], "test": []}
     for _, content in files:
@@ -87,7 +85,7 @@ def movie_reviews(files: NamedContents) -> PairsBySplit:
 
 
 def uea_series(files: NamedContents) -> Iterator[tuple[str, bytes]]:
-    """Yield `NAME_TRAIN.ts` and `NAME_TEST.ts` of the UEA archive as splits."""
+    """Yield the files `NAME_TRAIN.ts` and `NAME_TEST.ts` of the UEA archive as splits."""
     for name, content in files:
         split = PurePosixPath(name).stem.rpartition("_")[2].lower()
         yield f"{split}.ts", content

@@ -1,7 +1,7 @@
 """Computed data sets: strings to copy and to reverse, and the commands of SCAN.
 
-They are the same on every machine, since only `random()` of Python's generator is used, whose numbers are the
-same in all versions.
+The data sets are the same on every machine, since only `random()` of Python's generator is used, whose
+numbers are the same in all versions.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Aligned text files, plain or `.gz`: line i of the first belongs to line i of the second."""
+"""Aligned text files, plain or `.gz`: line i of the first file corresponds to line i of the second."""
 
 import gzip
 import zlib
@@ -35,13 +35,13 @@ def _pairs(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Recor
             yield f"line {source_line.number}", reason or dict(zip(columns, texts, strict=True))
     if source_count != target_count:
         raise UserError(
-            f"{source} has {source_count} lines and {target} has {target_count}; mend them so that line i of "
+            f"{source} has {source_count} lines and {target} has {target_count}; fix them so that line i of "
             "the first belongs to line i of the second"
         )
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a file, unpacked if it is a `.gz`. A line that is not text has a reason instead.
+    """Yield the lines of a file, decompressed if it is a `.gz`. A line that is not text has a reason instead.
 
     Raises: UserError: the file can't be read, or a `.gz` is damaged.
     """

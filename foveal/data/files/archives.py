@@ -1,4 +1,5 @@
-"""Files of packages. Wheels are zips, packages of npm are tars, packages of Debian are tars in an ar."""
+"""Files of packages. A wheel is a zip, an npm package is a tar, and a Debian package is a tar in an ar
+archive."""
 
 import io
 import stat
@@ -22,10 +23,11 @@ AR_MAGIC, AR_HEADER_BYTES = b"!<arch>\n", 60
 def read_archive(path: Path, files: str) -> Iterator[tuple[str, bytes]]:
     """Yield the regular files of a .whl, .tgz or .deb whose names match the pattern `files`.
 
-    Names are without folders. For a whole folder, `folder/*`, they are paths in the folder.
+    Names are without folders. For a pattern of a whole folder, such as `folder/*`, names are paths in the
+    folder.
 
-    Raises: UserError: a name leads out of the archive, a file is a link, two files have the same name, the
-        archive is damaged, or no name matches.
+    Raises: UserError: a name points outside the archive, a file is a link, two files have the same name, the
+    archive is damaged, or no name matches.
     """
     names, folder = set(), PurePosixPath(files).parent
     try:

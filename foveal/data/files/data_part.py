@@ -1,4 +1,4 @@
-"""The file or folder of a split of the data. Facts about it are looked up once."""
+"""The file or folder of a split of the data. Each fact about it is looked up only once."""
 
 import os
 import stat
@@ -27,12 +27,12 @@ SPLIT_FOLDERS = {"train": "train", "valid": "valid", "val": "valid", "validation
 class DataPart:
     """A file, a folder, a folder in a zip (`photos.zip/train`), or arrays of a file (`mnist.npz/train`).
 
-    Facts are read when they are needed, and only once. Here, a file that can't be read counts as missing: the
+    Facts are read when first needed, and only once. A file that can't be read counts as missing here. The
     reader of the data reports the error.
     """
 
     location: str
-    """The path as the user has typed it, or would type it."""
+    """The path as the user typed it, or would type it."""
     status: os.stat_result | None
     """None if there is no such file or folder, or the system denies access."""
     parent: Listing | None = None
@@ -131,7 +131,7 @@ class DataPart:
 
     @cached_property
     def first_row(self) -> Fields:
-        """The first row of the table that can be read; empty if there is no such row."""
+        """The first readable row of the table; empty if there is no such row."""
         if self.table is None or not self.columns:
             return {}
         try:

@@ -31,12 +31,12 @@ def read_folder(
     """Read a row for each file. Its fields are `FILE_FIELD`, the path, and the fields that `read` returns for
     `columns`.
 
-    `columns` are columns of `metadata.csv` or `metadata.jsonl`, beside `file_name`. Without such a table,
-    each folder inside is a class: its name is the `label` of all files in it, at any depth. Hidden files are
-    ignored.
+    `columns` are columns of `metadata.csv` or `metadata.jsonl`, in addition to `file_name`. Without such a
+    table, each folder inside is a class: the name of the folder is the `label` of all files in it, at any
+    depth. Hidden files are ignored.
 
     Raises: UserError: there is neither a table nor a folder for each class, the table is damaged or lacks a
-        column, or no file can be used.
+    column, or no file can be used.
     """
     find = _file_finder(listing.root)
 
@@ -115,4 +115,4 @@ def _file_finder(path: AnyPath) -> Callable[[str], AnyPath | str]:
 
 
 def _missing_file(name: str) -> str:
-    return f"no such file: {name}; mend the name or leave the row out"
+    return f"no such file: {name}; fix the name or leave the row out"

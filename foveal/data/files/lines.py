@@ -1,6 +1,6 @@
-"""The lines of a file. A line that is not text has a reason instead, and harms no other line.
+r"""The lines of a file. A line that is not text has a reason instead, and does not affect other lines.
 
-Only `\\n` ends a line. Other characters that look like line ends belong to the text.
+Only `\n` ends a line. Other characters that look like line ends belong to the text.
 """
 
 from collections import deque
@@ -20,7 +20,8 @@ class Line(NamedTuple):
 
 
 class LineReader:
-    """Iterates over the lines of a file. Lines longer than `max_bytes` are passed over without being held."""
+    """Iterates over the lines of a file. Lines longer than `max_bytes` are skipped without being kept in
+    memory."""
 
     def __init__(self, readline: Callable[[int], bytes], max_bytes: int = MAX_LINE_BYTES):
         self._readline, self._max_bytes, self._number = readline, max_bytes, 0
@@ -43,7 +44,7 @@ class LineReader:
         try:
             return Line(self._number, data.decode("utf-8" if self._number > 1 else "utf-8-sig"), "")
         except UnicodeDecodeError as error:
-            reason = f"not UTF-8 at byte {error.start} of the line; mend it, or convert the file with iconv"
+            reason = f"not UTF-8 at byte {error.start} of the line; fix it, or convert the file with iconv"
             return Line(self._number, "", reason)
 
     def unread(self, lines: Iterable[Line]) -> None:

@@ -17,7 +17,7 @@ MACOS_FOLDER = "__MACOSX"
 
 
 class Entry(NamedTuple):
-    """A file or a folder in a folder. Links to folders are not followed."""
+    """A file or folder in a folder. Links to folders are not followed."""
 
     name: str
     is_folder: bool

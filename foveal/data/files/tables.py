@@ -1,7 +1,7 @@
 """Columns of tables: `.jsonl`, `.csv`, `.tsv` (standard library) and `.parquet` (pyarrow).
 
-Rows are read one by one, so a table of any size needs the memory of one row (Parquet: of a batch of rows). A
-damaged row harms no other row.
+Rows are read one by one, so a table of any size needs the memory of a single row (Parquet: of a batch of
+rows). A damaged row does not affect other rows.
 """
 
 import csv
@@ -81,7 +81,7 @@ def column_names(path: AnyPath) -> list[str]:
 
 
 def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, where: str = "") -> str:
-    """Say which of `columns` is not `known`, and how to mend that. Return an empty string if all are."""
+    """Say which of `columns` is not `known`, and how to fix that. Return an empty string if all are known."""
     for column in columns:
         if column not in known:
             names = ", ".join(f"'{name[:MAX_NAME_SHOWN]}'" for name in known[:MAX_COLUMNS_SHOWN])
@@ -105,7 +105,7 @@ def _parse_object(text: str) -> Fields | str:
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}; mend the row or leave it out"
+        return f"not JSON: {error}; fix the row or leave it out"
     return row if isinstance(row, dict) else 'a JSON object is needed, such as {"text": "..."}'
 
 
@@ -128,15 +128,15 @@ def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int) -> It
                 counts = f"{len(fields)} fields where the header has {len(header)}"
                 yield (
                     f"line {line.number}",
-                    f"{counts}; mend the row (fields with the separator in them need quotes)",
+                    f"{counts}; fix the row (fields with the separator in them need quotes)",
                 )
 
 
 def _header(path: AnyPath, lines: LineReader, max_bytes: int) -> tuple[list[str], str]:
     """Return the names of the columns and the separator.
 
-    A `.tsv` is separated by tabs. A `.csv` is separated by commas or, if the header has none, by semicolons
-    or tabs, as spreadsheets write them in many countries.
+    A `.tsv` is separated by tabs. A `.csv` is separated by commas. If the header has no comma, it is
+    separated by semicolons or tabs, as spreadsheets in many countries write it.
 
     Raises: UserError: the file is empty, or its first line can't be read.
     """
@@ -153,11 +153,11 @@ def _header(path: AnyPath, lines: LineReader, max_bytes: int) -> tuple[list[str]
 
 
 def _fields(line: Line, lines: LineReader, separator: str, max_bytes: int) -> list[str] | str:
-    """Return the fields of the row that begins with `line` and continues in `lines` if quotes contain line
-    ends; or the reason why the row can't be used.
+    """Return the fields of the row that starts with `line`, or the reason why the row can't be used.
 
-    If quotes don't close, only `line` is lost: otherwise a missing quote would consume all rows after it. If
-    tabs separate the fields, quotes that don't close are ordinary characters, as in text without quoting.
+    If quotes contain line ends, the row continues in `lines`. If quotes don't close, only `line` is lost,
+    because otherwise a missing quote would consume all later rows. If tabs separate the fields, quotes that
+    don't close are ordinary characters, as in text without quoting.
     """
     plain = line.text.rstrip("\r\n").split(separator)
     if line.reason or '"' not in line.text:
@@ -171,7 +171,7 @@ def _fields(line: Line, lines: LineReader, separator: str, max_bytes: int) -> li
             return fields
         reason = ""
     except csv.Error as error:
-        reason = f"quotes that don't close ({error}); mend the row (a quote within quotes is written twice)"
+        reason = f"quotes that don't close ({error}); fix the row (a quote within quotes is written twice)"
     lines.unread(consumed)
     return plain if separator == "\t" else reason
 
@@ -206,7 +206,7 @@ def _row_values(columns: Sequence[str], values: Sequence[Any]) -> Fields | str:
     try:
         return {column: value.as_py() for column, value in zip(columns, values, strict=True)}
     except UnicodeDecodeError as error:
-        return f"not UTF-8 at byte {error.start} of a text; mend the row or leave it out"
+        return f"not UTF-8 at byte {error.start} of a text; fix the row or leave it out"
 
 
 @contextmanager

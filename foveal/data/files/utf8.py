@@ -1,6 +1,7 @@
-"""UTF-8 text from files of any size, in blocks. The error for other files names the first bad byte.
+"""UTF-8 text from files of any size, in blocks. The error for other files gives the position of the first bad
+byte.
 
-Text is read exactly as it is: CRLF stays CRLF. Only a byte order mark at the start is dropped.
+Text is read exactly as stored: CRLF stays CRLF. Only a byte order mark at the start is dropped.
 """
 
 import codecs
@@ -87,7 +88,8 @@ def not_text_error(path: Path, data: bytes, offset: int, reason: str, *, at_star
 
 
 def _is_utf16(data: bytes) -> bool:
-    """Return whether there is a byte order mark, or many NULs, all in the same half of the byte pairs."""
+    """Return whether there is a byte order mark, or whether many bytes are NUL, all at even or all at odd
+    positions."""
     head = data[:4096]
     low, high = head[::2].count(0), head[1::2].count(0)
     return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (

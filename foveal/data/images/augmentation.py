@@ -28,11 +28,12 @@ def random_crop_boxes(
     top: Float[Tensor, " B"],
     left: Float[Tensor, " B"],
 ) -> Int[Tensor, "B 4"]:
-    """Return top, left, height and width of a crop of each image (Szegedy et al. 2014, section 6).
+    """Return the top, left, height and width of a random crop of each image (Szegedy et al. 2014, section 6).
 
-    `shapes` are heights and widths. A crop has 8 to 100 % of the area, and a ratio of width to height from
-    3/4 to 4/3, uniform in the logarithm. The first of the tries `T` that is inside the image is used, or else
-    the largest crop at the center. The random numbers are in [0, 1).
+    `shapes` are heights and widths. A crop has 8 to 100 % of the area, and an aspect ratio (width to height)
+    from 3/4 to 4/3, uniform in the logarithm. `area`, `ratio`, `top` and `left` are random numbers in [0, 1).
+    There are T tries. The first crop that lies inside the image is used. If there is none, the largest crop
+    at the center is used.
     """
     aspect = torch.exp((2 * ratio - 1) * math.log(MAX_CROP_RATIO))
     fraction = MIN_CROP_AREA + (1 - MIN_CROP_AREA) * area
@@ -63,8 +64,11 @@ def color_jitter(
     contrast: Float[Tensor, " B"],
     saturation: Float[Tensor, " B"],
 ) -> Images:
-    """Scale the distances of levels (0 to 255) from black, from their mean gray, and from gray (Howard
-    2013)."""
+    """Change the brightness, contrast and saturation of pixel values from 0 to 255 (Howard 2013).
+
+    Each factor scales the difference from black, from the mean gray of the image, or from the gray of the
+    pixel.
+    """
 
     def scale_from(origin: Tensor, factor: Tensor) -> Tensor:
         return torch.lerp(origin, levels, factor[:, None, None, None]).clamp(0, 255)
@@ -87,10 +91,10 @@ def crop_with_padding(
     size: int,
     fill: Float[np.ndarray, " C"] | None,
 ) -> Shaped[np.ndarray, "size size C"]:
-    """Return a square of the image, which can extend beyond the border.
+    """Return a square of the image, which may extend beyond the border.
 
-    Beyond the border the color is `fill` (He et al. 2015, 4.2). If `fill` is None, the image is mirrored
-    there (Jordan 2024, 3.1).
+    Pixels beyond the border have the color `fill` (He et al. 2015, 4.2). If `fill` is None, the image is
+    reflected (Jordan 2024, 3.1).
     """
     height, width, channels = image.shape
     if fill is None:
@@ -120,8 +124,10 @@ def horizontal_flip(images: Images, chosen: Bool[Tensor, " B"]) -> Images:
 
 
 def cutout(images: Images, row: PixelIndices, column: PixelIndices, side: int) -> Images:
-    """Set a square of `side` pixels with center (row, column) to zero, the mean of standardized pixels
-    (DeVries and Taylor 2017). The part of the square outside the image is ignored."""
+    """Set a square of `side` pixels with center (row, column) to zero, the mean of standardized pixels.
+
+    (DeVries and Taylor 2017, "cutout".) The part of the square outside the image is ignored.
+    """
 
     def inside(size: int, center: PixelIndices) -> Bool[Tensor, "B S"]:
         offset = torch.arange(size) - (center - side // 2)[:, None]
@@ -133,7 +139,7 @@ def cutout(images: Images, row: PixelIndices, column: PixelIndices, side: int) -
 
 
 def mixup(columns: dict[str, Tensor], share: Float[Tensor, " B"]) -> dict[str, Tensor]:
-    """Mix each image (`source`) with the image before it in the batch, by `share` (Zhang et al. 2018,
+    """Mix each image (`source`) with the previous image in the batch, by `share` (Zhang et al. 2018,
     "mixup").
 
     The loss is mixed in the same way: `share` of the loss for `label`, and the rest of the loss for `other`.

@@ -1,4 +1,4 @@
-"""Limits of the memory and the time that decoding takes, checked before an image is decoded."""
+"""Limits of memory and time for decoding, checked before an image is decoded."""
 
 import math
 from typing import Any
@@ -94,8 +94,7 @@ def frame_count_error(size: tuple[int, int], frames: int, max_frames: int) -> st
 
 
 def _first_scan(content: bytes) -> int:
-    """Return the offset of the first scan of a JPEG, or of the first bytes that are no segment of its
-    header."""
+    """Return the offset of the first scan of a JPEG, or of the first bytes that are not a header segment."""
     offset = 2
     while (
         content[offset] == 0xFF
@@ -116,8 +115,8 @@ def _is_truncated(tags: Any, length: int) -> bool:
 
 
 def _block_size(image: Any) -> tuple[int, int]:
-    """Return the pixels of a strip or tile of a TIFF, which is decoded as a whole, and the bytes of a
-    pixel."""
+    """Return the pixels of a strip or tile of a TIFF, which is decoded as a whole, and the bytes
+    per pixel."""
     tags, (width, height) = image.tag_v2, image.size
     samples, bits = tags.get(TIFF_SAMPLES, 1), max(tags.get(TIFF_BITS, (1,)))
     pixel_bytes = -(-samples * bits // 8) + (2 * samples + 4 if tags[TIFF_COMPRESSION] in TIFF_JPEG else 0)

@@ -40,13 +40,13 @@ def array_splits(part: DataPart) -> dict[SplitName, str]:
 
     There are no splits without `train`.
 
-    Raises: UserError: two files are of one split.
+    Raises: UserError: two files are for the same split.
     """
     if part.is_disk_folder:
         names = [name for name in part.listing.files if IDX_NAME.fullmatch(name)]
         locations = {_idx_split(name): str(part.listing.file(name)) for name in names}
         if len(locations) < len(names):
-            raise UserError(f"{part}: {', '.join(names)}: several files of one split; keep one")
+            raise UserError(f"{part}: {', '.join(names)}: several files for the same split; keep one")
     elif part.is_file:
         locations = {
             split: f"{part}/{name}"
@@ -80,7 +80,8 @@ def image_column(part: DataPart) -> str | None:
 
 
 def read_images(part: DataPart, label: str | None) -> Iterator[Record]:
-    """Read each image: its location, `image` (levels of 8 bits, a file's bytes, or a file), and `label`.
+    """Read each image: its location, `image` (8-bit pixel values, the bytes of a file, or a file), and
+    `label`.
 
     `label` is the column in a table. If `label` is None, labels are not read.
 
@@ -96,7 +97,9 @@ def read_images(part: DataPart, label: str | None) -> Iterator[Record]:
 
 def _array_rows(path: Path, images: NDArray[Any], labels: NDArray[Any] | None) -> Iterator[Record]:
     if labels is not None and not len(labels) == labels.size == len(images):
-        raise UserError(f"{path}: {len(images):,} images, and labels {labels.shape}; give each one label")
+        raise UserError(
+            f"{path}: {len(images):,} images, and labels {labels.shape}; give one label per image"
+        )
     white = white_level([images])
     for index, image in enumerate(images):
         levels = to_uint8(image, white)
@@ -160,7 +163,8 @@ def _check_size(path: Path, size: int) -> None:
 
 
 def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
-    """Read the arrays `images` and `labels`; for a split `x_train` and `y_train`, or `train_images` ..."""
+    """Read the arrays `images` and `labels`, or for a split `x_train` and `y_train`, `train_images` and
+    `train_labels`."""
     path = part.arrays_file
     assert path is not None
     split = "" if path == part.path else part.path.name
@@ -202,14 +206,14 @@ def image_fields(
         return f"'{column}' has neither the bytes nor the file of an image; save the images in the table"
     if classes and isinstance(number, int):
         if not 0 <= number < len(classes):
-            return f"'{label}' is {number}, and there are {len(classes)} classes; mend the row"
+            return f"'{label}' is {number}, and there are {len(classes)} classes; fix the row"
         number = classes[number]
     return {"image": content} | ({"label": number} if label else {})
 
 
 def _class_names(path: Path, label: str | None) -> list[str]:
-    """Return the names of the classes that Hugging Face's datasets has stored in the file; none without
-    them."""
+    """Return the class names that Hugging Face's datasets library has stored in the file. Empty if there are
+    none."""
     if path.suffix.lower() != ".parquet":
         return []
     import pyarrow.parquet

@@ -1,6 +1,6 @@
 """Batches of images, a pure function of (seed, epoch, index).
 
-The augmentation of an image is a function of (seed, epoch, image), whatever batch the image is in.
+The augmentation of an image is a function of (seed, epoch, image), and does not depend on the batch.
 """
 
 from dataclasses import replace
@@ -36,7 +36,7 @@ CROP_TRIES = 10
 
 
 class ImageEvalBatches:
-    """Every image exactly once, in order, with its views one after the other.
+    """Every image exactly once, in order. The views of an image follow each other.
 
     A batch has at most `image.batch_size` views, but always all views of at least one image.
     """
@@ -54,17 +54,17 @@ class ImageEvalBatches:
         return collate_images(self._examples, rows, standardize_images(self._views(rows), self._examples))
 
     def _views(self, rows: RowIndices) -> Tensor:
-        """Return the views of the images, with levels of 0 to 255."""
+        """Return the views of the images, with pixel values from 0 to 255."""
         size, image = self._examples.processor.size, self._image
         pixels = (torch.from_numpy(self._examples[row]).permute(2, 0, 1) for row in rows.tolist())
         return torch.cat([make_views(each, size, image.tta, self._scales) for each in pixels]).float()
 
 
 class ImageTrainBatches:
-    """Every image exactly once an epoch, in random order, augmented.
+    """Every image exactly once per epoch, in random order, augmented.
 
-    The batches of an epoch have equal sizes of at most `batch`, or differ by one image if the images don't
-    divide evenly: a last batch of a single image would have no useful batch statistics.
+    The batches of an epoch have equal sizes of at most `batch`. If the images don't divide evenly, sizes
+    differ by one, because a last batch of a single image would have no useful batch statistics.
     """
 
     def __init__(self, examples: ImageExamples, batch: int, augment: AugmentConfig, seed: int):
@@ -131,7 +131,7 @@ class ImageTrainBatches:
 
 
 def center_crops(examples: ImageExamples, rows: RowIndices) -> Tensor:
-    """Return the levels of the images' centers (B, C, size, size)."""
+    """Return the center crops of the images, with pixel values from 0 to 255 (B, C, size, size)."""
     pixels = np.stack([examples.center_crop(row) for row in rows.tolist()])
     return torch.from_numpy(pixels).permute(0, 3, 1, 2).float()
 
@@ -139,9 +139,9 @@ def center_crops(examples: ImageExamples, rows: RowIndices) -> Tensor:
 def _shifted_crops(
     examples: ImageExamples, rows: RowIndices, offsets: Int[Tensor, "2 B"], mirrored: bool
 ) -> Tensor:
-    """Return the levels of squares, `offsets` pixels down and right of the centers (B, C, size, size).
+    """Return squares of the images, `offsets` pixels down and right of the centers (B, C, size, size).
 
-    Beyond its border an image is `mirrored`, or has the mean color.
+    Beyond its border, an image is reflected if `mirrored`, else filled with the mean color.
     """
     size, mean = examples.processor.size, np.array(examples.processor.statistics.mean, np.float32)
     fill = None if mirrored else mean
@@ -154,14 +154,14 @@ def _shifted_crops(
 
 
 def standardize_images(levels: Tensor, examples: ImageExamples) -> Tensor:
-    """Standardize levels (B, C, H, W) of 0 to 255 by the processor's statistics."""
+    """Standardize pixel values from 0 to 255 (B, C, H, W) by the processor's statistics."""
     statistics = examples.processor.statistics
     mean, std = (torch.tensor(values)[:, None, None] for values in (statistics.mean, statistics.std))
     return (levels - mean) / std
 
 
 def collate_images(examples: ImageExamples, rows: RowIndices, images: Tensor) -> ExampleBatch:
-    """Return a batch of the `images` of `rows` with their targets, if any."""
+    """Return a batch of the `images` of `rows`, with their targets if there are any."""
     target_columns = {name: column for name, column in examples.columns.items() if name != "picture"}
     columns, lengths = collate_columns(target_columns, rows)
     tokens = int(lengths["target"].sum()) if "target" in lengths else len(rows)

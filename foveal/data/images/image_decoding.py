@@ -31,8 +31,11 @@ class DecodedImage(NamedTuple):
     pixels: Pixels
     """A writable array that shares no memory, so that torch can use it."""
     content: str
-    """The sha256 of the pixels before resizing. For a JPEG, which is decoded no larger than needed, the
-    sha256 of the file. So the hash does not depend on settings."""
+    """The sha256 of the pixels before resizing, or for a JPEG, which is decoded at a reduced size, of the
+    file.
+
+    The hash therefore does not depend on settings.
+    """
 
 
 IMAGE_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
@@ -72,14 +75,14 @@ logging.getLogger("PIL").addHandler(logging.NullHandler())  # or else some reade
 def stored_short_side(short: int, size: int) -> int:
     """Return the short side at which images are stored for a model that reads `size` x `size` pixels.
 
-    The margin of an eighth around the center is the one that evaluation recipes cut off. Smaller images are
-    upscaled when they are read.
+    The stored image has the margin of an eighth around the center that evaluation recipes cut off. Smaller
+    images are upscaled when they are read.
     """
     return min(short, size * 8 // 7)
 
 
 def upscaled_shape(height: int, width: int, size: int) -> tuple[int, int]:
-    """Return (H, W) with sides of at least `size`, in the same proportion."""
+    """Return (H, W) with sides of at least `size`, in the same aspect ratio."""
     short = min(height, width)
     side = max(short, size)
     return round(height * side / short), round(width * side / short)
@@ -101,9 +104,10 @@ def upscale(pixels: Pixels, size: int) -> Pixels:
 def decode_image(content: bytes, size: int, channels: int) -> DecodedImage | str:
     """Decode the image (H, W, channels) of a file, with a short side of at most `size * 8 // 7`.
 
-    An animation gives its first frame. Transparent pixels become white, and 16 bits become 8. An image whose
-    short side is not larger stays the same, bit for bit. Images that would take too much memory are refused
-    before decoding. Return the reason if the file can't be used.
+    The first frame of an animation is decoded. Transparent pixels become white, and 16 bits become 8. An
+    image whose short side is already at most `size * 8 // 7` is not resized, so its pixels stay the same.
+    Images that would take too much memory are rejected before decoding. Return the reason if the file can't
+    be used.
     """
     images = _decode(content, size, channels, None)
     return images if isinstance(images, str) else images[0]
@@ -114,7 +118,7 @@ def decode_animation(
 ) -> list[DecodedImage | str] | str:
     """Decode each frame of an animation (GIF, PNG, WEBP) with at most `max_frames` frames.
 
-    A frame that can't be read is a reason, and the last one: the frames after it depend on it.
+    A frame that can't be decoded is a reason instead, and ends the list, because later frames depend on it.
     """
     return _decode(content, size, channels, max_frames)
 
@@ -122,7 +126,7 @@ def decode_animation(
 def _decode(
     content: bytes, size: int, channels: int, max_frames: int | None
 ) -> list[DecodedImage | str] | str:
-    """Decode the first image; or all frames, if `max_frames` is not None."""
+    """Decode the first image, or all frames if `max_frames` is not None."""
     from PIL import Image, UnidentifiedImageError
 
     if not content:
@@ -164,7 +168,8 @@ def _decode(
 
 
 def image_from_array(values: NDArray[Any], size: int, channels: int) -> DecodedImage | str:
-    """Convert an array (H, W), (H, W, 1), (H, W, 3) or, with transparency, (H, W, 4) in the same way."""
+    """Convert an array (H, W), (H, W, 1), (H, W, 3) or, with transparency, (H, W, 4) as
+    `decode_image` does."""
     from PIL import Image
 
     values = values[..., 0] if values.shape[2:] == (1,) else values
@@ -194,7 +199,8 @@ def _resize_and_convert(image: "Image", size: int, channels: int) -> DecodedImag
 
 
 def _composite_on_white(image: "Image") -> "Image | str":
-    """Convert an image to 8 bits with white in place of transparency, or return the reason why not."""
+    """Convert an image to 8 bits with white in place of transparency, or return the reason why it can't be
+    converted."""
     from PIL import Image
 
     if image.mode in ("I", "F"):
@@ -207,7 +213,8 @@ def _composite_on_white(image: "Image") -> "Image | str":
 
 
 def _pixel_hash(image: "Image") -> str:
-    """Return the sha256 of the pixels, with white in place of transparency; unchanged if more than 8 bits."""
+    """Return the sha256 of the pixels, with white in place of transparency. With more than 8 bits, pixels are
+    hashed unchanged."""
     (width, height), exact = image.size, image.mode in ("I", "F")
     rows = max(1, HASHED_PIXELS // width)
     digest = hashlib.sha256(f"{(height, width, 1 if exact or image.mode == 'L' else 3)}".encode())
@@ -219,9 +226,9 @@ def _pixel_hash(image: "Image") -> str:
 
 
 def white_level(sets: Iterable[NDArray[Any]]) -> int:
-    """Return the level of white in `sets` of images (N, H, W) or (N, H, W, C) that are stored alike.
+    """Return the pixel value of white in `sets` of images (N, H, W) or (N, H, W, C) in the same format.
 
-    That is the smallest of WHITE_LEVELS that no value exceeds. Images that can't be used are ignored.
+    White is the smallest of WHITE_LEVELS that no pixel exceeds. Images that can't be used are ignored.
     """
     highest, first = 0.0, 0
     for images in sets:
@@ -235,9 +242,11 @@ def white_level(sets: Iterable[NDArray[Any]]) -> int:
 
 
 def to_uint8(values: NDArray[Any], white: int | None = None) -> Pixels | str:
-    """Convert values to levels of 8 bits by the level of `white`, or return the reason why not.
+    """Convert pixel values to 8 bits, where `white` is the value of white, or return the reason why they
+    can't be converted.
 
-    Without `white`, `white_level` of this image is used, so a dark image can be taken for one of fewer bits.
+    Without `white`, the `white_level` of this image is used. A dark image may then be mistaken for an image
+    with fewer bits.
     """
     if values.dtype == np.uint8 or not values.size:
         return values.astype(np.uint8, copy=False)
@@ -255,7 +264,7 @@ def to_uint8(values: NDArray[Any], white: int | None = None) -> Pixels | str:
 
 
 def _apply_orientation(image: "Image") -> "Image":
-    """Turn an image upright by its EXIF, if that can be read."""
+    """Rotate an image upright by its EXIF orientation, if that can be read."""
     from PIL.Image import Transpose
 
     try:
@@ -284,8 +293,10 @@ def _normalize_tiff(image: "Image", opened: Any) -> "Image":
 
 
 def _resize(image: "Image", size: int) -> "Image":
-    """Resize the short side to `stored_short_side`. Cut the long side at the center to MAX_ASPECT_RATIO times
-    the short side."""
+    """Resize the short side to `stored_short_side`.
+
+    The long side is cut at the center to at most MAX_ASPECT_RATIO times the short side.
+    """
     from PIL.Image import Resampling
 
     width, height = image.size

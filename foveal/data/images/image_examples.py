@@ -39,7 +39,7 @@ class ImageExamples(Examples):
     def from_data(
         cls, pictures: Iterable[Pixels], processor: ImageProcessor, columns: Mapping[str, Column]
     ) -> "ImageExamples":
-        """Make examples of images. An array that occurs several times is stored once."""
+        """Return the examples of some images. An array that occurs several times is stored once."""
         index_by_id: dict[int, int] = {}
         unique: list[Pixels] = []
         indices = []

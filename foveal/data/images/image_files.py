@@ -41,7 +41,7 @@ def labeled_images(part: DataPart, label: str) -> Iterator[Row | SkippedRow]:
 
 
 def captioned_images(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
-    """Read each image with a text as `label`. Images that the folder's table does not name are skipped."""
+    """Read each image with a text as `label`. Images that are not in the folder's table are skipped."""
     if has_many_images(part):
         yield from labeled_images(part, column)
         return
@@ -50,7 +50,7 @@ def captioned_images(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
 
 
 def unlabeled_images(part: DataPart) -> Iterator[Row | SkippedRow]:
-    """Read `image` and `name` of an image file, or of all images of a folder, a zip or a file of many images.
+    """Read `image` and `name` of an image file, or of all images in a folder, a zip or a file of many images.
 
     Raises: UserError: there are no images.
     """
@@ -72,7 +72,8 @@ def unlabeled_images(part: DataPart) -> Iterator[Row | SkippedRow]:
 
 
 def are_images(part: DataPart) -> bool:
-    """Return whether the part is an image, a file of many, or a folder whose first files are images."""
+    """Return whether the part is an image, a file of many images, or a folder whose first files
+    are images."""
     if has_many_images(part):
         return True
     if not part.is_folder:
@@ -82,7 +83,7 @@ def are_images(part: DataPart) -> bool:
 
 
 def load_image(image: AnyPath | bytes | NDArray[Any], size: int, channels: int) -> DecodedImage | str:
-    """Decode the image in a file or an array, or return the reason why there is none."""
+    """Decode the image in a file or an array, or return the reason why it can't be decoded."""
     if isinstance(image, np.ndarray):
         return image_from_array(image, size, channels)
     content = image if isinstance(image, bytes) else read_file_bytes(image)
@@ -98,7 +99,7 @@ def _in_folder(listing: Listing, column: str) -> Iterator[Row | SkippedRow]:
 
 
 def unlisted_images(part: DataPart) -> Iterator[SkippedRow]:
-    """Yield the images of a folder that its table does not name."""
+    """Yield the images of a folder that are not in its table."""
     table = part.table
     if table is None:
         return

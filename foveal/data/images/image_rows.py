@@ -64,7 +64,7 @@ def _check_memory(location: str, count: int, total_bytes: int, size: int) -> Non
 
 
 def _image_key(image: AnyPath | bytes | NDArray[Any], location: str) -> str:
-    """Return a key that is equal for rows with the same image. An array belongs to its row alone."""
+    """Return a key that is equal for rows with the same image. Every array has a different key."""
     if isinstance(image, bytes):
         return hashlib.sha256(image).hexdigest()
     return location if isinstance(image, np.ndarray) else str(image)

@@ -61,9 +61,10 @@ class PixelSource(Source[ImageProcessor], ABC):
 
 
 class ImageSource(PixelSource):
-    """An image, as standardized pixels. A row has its `picture` (H, W, C).
+    """An image as standardized pixels. The field `picture` of a row is (H, W, C).
 
-    An image with several targets is several rows. They have the same key, so they are in one split.
+    An image with several targets is several rows. These rows have the same key, so they are in the same
+    split.
     """
 
     settings = ("data.image", "data.augment")
@@ -114,6 +115,6 @@ class ImageSource(PixelSource):
 
 
 def keyed_by_content(row: Row, more: Mapping[str, Any]) -> Row:
-    """Return the row of a decoded image with more fields. The image's content decides the split."""
+    """Return the row of a decoded image with more fields. The hash of the image's content is the key."""
     content = row.fields["content"]
     return Row(row.location, {"source": content, **row.fields, **more}, content)

@@ -20,11 +20,11 @@ def make_views(
 
     * `none`: the center.
     * `flip`: the center and its mirror image.
-    * `flip-shift`: both, also moved a pixel up and left, and down and right, with a mirrored border (Jordan
-      2024, 3.5).
+    * `flip-shift`: both, also shifted by a pixel up and left, and down and right, with a reflected
+      border (Jordan 2024, 3.5).
     * `ten-crop`: the center and the four corners, each with its mirror image (Krizhevsky et al. 2012, 4.1).
 
-    Several scales are used by Simonyan and Zisserman 2015, 3.2.
+    Simonyan and Zisserman 2015 (3.2) use several scales.
     """
     return torch.cat([_crops(_scale(image, size, scale), size, crops) for scale in scales])
 

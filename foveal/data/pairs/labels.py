@@ -41,7 +41,7 @@ class LabelProcessor(TargetProcessor):
         return make_label_encoder(self.labels)
 
     def caption(self, columns: Mapping[str, Tensor]) -> str:
-        """Return the label; for two mixed images both labels, with the weight of the first."""
+        """Return the label. For two mixed images, return both labels and the weight of the first."""
         label = self.labels[int(columns["label"])]
         if "other" not in columns:
             return label

@@ -1,4 +1,4 @@
-"""The target of sources without targets."""
+"""The target of a task without targets."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ class NoTargetProcessor(TargetProcessor):
 
 
 class NoTarget(Target[NoTargetProcessor]):
-    """No target. Labels in the data are not read."""
+    """No target. Labels in the data are ignored."""
 
     settings = ()
 

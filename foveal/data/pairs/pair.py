@@ -101,13 +101,13 @@ class PairFormat:
         return usable, self.source.examples(usable, values, processor.source, self._places(values))
 
     def _places(self, values: list[Any]) -> dict[str, Column]:
-        """Return the column of the places that have labels; none without a label for each place."""
+        """Return the column of the places that have labels. Empty unless each place has a label."""
         if not self.target.each_place:
             return {}
         return {"places": RaggedArray.from_rows(map(self.source.places, values))}
 
     def _match_places(self, value: Any, target: Any) -> tuple[Any, Any] | str:
-        """Return both, or the reason why the target does not label each place of the source."""
+        """Return both arguments, or the reason why the target does not label each place of the source."""
         if not self.target.each_place or (count := len(self.source.places(value))) == len(target):
             return value, target
         return (
@@ -115,7 +115,7 @@ class PairFormat:
         )
 
     def _hashed(self, rows: list[Row], references: list[Any]) -> Iterator[Any]:
-        """Yield the content of each row for the sha256 of the split."""
+        """Yield the content of each row that the sha256 of the split covers."""
         if not self.target.field:
             return map(self.source.identity, rows)
         return map(self.source.hashed, rows, references)

@@ -31,11 +31,11 @@ class Source(ABC, Generic[ProcessorT]):
     settings: tuple[str, ...]
     """The settings that the source reads."""
     same_label: ClassVar[str]
-    """The words of an error before the only label of all `{count}` training sources."""
+    """The start of the error message if all `{count}` training sources have the same label."""
     label_hint: ClassVar[str] = ""
-    """Tells a user how to name another column of labels."""
+    """The part of an error message that tells users how to name another column of labels."""
     place: ClassVar[str] = ""
-    """The name of a place, where each place has a label: step, frame."""
+    """The word for a place if each place has a label: step, frame."""
     has_tokenizer: ClassVar[bool] = False
     """Whether the source consists of tokens."""
 
@@ -57,7 +57,9 @@ class Source(ABC, Generic[ProcessorT]):
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
     ) -> tuple[ProcessorT, list[Row]]:
-        """Return a processor fitted to the training rows, or the one in `reused`; and the rows it can read.
+        """Return a processor, and the rows that the processor can read.
+
+        The processor is fitted to the training rows, or taken from `reused`.
 
         Raises: UserError: the processor can read no row.
         """
@@ -110,11 +112,11 @@ class Source(ABC, Generic[ProcessorT]):
         """Return the name of each row."""
 
     def identity(self, row: Row) -> Any:
-        """Return a value for a row's source that JSON can write. Equal sources have equal values."""
+        """Return a JSON value that identifies a row's source. Equal sources have equal values."""
         return row.fields["source"]
 
     def hashed(self, row: Row, reference: Any) -> Any:
-        """Return what the sha256 of a split contains of a row and its target: a value that JSON can write."""
+        """Return the JSON value of a row and its target that the sha256 of a split covers."""
         return self.identity(row), reference
 
     def content_hashes(self, rows: list[Row]) -> list[str]:
@@ -122,7 +124,7 @@ class Source(ABC, Generic[ProcessorT]):
         return [row.fields["source"] for row in rows]
 
     def lengths(self, rows: list[Row], examples: Any) -> list[int]:
-        """Return the length of each source, for scores by length; an empty list if all have one size."""
+        """Return the length of each source, for scores by length. Empty if all sources have the same size."""
         lengths: list[int] = examples.lengths("source")
         return lengths
 

@@ -25,9 +25,9 @@ class Target(ABC, Generic[ProcessorT]):
     field: ClassVar[str] = ""
     """The field of a row with the target; empty without a target."""
     each_place: ClassVar[bool] = False
-    """Whether each place of a source has a label of its own."""
+    """Whether each place of a source has its own label."""
     is_class: ClassVar[bool] = False
-    """Whether the name of a folder can be the target of all files in it."""
+    """Whether the name of a folder can be the target of all files in the folder."""
 
     @abstractmethod
     def column(self, config: DataConfig) -> str:

@@ -35,7 +35,7 @@ MAX_HEADER_LINES = 1000
 def read_series(path: Path, targets: Sequence[str] = LABEL_FIELDS) -> Iterator[Row | SkippedRow]:
     """Read every series of a file, in order. All must have the channels and the fields of the first series.
 
-    `targets` are the fields that are read beside `values`, if the file has them. Series that are damaged,
+    `targets` are the fields to read in addition to `values`, if the file has them. Series that are damaged,
     have no steps, or have missing values are skipped rows.
 
     Raises: UserError: the whole file can't be used.
@@ -76,13 +76,13 @@ def are_series(part: DataPart) -> bool:
 
 
 def _check_series(record: Fields) -> Fields | str:
-    """Return finite `values` in float32 and the target as texts, or the reason why the series can't be
-    used."""
+    """Return finite `values` in float32 and the target as texts, or the reason why the series
+    can't be used."""
     try:
         with np.errstate(over="ignore"):
             values = np.asarray(record["values"], np.float32)
     except (ValueError, TypeError, OverflowError):
-        return "its values are not numbers, equally many at each step; mend the series"
+        return "its values are not numbers, equally many at each step; fix the series"
     if values.ndim != 2 or not values.size:
         return f"its values have the shape {values.shape}; (steps, channels) is needed"
     if not np.isfinite(values).all():
@@ -92,25 +92,25 @@ def _check_series(record: Fields) -> Fields | str:
 
 
 def _difference(fields: Fields, first: Fields) -> str:
-    """Say how a series differs from the first; empty if it does not."""
+    """Say how a series differs from the first series. Empty if there is no difference."""
     if fields.keys() != first.keys():
         return f"has {', '.join(fields)}, and the first series {', '.join(first)}; give all the same fields"
     channels, needed = fields["values"].shape[1], first["values"].shape[1]
     return (
         ""
         if channels == needed
-        else f"has {channels} channels, and the first series {needed}; mend the series"
+        else f"has {channels} channels, and the first series {needed}; fix the series"
     )
 
 
 def _labels(record: Fields, steps: int) -> Fields | str:
-    """Return the target of a series, if any, as texts; or the reason why it can't be used."""
+    """Return the target of a series as texts, if there is one, or the reason why it can't be used."""
     other = {name: value for name, value in record.items() if name not in ("values", "labels")}
     if "labels" not in record:
         return as_texts(other)
     labels = record["labels"]
     if not isinstance(labels, list) or len(labels) != steps:
-        return f"its labels are not a list of {steps}, one for each step; mend them"
+        return f"its labels are not a list of {steps}, one for each step; fix them"
     texts = as_texts({f"labels, {number}": label for number, label in enumerate(labels, 1)})
     return texts if isinstance(texts, str) else other | {"labels": [*texts.values()]}
 
@@ -124,7 +124,7 @@ def _json_fields(text: str) -> Fields | str:
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}; mend the line"
+        return f"not JSON: {error}; fix the line"
     if not isinstance(row, dict) or "values" not in row:
         return 'a JSON object is needed: {"values": [[...], ...], "label": "..."}'
     if all(name in row for name in LABEL_FIELDS):
@@ -133,10 +133,10 @@ def _json_fields(text: str) -> Fields | str:
 
 
 def _ts(path: Path) -> Iterator[Record]:
-    """Read the format of sktime and aeon: settings (`@`), comments (`#`, `%`) and, after `@data`, a series
+    """Read the format of sktime and aeon: settings (`@`), comments (`#`, `%`) and, after `@data`, one series
     per line.
 
-    Channels are separated by `:`, and steps of a channel by `,`. The label comes last.
+    Channels are separated by `:`, and the steps of a channel by `,`. The label comes last.
     """
     labels: list[str] | None = None
     in_data = False
@@ -148,7 +148,7 @@ def _ts(path: Path) -> Iterator[Record]:
         elif name in ("@timestamps", "@targetlabel") and is_true:
             raise UserError(f"{path}, line {number}: {name} is not read; give equal steps and class labels")
         elif not name.startswith(("@", "#", "%")):
-            raise UserError(f"{path}, line {number}: neither a setting (@) nor after a line @data; mend it")
+            raise UserError(f"{path}, line {number}: neither a setting (@) nor after a line @data; fix it")
         elif name == "@classlabel" and is_true:
             labels = settings[1:]
         in_data = in_data or name == "@data"
@@ -160,19 +160,22 @@ def _ts_fields(text: str, labels: list[str] | None) -> Fields | str:
     if labels is not None:
         fields["label"] = channels.pop().strip()
         if fields["label"] not in labels:
-            return f"its label '{fields['label']}' is not among the header's; mend one of them"
+            return f"its label '{fields['label']}' is not among the header's; fix one of them"
     try:
         columns = [[float(step.replace("?", "nan")) for step in channel.split(",")] for channel in channels]
     except ValueError as error:
-        return f"{error}; mend the series"
+        return f"{error}; fix the series"
     if len({len(column) for column in columns}) > 1:
-        return "its channels differ in length; mend the series"
+        return "its channels differ in length; fix the series"
     return {"values": np.array(columns).T} | fields
 
 
 def _npz(path: Path) -> Iterator[Record]:
-    """Read `x` (N, T, C), with `lengths` (N,) if the rest is padding; or `x` (steps, C), the series one after
-    the other, with their `lengths`. `y` is (N,), or has the shape of `x` without C."""
+    """Read `x` (N, T, C), with `lengths` (N,) if there is padding, or concatenated series `x` (steps, C) with
+    `lengths`.
+
+    `y` is (N,), or has the shape of `x` without C.
+    """
     arrays = _arrays(path)
     x, y, lengths = arrays["x"], arrays.get("y"), arrays.get("lengths")
     if x.dtype.kind not in "fiub" or x.ndim not in (2, 3) or (x.ndim == 2 and lengths is None):
@@ -183,7 +186,7 @@ def _npz(path: Path) -> Iterator[Record]:
     if lengths is None:
         lengths = np.full(len(x), x.shape[1])
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or not _lengths_fit(lengths, x):
-        raise UserError(f"{path}: lengths {lengths.dtype} {lengths.shape} don't fit x {x.shape}; mend them")
+        raise UserError(f"{path}: lengths {lengths.dtype} {lengths.shape} don't fit x {x.shape}; fix them")
     if y is not None and y.shape not in (lengths.shape, x.shape[:-1]):
         raise UserError(f"{path}: y is {y.shape}; needed: a label per series {lengths.shape}, or per step")
     steps = x.reshape(-1, x.shape[-1])
@@ -206,7 +209,7 @@ def _lengths_fit(lengths: NDArray[Any], x: NDArray[Any]) -> bool:
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file. Arrays of Python objects would need pickle, and are refused."""
+    """Return the arrays of a file. Arrays of Python objects would need pickle, and are rejected."""
     with open_file(path) as file:
         try:
             with np.load(file, allow_pickle=False) as stored:

@@ -20,7 +20,7 @@ NEEDED_FIELDS = {"label": "one for the whole series", "labels": "one for each st
 
 
 class SeriesSource(Source[Statistics]):
-    """A series, as steps of standardized channels. A row has its `values` (T, C)."""
+    """A series as steps of standardized channels. The field `values` of a row is (T, C)."""
 
     settings = ("data.max_length", "data.batch_tokens")
     same_label = "all of the {count:,} series to train on have the label"
@@ -35,7 +35,7 @@ class SeriesSource(Source[Statistics]):
                 none = "no labels" if field in LABEL_FIELDS else f"no '{field}'"
                 has = next((words for name, words in TARGET_FIELDS.items() if name in row.fields), none)
                 needed = NEEDED_FIELDS.get(field, TARGET_FIELDS["text"])
-                hint = "name another --task, or mend the file"
+                hint = "name another --task, or fix the file"
                 raise UserError(f"{row.location}: has {has}, and {needed} is needed; {hint}")
             values: FloatArray = row.fields["values"]
             content = hashlib.sha256(values.tobytes()).hexdigest()
@@ -90,7 +90,7 @@ def _rows(part: DataPart, targets: Sequence[str], skipped: list[SkippedRow]) -> 
 
 
 def _length_error(row: Row, max_length: int) -> str:
-    """Say why a series is too long; empty if it is not."""
+    """Say why a series is too long. Empty if the series is not too long."""
     steps = len(row.fields["values"])
     if steps <= max_length:
         return ""

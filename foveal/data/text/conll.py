@@ -1,7 +1,7 @@
 """Sentences with a tag for each word: CoNLL-U, plain CoNLL, and tables of lists.
 
-CoNLL-U (universaldependencies.org/format.html) has ten columns separated by tabs. Lines for several words
-(`3-4`) and for no word (`3.1`) are left out. Plain CoNLL (Tjong Kim Sang and De Meulder 2003) has columns
+CoNLL-U (universaldependencies.org/format.html) has ten columns separated by tabs. Lines for multiword tokens
+(`3-4`) and for empty nodes (`3.1`) are left out. Plain CoNLL (Tjong Kim Sang and De Meulder 2003) has columns
 separated by spaces or tabs: the word is first and its tag is last. In both, a blank line ends a sentence.
 """
 
@@ -101,12 +101,12 @@ def _parse_conllu(tag: int | None, text: str, words: Sequence[Columns]) -> Colum
     if text.startswith("#"):
         return []
     if len(columns) != 10:
-        return f"{len(columns)} columns where CoNLL-U has 10 with tabs between; mend the line"
+        return f"{len(columns)} columns where CoNLL-U has 10 with tabs between; fix the line"
     if NOT_A_WORD.fullmatch(columns[0]):
         return []
     expected = str(len(words) + 1)
     if columns[0] != expected:
-        return f"word number '{columns[0]}' where {expected} is next; mend it (a blank line ends a sentence)"
+        return f"word number '{columns[0]}' where {expected} is next; fix it (a blank line ends a sentence)"
     if tag is not None and columns[tag] == "_" and tag != CONLLU_COLUMNS["feats"]:
         return f"'{columns[1]}' has no tag ('_' in column {tag + 1}); fill it in"
     return columns
@@ -118,7 +118,7 @@ def _parse_conll(tag: int | None, text: str, words: Sequence[Columns]) -> Column
     if columns[0] == "-DOCSTART-" or (not words and text.startswith("# ") and len(columns) > 2):
         return []
     if len(columns) < 2 and tag is not None:
-        return "one column where a word and its tag are needed; mend the line"
+        return "one column where a word and its tag are needed; fix the line"
     if words and len(columns) != len(words[0]):
-        return f"{len(columns)} columns where the sentence's first word has {len(words[0])}; mend the line"
+        return f"{len(columns)} columns where the sentence's first word has {len(words[0])}; fix the line"
     return columns

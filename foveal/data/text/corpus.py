@@ -15,7 +15,7 @@ from foveal.data.files.utf8 import NotTextError, read_text
 
 @dataclass(frozen=True)
 class Document:
-    """A text that belongs together. `pieces` are its blocks in order, which can be read once."""
+    """A text that stays together. `pieces` are its blocks in order, which can be read once."""
 
     name: str
     pieces: Iterable[str]

@@ -2,7 +2,7 @@
 
 A text file is cut by position (train first, then valid, then test), so that no held-out line is between
 training lines. Files of a folder and rows of a table are not cut. The hash of their content decides their
-split: equal files or rows are in one split, and neither names nor order matter.
+split: equal files or rows are in the same split, and neither names nor order matter.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,8 @@ from foveal.data.text.corpus import CorpusSource, Document, FileContent, TextFil
 
 
 def split_documents(source: CorpusSource, fractions: Fractions) -> Iterator[tuple[SplitName, Document]]:
-    """Yield each document with its split. The splits are disjoint, and together they are the whole source."""
+    """Yield each document with its split. The splits are disjoint, and together they contain the whole
+    source."""
     check_fractions(fractions)
     if not fractions:
         yield from (("train", document) for document in source.documents())
@@ -28,7 +29,7 @@ def split_documents(source: CorpusSource, fractions: Fractions) -> Iterator[tupl
 
 
 def _split_file(path: Path, fractions: Fractions) -> Iterator[tuple[SplitName, Document]]:
-    """Cut a file by the fractions, each time at the line end before, or inside a line that is too long."""
+    """Cut a file by the fractions. A cut is at the previous line end, or inside a line that is too long."""
     size = path.stat().st_size
     ends, end = [], 1.0
     for fraction in fractions.values():
@@ -42,10 +43,10 @@ def _split_file(path: Path, fractions: Fractions) -> Iterator[tuple[SplitName, D
 
 
 def _cut_near(path: Path, position: int, reach: int) -> int:
-    """Return the last line end in the `reach` bytes before `position`, or else the start of a character
+    """Return the last line end in the `reach` bytes before `position`, or else the start of the character
     there.
 
-    `reach` is half of the smallest split, so no split is lost to a long line.
+    `reach` is half of the smallest split, so a long line can't empty a split.
     """
     start = max(0, position - min(reach, BLOCK_BYTES))
     with open_file(path) as file:

@@ -1,4 +1,4 @@
-"""The largest number of tokens that a model writes for a source."""
+"""The maximum number of tokens that a model generates for a source."""
 
 import json
 import math
@@ -16,8 +16,11 @@ LENGTH_MARGIN = 1.5
 
 @dataclass(frozen=True)
 class LengthLimit:
-    """A limit for generated targets: the larger of `limit` tokens and `ratio` tokens for each token (or
-    frame) of the source, but at most `maximum`, the longest target that the model can read."""
+    """A limit for the length of generated targets.
+
+    The limit is `limit` tokens, or `ratio` tokens per source token (or frame) if that is more, but at most
+    `maximum`, the longest target that the model can read.
+    """
 
     limit: int
     ratio: float = 0.0
@@ -25,8 +28,10 @@ class LengthLimit:
 
     @classmethod
     def from_lengths(cls, max_length: int, ratio: float, maximum: int) -> "LengthLimit":
-        """Return 1.5 times the `max_length` of training targets, and 1.5 times their `ratio` of target tokens
-        to source tokens."""
+        """Return a limit of 1.5 times `max_length`, the longest training target, with 1.5 times `ratio`.
+
+        `ratio` is the largest ratio of target tokens to source tokens.
+        """
         return cls(min(maximum, int(LENGTH_MARGIN * max_length) + 1), LENGTH_MARGIN * ratio, maximum)
 
     @classmethod
@@ -37,7 +42,7 @@ class LengthLimit:
         return cls.from_lengths(max_token_count(target, texts), ratio, maximum)
 
     def for_source(self, source: int) -> int:
-        """Return the largest number of tokens that are written for a source of length `source`."""
+        """Return the maximum number of tokens to generate for a source of length `source`."""
         return min(self.maximum, max(self.limit, math.ceil(self.ratio * source)))
 
     def to_json(self) -> str:
@@ -47,7 +52,7 @@ class LengthLimit:
 def max_token_count(tokenizer: Tokenizer, texts: Iterable[str]) -> int:
     """Return the number of tokens of the text with the most tokens.
 
-    That need not be the text with the most characters. A token is at least one byte, so texts are counted
+    This need not be the text with the most characters. A token has at least one byte, so texts are counted
     from the longest on, until a text has fewer bytes than the maximum so far.
     """
     maximum = 0

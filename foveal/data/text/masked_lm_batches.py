@@ -33,11 +33,11 @@ class TokenizedText:
 
 
 class MaskedBatches:
-    """Windows of `context` tokens with special tokens, as sources have. A pure function of (seed, epoch,
-    index).
+    """Windows of `context` tokens with special tokens, in the format of sources. A pure function of (seed,
+    epoch, index).
 
     Columns: `source` (B, T) with masked tokens, `target` (B, T) with the original tokens, and `hidden` (B,
-    T), 1 where a token is predicted, which is never a special token. `tokens` counts the tokens of `source`.
+    T), which is 1 at tokens to predict and never at special tokens. `tokens` counts the tokens of `source`.
     """
 
     def __init__(self, text: TokenizedText, batches: WindowBatches | TokenEvalBatches, seed: int):
@@ -47,12 +47,12 @@ class MaskedBatches:
 
     @classmethod
     def for_training(cls, text: TokenizedText, rows: int, context: int, seed: int) -> "MaskedBatches":
-        """Return batches for training: random windows, and other masks in each epoch."""
+        """Return batches for training: random windows, with new masks in each epoch."""
         return cls(text, WindowBatches(text.tokens, rows, _text_tokens(text, context), seed), seed)
 
     @classmethod
     def for_evaluation(cls, text: TokenizedText, rows: int, context: int) -> "MaskedBatches":
-        """Return batches for evaluation: every token but the last once. All epochs are equal."""
+        """Return batches for evaluation: every token except the last once. All epochs are equal."""
         return cls(text, TokenEvalBatches(text.tokens, rows, _text_tokens(text, context)), 0)
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
@@ -80,7 +80,7 @@ class MaskedBatches:
 def choose_masked(lengths: Int[Tensor, " B"], size: int, generator: torch.Generator) -> Bool[Tensor, "B T"]:
     """Choose `MASK_FRACTION` of the first `lengths` tokens of each row, rounded, and at least one token.
 
-    Rows without tokens have none chosen.
+    In rows without tokens, no token is chosen.
     """
     draws = torch.rand(len(lengths), size, generator=generator)
     draws = draws.masked_fill(torch.arange(size) >= lengths[:, None], 2.0)
@@ -95,9 +95,9 @@ def mask_tokens(
     special_tokens: SpecialTokens,
     generator: torch.Generator,
 ) -> Int[Tensor, "B T"]:
-    """Replace most of the hidden `tokens` by `mask`, some by random tokens, and leave the others unchanged.
+    """Replace most of the hidden `tokens` by `mask` and some by random tokens. The others stay unchanged.
 
-    Unchanged tokens make the model use the tokens it reads: texts of later tasks have no masks.
+    Unchanged tokens make the model use the tokens it reads, since texts of later tasks have no masks.
     """
     draws = torch.rand(tokens.shape, generator=generator)
     random_tokens = torch.randint(special_tokens.size, tokens.shape, generator=generator)
@@ -109,8 +109,7 @@ def mask_tokens(
 def encode_with_masks(text: str, tokenizer: Tokenizer) -> TokenIds:
     """Return the tokens of a source (S,) with special tokens, and with `mask` for each MASK_PLACEHOLDER.
 
-    If the tokenizer's tokens begin with the space before a word, the space before a placeholder is part of
-    the predicted token.
+    If tokens include the space before a word, the space before a placeholder is part of the predicted token.
 
     Raises: UserError: the tokenizer can't encode the text.
     """

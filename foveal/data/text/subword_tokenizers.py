@@ -55,12 +55,12 @@ class BPETokenizer(Tokenizer):
 
 
 class WordPieceTokenizer(Tokenizer):
-    """BERT's tokenizer (Devlin et al. 2019): words and signs of a list; other words are split into the
-    longest pieces of the list.
+    """BERT's WordPiece tokenizer (Devlin et al. 2019): each word is split into the longest pieces of the
+    vocabulary.
 
-    It may change case and accents and ignores white space, so decoding does not give back the same text:
-    there is a space before each word. A word that can't be split into pieces is one unknown token. `fast` is
-    a `tokenizers.Tokenizer`.
+    The tokenizer may change case and accents, and ignores white space, so decoding does not restore the text:
+    there is a space before each word. A word that can't be split into pieces is a single unknown token.
+    `fast` is a `tokenizers.Tokenizer`.
     """
 
     kind = "wordpiece"
@@ -91,10 +91,12 @@ def _encode(fast: Any, text: str) -> TokenIds:
 
 
 def _chunks(text: str) -> Iterator[str]:
-    """Yield the text in short chunks, which have the same tokens as the whole text, in less time and memory.
+    """Yield the text in short chunks, whose tokens are the same as those of the whole text, in less time and
+    memory.
 
-    A token of byte-level BPE can begin with white space but never continues with it, so a chunk can end
-    there. Only words of thousands of characters are cut: merging their pairs would take quadratic time.
+    In byte-level BPE, a token can start with white space, but white space never occurs later in the token, so
+    a chunk can end there. Only words of thousands of characters are cut: merging their pairs would take
+    quadratic time.
     """
     start = 0
     while start < len(text):
@@ -105,7 +107,8 @@ def _chunks(text: str) -> Iterator[str]:
 
 
 def bytes_to_unicode() -> str:
-    """Return the letter of each byte in byte-level BPE: printable bytes unchanged, others from U+0100 on."""
+    """Return the character of each byte in byte-level BPE: printable bytes unchanged, others from
+    U+0100 on."""
     plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = count(0x100)
     return "".join(chr(byte if byte in plain else next(others)) for byte in range(256))

@@ -1,4 +1,4 @@
-"""Sources that are texts: a column of a table with labels, or the first texts of pairs."""
+"""Sources that are texts: a column of a table with labels, or the first text of each pair."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ def encode_text(text: str, tokenizer: Tokenizer, max_length: int | None = None) 
 
 
 class TextSource(Source[Tokenizer]):
-    """A text in a column of a table. Texts longer than the model reads are cut at the end."""
+    """A text in a column of a table. Texts that are too long for the model are truncated."""
 
     settings: tuple[str, ...] = (
         "data.text",
@@ -106,7 +106,7 @@ class TextSource(Source[Tokenizer]):
 
 
 class PairedTextSource(TextSource):
-    """The first texts of pairs, from two columns of a table or two aligned files."""
+    """The first text of each pair, from two columns of a table or two aligned files."""
 
     settings = (
         "data.source",

@@ -44,7 +44,7 @@ class TextTargetProcessor(TargetProcessor):
 
 
 class TextTarget(Target[TextTargetProcessor]):
-    """A text for each source. The setting `data.text`, or another setting, names the column."""
+    """A text for each source, from the column that the setting `data.text` or another setting names."""
 
     field = "target"
 
@@ -80,7 +80,8 @@ class TextTarget(Target[TextTargetProcessor]):
     def make_tokenizer(
         self, texts: list[str], source: Source[Any], source_processor: Any, config: DataConfig
     ) -> Tokenizer:
-        """Return the tokenizer of the target texts. The config can give it another kind than the source's."""
+        """Return the tokenizer of the target texts, which may be of another kind than the source's
+        tokenizer."""
         shared: Tokenizer | None = source.shared_tokenizer(source_processor, config)
         if shared is not None:
             return shared

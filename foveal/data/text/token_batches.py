@@ -1,6 +1,6 @@
 """Batches of tokens, a pure function of (seed, epoch, index).
 
-So seeking is free, and the order depends neither on workers nor on earlier batches.
+Any batch can therefore be computed directly, and the order depends neither on workers nor on earlier batches.
 """
 
 import numpy as np
@@ -19,13 +19,14 @@ TokenIndices = NDArray[np.int64]
 class StreamBatches:
     """Contiguous streams, for a state that is carried: row r of chunk i + 1 continues row r of chunk i.
 
-    The text is cut into `rows` equal consecutive streams, and each stream into chunks of `context` tokens. In
-    epoch 0 the first stream begins with the first token. Later epochs begin up to `rows * context + context`
-    tokens later, so that chunks end elsewhere. A small text has fewer rows.
+    The text is cut into `rows` consecutive streams of equal length, and each stream into chunks of `context`
+    tokens. In epoch 0 the first stream begins with the first token. Later epochs begin up to `rows * context
+    + context` tokens later, so that chunk boundaries differ. A small text has fewer rows.
 
     With `micro_batches` > 1 there are `rows` streams for each micro-batch of a step, and each micro-batch has
     its own state. Consecutive batches are the micro-batches of a step. `reset_probability` is the probability
-    that a row starts fresh in the middle of its stream, so that a model does not forget how to begin.
+    that a row starts with a new state in the middle of its stream, so that the model does not forget how to
+    begin.
     """
 
     def __init__(
@@ -69,9 +70,10 @@ class StreamBatches:
 
 
 class WindowBatches:
-    """Every window of `context` tokens once an epoch, in random order. The windows' offset is random too.
+    """Every window of `context` tokens once per epoch, in random order. The offset of the windows is random
+    too.
 
-    The batches of an epoch have equal sizes, or differ by one row if the windows don't divide evenly.
+    The batches of an epoch have equal sizes. If the windows don't divide evenly, sizes differ by one row.
     """
 
     def __init__(self, tokens: TokenArray, rows: int, context: int, seed: int):
@@ -130,8 +132,7 @@ class TokenEvalBatches:
 
 
 def _count_units(tokens: int, unit: int, context: int) -> tuple[int, int]:
-    """Return the number of units of targets in an epoch, and the slack: the tokens by which its start can
-    move.
+    """Return the number of target units in an epoch, and the slack: by how many tokens the start can move.
 
     If possible, the slack is at least context - 1, so that chunks can begin anywhere.
     """

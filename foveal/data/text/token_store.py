@@ -1,4 +1,4 @@
-"""Token arrays: the tokens of a corpus in files that are mapped into memory, so a corpus can have any size.
+"""Token arrays: the tokens of a corpus in memory-mapped files, so a corpus can have any size.
 
 A store is a folder with `<split>.bin` (unsigned little-endian tokens of the smallest width for the
 vocabulary), `tokenizer.json` and `facts.json`. The files are written once and never change.
@@ -57,7 +57,7 @@ class TextCounts:
 
 
 class CorpusReader:
-    """One pass over a corpus. Yields (split, piece of text), and counts the pieces."""
+    """A single pass over a corpus. Yields (split, piece of text), and counts the pieces."""
 
     def __init__(
         self, documents: Iterable[tuple[SplitName, Document]], activity: str, log: Callable[[str], None]
@@ -130,7 +130,7 @@ def build_token_store(
 def open_token_store(folder: Path) -> TokenStore | None:
     """Open the store in `folder`, and verify the hash of every file.
 
-    Return None if it is missing or damaged.
+    Return None if the store is missing or damaged.
     """
     try:
         content = json.loads((folder / "facts.json").read_bytes())

@@ -47,7 +47,8 @@ class Tokenizer(ABC):
         """
 
     def encode_known(self, text: str) -> tuple[TokenIds, Counter[str]]:
-        """Return the token ids of a text without its unknown characters or words, and counts of these."""
+        """Return the token ids of a text without its unknown characters or words, and counts of the unknown
+        ones."""
         return self.encode(text), Counter()
 
     def decode(self, ids: Iterable[SupportsIndex]) -> str:
@@ -72,7 +73,8 @@ class Tokenizer(ABC):
 
 
 class StreamingDecoder:
-    """Decodes tokens one by one. The bytes of an unfinished character are held back until it is complete."""
+    """Decodes tokens one by one. The bytes of an incomplete character are held back until the character is
+    complete."""
 
     def __init__(self, pieces: Sequence[bytes]):
         self._pieces = pieces
@@ -82,14 +84,14 @@ class StreamingDecoder:
         return self._utf8.decode(self._pieces[token])
 
     def flush(self) -> str:
-        """Return the rest at the end: nothing, or U+FFFD for an unfinished character."""
+        """Return the remaining text at the end: empty, or U+FFFD for an incomplete character."""
         return self._utf8.decode(b"", final=True)
 
 
 def encode_utf8(text: str) -> bytes:
     """Return the UTF-8 bytes of a text.
 
-    Raises: UserError: the text has half of a surrogate pair, which has no bytes.
+    Raises: UserError: the text has an unpaired surrogate, which has no bytes.
     """
     try:
         return text.encode()

@@ -1,9 +1,9 @@
 """All tokenizers, which are fitted to a training text or loaded from a run.
 
-Character: one token for each character of the training text. Word: one token for each word between white
-space (for signs and commands, not for prose). Byte: the 256 bytes. BPE: byte-level byte-pair encoding
-(Sennrich et al. 2016; Radford et al. 2019). Byte and BPE encode any text, and decode it exactly. WordPiece is
-imported with a BERT model.
+Character: a token for each character of the training text. Word: a token for each word between white space
+(for symbols and commands, not for prose). Byte: the 256 bytes. BPE: byte-level byte-pair encoding (Sennrich
+et al. 2016; Radford et al. 2019). Byte and BPE can encode any text, and decoding restores the text exactly.
+WordPiece is imported with a BERT model.
 """
 
 import json
@@ -70,8 +70,8 @@ class ByteTokenizer(Tokenizer):
 
 
 class WordTokenizer(Tokenizer):
-    """One token for each word of `vocabulary`. Words are separated by white space, and decoded with a space
-    after each."""
+    """A token for each word of `vocabulary`. Words are separated by white space. Decoding adds a space after
+    each word."""
 
     kind = "word"
 

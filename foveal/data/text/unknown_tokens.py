@@ -1,5 +1,4 @@
-"""Counts and log lines for characters and words that the training text, and so the tokenizer, does not
-have."""
+"""Counts and log lines for unknown characters and words, which do not occur in the training text."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,13 +15,19 @@ TOKENIZER_UNITS = {"character": "characters", "word": "words"}
 
 
 def unknown_token_facts(counts: Counter[str], unit: str = "characters") -> dict[str, Any]:
-    """Return `left_out`, the most frequent ones with their counts, and `left_out_characters` or
-    `left_out_words`, the count of all."""
+    """Return `left_out`, the most frequent unknown characters or words with their counts, and the total
+    count.
+
+    The key of the total is `left_out_characters` or `left_out_words`.
+    """
     return {"left_out": dict(counts.most_common(MAX_LISTED)), f"left_out_{unit}": counts.total()}
 
 
 def unknown_target_facts(processor: PairProcessor, split: SplitData[Any]) -> dict[str, Any]:
-    """Return these facts for the targets of a split; none if targets are not texts, or all can be encoded."""
+    """Return the facts about unknown characters or words in the targets of a split.
+
+    Empty if targets are not texts, or if all characters are known.
+    """
     if not isinstance(processor.target, TextTargetProcessor):
         return {}
     tokenizer = processor.target.tokenizer

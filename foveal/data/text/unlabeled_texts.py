@@ -11,7 +11,7 @@ from foveal.data.text.tokenizers import TokenIds
 
 
 def check_length(tokens: TokenIds, max_length: int) -> TokenIds | str:
-    """Return the tokens, or a reason if there are more than the model reads."""
+    """Return the tokens, or a reason if there are too many for the model."""
     if len(tokens) <= max_length:
         return tokens
     return f"{len(tokens)} tokens, and the model reads at most {max_length}: cut it"

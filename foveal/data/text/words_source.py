@@ -1,4 +1,4 @@
-"""Sources that are sentences, with each word a place."""
+"""Sources that are sentences, in which each word is a place."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -42,8 +42,11 @@ class WordsSource(TextSource):
                 yield Row(row.location, {"source": words, target.field: row.fields["tags"]}, " ".join(words))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        """Read sentences: lines of words separated by white space, a column of a table, or a file of a
-        training format, with or without tags."""
+        """Read sentences: lines of words separated by white space, a column of a table, or a file in a
+        training format.
+
+        Tags are ignored, and need not exist.
+        """
         if part.suffix in CONLL_SUFFIXES or (part.is_table and "tokens" in part.known_columns()):
             for row in read_tagged(part.path, None):
                 if isinstance(row, SkippedRow):
@@ -91,10 +94,10 @@ class WordsSource(TextSource):
 
 
 def encode_words(words: Sequence[str], tokenizer: Tokenizer) -> EncodedWords:
-    """Return the tokens of all words, each with a space before it, with special tokens; and the words'
-    places.
+    """Return the tokens of all words, including special tokens, and the place of each word.
 
-    The place of a word without known characters is the next token.
+    Each word is encoded with a space before it. The place of a word without known characters is the next
+    token.
     """
     space = tokenizer.encode_known(" ")[0]
     tokens, places = [], []

@@ -20,7 +20,7 @@ CLIPS_ARRAY, LENGTHS_ARRAY = "clips", "lengths"
 
 
 class ClipArray(NamedTuple):
-    """The `frames` of a clip (T, H, W) or (T, H, W, C), and the level of `white` in the whole file."""
+    """The `frames` of a clip (T, H, W) or (T, H, W, C), and the pixel value of `white` in the whole file."""
 
     frames: NDArray[Any]
     white: int
@@ -62,7 +62,7 @@ def read_clip_arrays(path: Path, column: str | None) -> Iterator[Record]:
 
 
 def _read(path: Path, column: str | None) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
-    """Return clips, lengths and labels. Arrays of Python objects would need pickle, and are refused."""
+    """Return clips, lengths and labels. Arrays of Python objects would need pickle, and are rejected."""
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as arrays:
         packed, size = path.stat().st_size, sum(array.file_size for array in arrays.infolist())
         if is_decompression_bomb(packed, size):

@@ -27,7 +27,7 @@ class ClipExamples(Examples):
     def from_data(
         cls, clips: Sequence[NDArray[np.uint8]], processor: ImageProcessor, columns: Mapping[str, Column]
     ) -> "ClipExamples":
-        """Make examples of the frames of `clips`, with more columns."""
+        """Return the examples of the frames of `clips`, with the given `columns`."""
         empty = np.zeros((0, processor.size, processor.size, processor.channels), np.uint8)
         source = {"source": frame_indices(clips)}
         return cls({**source, **columns}, np.concatenate([*clips, empty]), processor.statistics)

@@ -33,7 +33,7 @@ ClipFrames = list[AnyPath] | AnyPath | ClipArray
 
 
 def labeled_clips(part: DataPart, target: Target[Any], config: DataConfig) -> Iterator[Row | SkippedRow]:
-    """Read each clip with its target: `frames`, and its `name`.
+    """Read `frames`, `name` and target of each clip.
 
     Raises: UserError: no clip can be used.
     """
@@ -59,7 +59,7 @@ def labeled_clips(part: DataPart, target: Target[Any], config: DataConfig) -> It
 
 
 def unlabeled_clips(part: DataPart) -> Iterator[Row | SkippedRow]:
-    """Read `frames` and `name` of a clip, or of all clips of a folder, a zip or a file of arrays.
+    """Read `frames` and `name` of a clip, or of all clips in a folder, a zip or a file of arrays.
 
     Raises: UserError: there are no clips.
     """
@@ -81,9 +81,9 @@ def unlabeled_clips(part: DataPart) -> Iterator[Row | SkippedRow]:
 def are_clips(part: DataPart) -> bool:
     """Return whether a part has clips, and not single images.
 
-    A part has clips if it has arrays of clips; a table with a label for each frame, or with names of folders,
-    videos or animations; or folders of labels with videos, animations, or folders of images whose names
-    differ only in a number.
+    A part has clips in three cases. It has arrays of clips. It has a table with a label for each frame, or
+    with names of folders, videos or animations. It has folders of labels with videos, animations, or folders
+    of images whose names differ only in a number.
     """
     if has_clip_arrays(part):
         return True
@@ -144,7 +144,7 @@ def _with_names(rows: Iterator[Row | SkippedRow]) -> Iterator[Row | SkippedRow]:
 def _clips(listing: Listing) -> Iterator[tuple[str, list[AnyPath] | AnyPath]]:
     """Yield the name and the frames of every clip below a folder: videos, animations, and folders of images.
 
-    Folders without clips follow, as clips without frames.
+    Folders without clips come last, as clips without frames.
     """
     image_names: dict[str, list[str]] = {}
     videos = []
@@ -174,7 +174,7 @@ def _empty_folders(listing: Listing, parents: Set[str], clips: Set[str], prefix:
 
 
 def _frames(listing: Listing, name: str) -> list[AnyPath] | AnyPath | str:
-    """Return the images of the folder, or the file, that a table names; or the reason why there is none."""
+    """Return the images of the folder or file that a table names, or the reason why there are none."""
     name_inside = os.path.normpath(name)
     path = listing.root / name_inside
     if isinstance(path, Path) and not path.resolve().is_relative_to(Path(str(listing.root)).resolve()):
@@ -182,7 +182,7 @@ def _frames(listing: Listing, name: str) -> list[AnyPath] | AnyPath | str:
     if path.is_file():
         return path
     if not path.is_dir():
-        return f"no such file or folder: {name}; mend the name or leave the row out"
+        return f"no such file or folder: {name}; fix the name or leave the row out"
     folder = listing if name_inside == "." else listing.below(name_inside)
     images = sorted(filter(is_image_name, folder.files), key=natural_sort_key)
     return [folder.file(image) for image in images] or f"no frames in {name} ({', '.join(IMAGE_SUFFIXES)})"

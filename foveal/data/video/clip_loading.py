@@ -28,8 +28,8 @@ MIN_FRAMES = 2
 class DecodedClip(NamedTuple):
     """A decoded clip.
 
-    `pixels` are the frames that can be used, `used` their indices, `frames` the number of all frames, and
-    `skipped_frames` the names of the other frames with the reasons.
+    `pixels` are the usable frames, `used` their indices, and `frames` the number of all frames.
+    `skipped_frames` are the names of the other frames with the reasons.
     """
 
     pixels: UInt8[np.ndarray, "T H W C"]
@@ -41,7 +41,8 @@ class DecodedClip(NamedTuple):
 
 
 def load_clip(frames: ClipFrames, size: int, channels: int, max_length: int) -> DecodedClip | str:
-    """Decode the centers of the frames, `size` by `size`; or return the reason why the clip can't be used."""
+    """Decode the center crops of the frames, `size` by `size`, or return the reason why the clip can't be
+    used."""
     decoded: list[DecodedImage | str] | str
     if isinstance(frames, ClipArray):
         if error := _frame_count_error(len(frames.frames), max_length):
@@ -69,7 +70,7 @@ def load_clip(frames: ClipFrames, size: int, channels: int, max_length: int) -> 
 
 
 def _frame_count_error(count: int, max_length: int) -> str:
-    """Say why a clip has too few or too many frames; empty if it has not."""
+    """Say why a clip has too few or too many frames. Empty if the number is allowed."""
     if count < MIN_FRAMES:
         return f"{_frame_count(count)}, and a clip needs {MIN_FRAMES}; give all of its frames"
     if count > max_length:

@@ -20,9 +20,9 @@ from foveal.data.video.clip_loading import DecodedClip, load_clip
 
 
 class ClipSource(PixelSource):
-    """A clip, as the standardized pixels of its frames. A row has its `frames` (T, H, W, C).
+    """A clip as the standardized pixels of its frames. The field `frames` of a row is (T, H, W, C).
 
-    A frame that can't be read is listed as a skipped row. The other frames are used.
+    A frame that can't be decoded is listed as a skipped row. The other frames are used.
     """
 
     settings = ("data.image.size", "data.image.channels", "data.max_length", "data.batch_tokens")

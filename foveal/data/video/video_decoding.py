@@ -1,4 +1,4 @@
-"""Decode videos to the pixels of their frames, by FFmpeg through PyAV, which is the extra `video`."""
+"""Decode videos to the pixels of their frames, with FFmpeg through PyAV (the extra `video`)."""
 
 import io
 import re
@@ -48,7 +48,7 @@ def decode_video(file: AnyPath, size: int, channels: int, max_frames: int) -> li
     """Decode the frames (H, W, channels) of a video of at most `max_frames` frames, upright, like
     `decode_image`.
 
-    A frame that can't be read is a reason instead, and so are the frames after it up to the next key frame.
+    A frame that can't be decoded is a reason instead, as are the following frames up to the next key frame.
     Return a single reason if the video can't be used.
 
     Raises: UserError: PyAV is missing.
@@ -89,10 +89,10 @@ def decode_video(file: AnyPath, size: int, channels: int, max_frames: int) -> li
 
 
 def _claims_too_many_frames(content: bytes) -> bool:
-    """Return whether an MP4 claims more frames of equal size (ISO/IEC 14496-12, `stsz`) than fit into the
+    """Return whether an MP4 claims more frames of equal size (ISO/IEC 14496-12, `stsz`) than can fit in the
     file.
 
-    FFmpeg believes that number, and each frame takes 70 bytes of memory.
+    FFmpeg trusts this number, and each frame takes 70 bytes of memory.
     """
     for table in re.finditer(rb"stsz\0{4}(.{8})", content, re.DOTALL):
         size, count = struct.unpack(">2I", table[1])
@@ -108,7 +108,7 @@ def _frames(
     channels: int,
     max_frames: int,
 ) -> list[DecodedImage | str] | str:
-    """Decode frames in the order in which they are shown, by their times: packets have another order."""
+    """Decode frames in the order of presentation, by their times. The order of packets differs."""
     from av import FFmpegError
 
     decoded: list[tuple[int, DecodedImage | str]] = []
@@ -143,9 +143,9 @@ def _frames(
 
 
 def _apply_rotation(frame: "VideoFrame", size: int, channels: int) -> DecodedImage | str:
-    """Convert a frame to pixels, rotated as the video says.
+    """Convert a frame to pixels, rotated by the rotation that the video specifies.
 
-    Cameras that are held upright write a rotation.
+    Cameras that are held upright specify a rotation.
     """
     image = image_from_array(frame.to_ndarray(format="rgb24"), size, channels)
     if isinstance(image, str):

@@ -63,7 +63,9 @@ def word_attention(
     Raises: UserError: the source or the target has no tokens.
     """
     if not source or not target:
-        raise UserError("there is nothing to align: the source or the target has no tokens; leave it out")
+        raise UserError(
+            "no tokens in the source or the target, so there is nothing to align; leave this pair out"
+        )
     sources, starts = split_words(source)
     by_source_word = np.add.reduceat(weights.astype(np.float64), starts, axis=2)
     targets, by_word = average_target_words(target, by_source_word)

@@ -67,7 +67,7 @@ def _meta_model(task: NetworkTask, shape: ImageShape, classes: int) -> EncoderWi
         return task.model_for_classes(encoder, classes)
     if not isinstance(encoder, ImageEncoder):
         raise UserError(
-            f"--input {_format_shape(shape)}: this model takes only square images, such as 3x{rows}x{rows}"
+            f"--input {_format_shape(shape)}: this model reads only square images, such as 3x{rows}x{rows}"
         )
     head = image_head(config.model.encoder.network, encoder, (rows, columns), classes, config.model.dropout)
     return EncoderWithHead(encoder, head)

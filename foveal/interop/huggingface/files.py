@@ -31,7 +31,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise UserError(f"{path}: not JSON; download the folder again") from None
     if not isinstance(content, dict):
-        raise UserError(f"{path}: holds no JSON object; download the folder again")
+        raise UserError(f"{path}: not a JSON object; download the folder again")
     return content
 
 
@@ -50,7 +50,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             isinstance(name, str) and re.fullmatch(r"[\w.-]+\.safetensors", name) for name in shards.values()
         ):
             raise UserError(
-                f"{index}: its weight_map names no files of this folder; download the folder again"
+                f"{index}: its weight_map names files that are not in this folder; download the folder again"
             )
         for name in sorted(set(shards.values())):
             tensors |= _load_safetensors(folder / name)

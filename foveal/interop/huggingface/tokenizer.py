@@ -25,7 +25,7 @@ def read_tokenizer(folder: Path, vocabulary: int) -> Tokenizer:
     content = read_json(path)
     model = content.get("model")
     if not isinstance(model, dict):
-        raise UserError(f"{path}: it has no model, so it is no tokenizer; download the folder again")
+        raise UserError(f"{path}: not a tokenizer: it has no model; download the folder again")
     if model.get("type") == "WordLevel":
         tokenizer: Tokenizer = CharacterTokenizer(_read_characters(model, path))
     else:
@@ -78,7 +78,9 @@ def _read_characters(model: dict[str, Any], path: Path) -> str:
         letters = "".join(sorted(vocabulary))
         if vocabulary == _token_ids(letters):
             return letters
-    raise UserError(f"{path}: word tokens: Foveal can import only byte-level BPE and single characters")
+    raise UserError(
+        f"{path}: a tokenizer of words; Foveal can import only byte-level BPE and single characters"
+    )
 
 
 def _check_byte_level_bpe(content: dict[str, Any], model: dict[str, Any], path: Path) -> None:
@@ -103,7 +105,9 @@ def _check_byte_level_bpe(content: dict[str, Any], model: dict[str, Any], path: 
     }
     for name, same in as_in_gpt2.items():
         if not same:
-            raise UserError(f"{path}: its {name} is not that of GPT-2's byte-level BPE, which Foveal needs")
+            raise UserError(
+                f"{path}: its {name} differs from that of GPT-2's byte-level BPE, which Foveal needs"
+            )
 
 
 def _read_byte_level_bpe(content: dict[str, Any], path: Path, vocabulary: int) -> BPETokenizer:

@@ -47,4 +47,4 @@ def _check_bert_tokenizer(content: dict[str, Any], path: Path) -> None:
     for name, expected in types.items():
         part = content.get(name)
         if not isinstance(part, dict) or part.get("type") != expected:
-            raise UserError(f"{path}: its {name} is not that of BERT's WordPiece, which Foveal needs")
+            raise UserError(f"{path}: its {name} differs from that of BERT's WordPiece, which Foveal needs")

@@ -19,7 +19,7 @@ class PyramidalLSTM(nn.Module):
     def __init__(self, d_in: int, width: int, layers: int, dropout: float = 0.0):
         super().__init__()
         if width % 2:
-            raise ValueError(f"two directions need an even width, not {width}")
+            raise ValueError(f"bidirectional mixers need an even width, not {width}")
         sizes = [d_in] + [2 * width] * (layers - 1)
         self.blocks = nn.ModuleList(
             Block(

@@ -49,7 +49,7 @@ def mel_filters(bins: int, rate: int, window: int) -> Float[Tensor, "F K"]:
     filters = filters.clamp(min=0)
     if not filters.any(1).all():
         raise UserError(
-            f"{bins} mel bands are too many for recordings of {rate} samples a second: "
+            f"{bins} mel bands are too many for recordings of {rate} samples per second: "
             "some lie between two frequencies of a frame; use fewer"
         )
     return filters

@@ -1,4 +1,4 @@
-"""A grid of Gaussian filters over an image, to read a patch of the image and to write a patch."""
+"""A grid of Gaussian filters over an image, which reads a patch of the image or writes a patch."""
 
 import torch
 from jaxtyping import Float
@@ -10,8 +10,9 @@ def filter_grid(
 ) -> tuple[Float[Tensor, "B N H"], Float[Tensor, "B N W"], Float[Tensor, " B"]]:
     """Return `F_Y`, `F_X` and `gamma` for a decoder's `g_X, g_Y, log sigma^2, log delta, log gamma`.
 
-    These are the center of the grid, the variance of the filters, their distance, and the intensity (Gregor
-    et al. 2015, equations 21 to 24). Zeros place the grid over the whole image.
+    These parameters are the center of the grid, the variance of the filters, their distance, and the
+    intensity (Gregor et al. 2015, equations 21 to 24). If all parameters are zero, the grid covers the whole
+    image.
     """
     across, down, variance, stride, strength = parameters.unbind(1)
     stride = (max(height, width) - 1) / max(1, count - 1) * stride.exp()

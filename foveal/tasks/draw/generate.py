@@ -1,4 +1,4 @@
-"""Generated drawings, on a sheet or in a folder, and the steps of the first drawings."""
+"""Generated drawings on a sheet or in a folder, and the steps of the first drawings."""
 
 import time
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def check_drawing_paths(request: GenerateRequest) -> None:
     """
     out, steps = request.out, request.attention.attention
     if out is None and steps is None:
-        raise UserError(f"{request.run} draws: give --out sheet.png or --out FOLDER")
+        raise UserError(f"{request.run} draws images: give --out sheet.png or --out FOLDER")
     if out is not None and out.suffix.lower() != ".png" and out.exists():
         raise UserError(f"{out}: exists; name a new folder, or a .png")
     check_png_path(steps)
@@ -88,6 +88,6 @@ def sample_canvases(
 
 
 def to_pixels(canvases: Float[Tensor, "*B H W"]) -> UInt8[np.ndarray, "*B H W"]:
-    """Convert log-odds to levels of 0 to 255."""
+    """Convert log-odds to pixel values from 0 to 255."""
     pixels: UInt8[np.ndarray, "*B H W"] = (255 * canvases.sigmoid()).round().byte().cpu().numpy()
     return pixels

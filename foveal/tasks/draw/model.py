@@ -23,21 +23,22 @@ class DrawOutput(NamedTuple):
     canvases: Float[Tensor, "B T H W"]
     """The canvas after each step."""
     step_kl: Float[Tensor, "B T"]
-    """KL(Q || N(0, 1)) of each step's latent vector, its information on the image; 0 without an image."""
+    """KL(Q || N(0, 1)) of each step's latent vector: the information about the image. 0 without an image."""
     write_windows: Float[Tensor, "B T 4"]
-    """The window of each step: positions of the first and last filter, down and across, in pixels."""
+    """The window of each step: the positions of the first and last filter, vertical and horizontal, in
+    pixels."""
 
 
 class DrawModel(nn.Module):
-    """DRAW, for an image x and the canvas c_(t-1), in T steps (section 2.1, equations 3 to 8):
+    """DRAW for an image x, in T steps that add to the canvas c_(t-1) (section 2.1, equations 3 to 8):
 
         x^ = x - sigmoid(c_(t-1))                 r_t = [read(x), read(x^)]
         h_t = RNN_enc(h_(t-1), [r_t, s_(t-1)])    z_t from Q(Z | h_t) = N(mu(h_t), sigma(h_t)^2)
         s_t = RNN_dec(s_(t-1), z_t)               c_t = c_(t-1) + write(s_t)
 
-    s_(t-1) and s_t give the grid of Gaussian filters that reads and writes (`gaussian_filters`). Without an
-    image, z_t is from N(0, 1). RNN_enc and RNN_dec are any stacks of mixers. c_0 is learned, and `fit` sets
-    its first value.
+    s_(t-1) and s_t determine the grids of Gaussian filters that read and write (`gaussian_filters`). Without
+    an image, z_t is from N(0, 1). RNN_enc and RNN_dec are any stacks of mixers. c_0 is learned, and `fit`
+    sets its initial value.
     """
 
     not_hidden = ("projection",)
@@ -61,20 +62,20 @@ class DrawModel(nn.Module):
     def fit(self, images: Float[Tensor, "N 1 H W"]) -> None:
         """Set c_0 to the log-odds of the images' mean (see `layers.data_dependent_init`).
 
-        With a canvas of zeros, the model would spend the first thousands of steps on painting the background.
+        With a canvas of zeros, the model would spend thousands of steps on learning the background.
         """
         self.canvas.copy_(images[:, 0].mean(0).clamp(MIN_BRIGHTNESS, 1 - MIN_BRIGHTNESS).logit())
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by depth, in the encoder and in the decoder."""
+        """Return the parameters of encoder and decoder grouped by depth."""
         return merge_layer_groups(self.encoder.layer_groups(), self.decoder.layer_groups())
 
     def reusable_encoder(self) -> nn.Module:
-        """Return the encoder, which another run can take over."""
+        """Return the encoder, which another run can reuse."""
         return self.encoder
 
     def forward(self, images: Float[Tensor, "B H W"], noise: Float[Tensor, "B T Z"]) -> DrawOutput:
-        """Draw images (levels from 0 to 1) from the posterior. `noise` is from N(0, 1)."""
+        """Reconstruct images (pixel values from 0 to 1) with the posterior. `noise` is from N(0, 1)."""
         return self._draw(images, noise)
 
     def sample(self, noise: Float[Tensor, "B T Z"]) -> DrawOutput:
@@ -106,7 +107,7 @@ class DrawModel(nn.Module):
         return DrawOutput(torch.stack(canvases, 1), torch.stack(step_kl, 1), torch.stack(windows, 1))
 
     def _read(self, images: Tensor, canvas: Tensor, decoder_state: Tensor) -> Tensor:
-        """Return `r_t` and `s_(t-1)` side by side (equation 27)."""
+        """Return `r_t` and `s_(t-1)`, concatenated (equation 27)."""
         rows, columns, strength = filter_grid(
             at_least_float32(self.read_window(decoder_state)), self.read_size, *images.shape[1:]
         )

@@ -13,11 +13,11 @@ from foveal.tasks.draw.model import DrawModel, DrawOutput
 
 
 class DrawObjective(StatelessObjective):
-    """`L = -log p(x | c_T) + sum_t KL(Q(z_t | h_t) || N(0, 1))` in nats per image (Gregor et al. 2015,
-    equations 9 to 12), an upper bound of `-log p(x)`. The column `source` of a batch is (B, 1, H, W), from 0
-    to 1.
+    """`L = -log p(x | c_T) + sum_t KL(Q(z_t | h_t) || N(0, 1))` in nats per image, an upper bound of `-log
+    p(x)`.
 
-    Pixels are Bernoulli. A level between 0 and 1 is the probability of a white pixel, so that L is the mean
+    (Gregor et al. 2015, equations 9 to 12.) The column `source` of a batch is (B, 1, H, W), from 0 to 1.
+    Pixels are Bernoulli. A pixel value between 0 and 1 is the probability of a white pixel, so L is the mean
     over all black and white images with these probabilities.
     """
 
@@ -37,7 +37,7 @@ class DrawObjective(StatelessObjective):
         return ObjectiveOutput({"loss": Term(loss, rows)}, metrics), None
 
     def reconstruct(self, images: Float[Tensor, "B H W"]) -> DrawOutput:
-        """Draw each image once, from its posterior."""
+        """Reconstruct each image once, with a sample of its posterior."""
         noise = torch.randn(len(images), self.model.steps, self.model.latent, device=images.device)
         output: DrawOutput = self.model(images, noise)
         return output

@@ -11,7 +11,7 @@ GAP, TILE_SIZE = 4, 56
 
 
 def encode_png(pixels: UInt8[np.ndarray, "H W"]) -> bytes:
-    """Return the PNG of a drawing, pixel by pixel."""
+    """Return the PNG of a drawing, one pixel for each pixel."""
     return image_png(Image.fromarray(pixels))
 
 
@@ -23,8 +23,10 @@ def image_grid(images: UInt8[np.ndarray, "N H W"]) -> bytes:
 
 
 def step_grid(images: UInt8[np.ndarray, "N T H W"], windows: Float[np.ndarray, "N T 4"]) -> bytes:
-    """Return the PNG with a row for each drawing: its canvas after each step, with a frame around the step's
-    window, from the first to the last filter of the grid."""
+    """Return the PNG with a row for each drawing: its canvas after each step.
+
+    A frame marks the window of the step, from the first to the last filter of the grid.
+    """
     rows = (zip(canvases, frames, strict=True) for canvases, frames in zip(images, windows, strict=True))
     return image_png(_tile([[_draw_window(canvas, frame) for canvas, frame in row] for row in rows]))
 

@@ -93,7 +93,7 @@ class ImageGenerationTask(ImageTask):
         return TaskSummary("images", task, None, "images")
 
     def predicted_texts(self, examples: Examples, progress: ProgressCallback) -> list[str]:
-        raise UserError("a model that draws predicts nothing: use foveal generate, or evaluate")
+        raise UserError("a model that generates images predicts nothing: use foveal generate, or evaluate")
 
     def check_generate(self, request: GenerateRequest) -> None:
         if request.unknown_options(self.generate_options):

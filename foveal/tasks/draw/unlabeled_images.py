@@ -1,4 +1,4 @@
-"""Images without targets, with levels from 0 to 1."""
+"""Images without targets, with pixel values from 0 to 1."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ from foveal.data.pairs.target import Target
 
 
 class UnlabeledImageSource(ImageSource):
-    """Images to be drawn: black is 0 and white is 1, whatever the images are. Labels are not read."""
+    """Images without labels, with pixel values from 0 (black) to 1 (white), which are not standardized."""
 
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]

@@ -1,4 +1,5 @@
-"""Glimpses of an image: squares around a location, each wider and coarser than the one before."""
+"""Glimpses of an image: squares around a location. Each square is wider and coarser than the
+previous square."""
 
 import torch
 from jaxtyping import Float
@@ -9,11 +10,11 @@ from torch.nn import functional as F
 def glimpse_sensor(
     images: Float[Tensor, "B C H W"], locations: Float[Tensor, "B 2"], side: int, scales: int
 ) -> Float[Tensor, "B S C side side"]:
-    """Return `rho(x, l)` of Mnih et al. 2014, section 3.1: square s is `side * 2^s` pixels wide, and its
-    pixels are means of 2^s x 2^s pixels of the image.
+    """Return `rho(x, l)` of Mnih et al. 2014, section 3.1.
 
-    `locations` are (down, across): -1 is the first edge of the image, and 1 the last. Pixels outside the
-    image are 0. A location that is NaN is the center.
+    Square s is `side * 2^s` pixels wide, and each of its pixels is the mean of 2^s x 2^s pixels of the image.
+    `locations` are (vertical, horizontal), from -1 at the first edge of the image to 1 at the last. Pixels
+    outside the image are 0. A location that is NaN stands for the center.
     """
     height, width = images.shape[2:]
     extents = torch.tensor([height, width], device=images.device)

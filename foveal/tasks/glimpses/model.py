@@ -1,4 +1,5 @@
-"""The recurrent attention model (Mnih et al. 2014), which sees small parts of an image and chooses which."""
+"""The recurrent attention model (Mnih et al. 2014), which sees small parts of an image, and chooses their
+locations."""
 
 from typing import NamedTuple
 
@@ -16,19 +17,19 @@ class GlimpseOutput(NamedTuple):
     """The output of the model: T glimpses, of which the first is at the center."""
 
     locations: Float[Tensor, "B T 2"]
-    """Down and across, -1 to 1."""
+    """Vertical and horizontal, from -1 to 1."""
     location_log_probs: Float[Tensor, "B U"]
-    """`-|l_t - mean_t|^2 / (2 sigma^2)` of the U = T - 1 sampled locations: their log-probability, up to a
-    constant."""
+    """The log-probabilities of the U = T - 1 sampled locations, up to a constant: `-|l_t - mean_t|^2 / (2
+    sigma^2)`."""
     baselines: Float[Tensor, "B U"]
-    """The baseline: the expected reward when each location was sampled."""
+    """The baseline: an estimate of the expected reward, at each sampled location."""
     logits: Float[Tensor, "B T C"]
     """The logits after each glimpse. The last ones are the prediction."""
 
 
 class GlimpseNetwork(nn.Module):
-    """The glimpse network of what and where, `g = relu(W_1 relu(W_r rho(x, l)) + W_2 relu(W_l l))` (Mnih et
-    al. 2014, section 4)."""
+    """The glimpse network, `g = relu(W_1 relu(W_r rho(x, l)) + W_2 relu(W_l l))` (Mnih et al. 2014, section
+    4)."""
 
     def __init__(self, pixels: int, width: int):
         super().__init__()
@@ -44,8 +45,8 @@ class GlimpseNetwork(nn.Module):
 class RecurrentAttentionModel(nn.Module):
     """`h_t = f(h_(t-1), g_t)`. The next location is sampled around `tanh(W_l h_t)`. The logits are `W_a h_T`.
 
-    f is any stack of mixers. The gradients of the policy and the baseline do not go into f (Mnih et al. 2014,
-    section 3.2). In evaluation nothing is sampled: the locations are the policy's means.
+    f is any stack of mixers. The gradients of the policy and the baseline do not flow into f (Mnih et al.
+    2014, section 3.2). In evaluation, nothing is sampled: each location is the mean of the policy.
     """
 
     not_hidden = ("projection",)
@@ -70,7 +71,7 @@ class RecurrentAttentionModel(nn.Module):
         self.projection = nn.Linear(config.width, classes)
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by depth: the blocks of the core."""
+        """Return the parameters grouped by depth: the blocks of the recurrent stack."""
         return self.core.layer_groups()
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> GlimpseOutput:

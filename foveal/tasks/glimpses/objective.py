@@ -16,9 +16,9 @@ from foveal.tasks.glimpses.model import GlimpseOutput, RecurrentAttentionModel
 class GlimpsesObjective(StatelessObjective):
     """The hybrid loss of Mnih et al. 2014, section 3.2, for the columns `source` and `label` of a batch.
 
-    `loss` is `-log p(label | path)` after the last glimpse, in nats per image. `path` is REINFORCE's
-    `-sum_t (R - b_t) log p(l_t)` (Williams 1992). The reward R is 1 for a correct label and 0 for others.
-    `baseline` is the mean over t of `(R - b_t)^2`.
+    `loss` is `-log p(label | path)` after the last glimpse, in nats per image. `path` is REINFORCE's `-sum_t
+    (R - b_t) log p(l_t)` (Williams 1992). The reward R is 1 for a correct label, else 0. `baseline` is the
+    mean over t of `(R - b_t)^2`.
     """
 
     def __init__(self, model: RecurrentAttentionModel, labels: tuple[str, ...], reinforce: float):
@@ -48,7 +48,7 @@ class GlimpsesObjective(StatelessObjective):
         ), None
 
     def rollout(self, batch: ExampleBatch) -> GlimpseOutput:
-        """Run the model: where it looks in each image, and its logits."""
+        """Run the model on the batch: return the locations of its glimpses, and its logits."""
         path: GlimpseOutput = self.model(batch.columns["source"].to(next(self.model.parameters()).device))
         return path
 

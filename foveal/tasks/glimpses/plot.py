@@ -1,5 +1,7 @@
-"""The glimpses of a model, as a PNG: on the left the image with the path over it, then each glimpse with the
-model's prediction after it (the recurrent attention model, Mnih et al. 2014).
+"""The glimpses of a model, as a PNG (the recurrent attention model, Mnih et al. 2014).
+
+On the left is the image with the path drawn over it. Each glimpse follows, with the model's prediction after
+the glimpse.
 """
 
 from collections.abc import Sequence
@@ -31,11 +33,11 @@ MAX_LABEL_LENGTH = 16
 
 
 class GlimpsedImage(NamedTuple):
-    """An image with its T glimpses, each of squares from the narrowest to the widest."""
+    """An image with its T glimpses. A glimpse is several squares, from the narrowest to the widest."""
 
     pixels: UInt8[np.ndarray, "H W C"]
     places: Float[np.ndarray, "T 2"]
-    """Down and across, -1 to 1."""
+    """Vertical and horizontal, from -1 to 1."""
     glimpses: UInt8[np.ndarray, "T S side side C"]
     predictions: Sequence[tuple[str, float]]
     """The likeliest label after each glimpse, and its probability."""
@@ -44,9 +46,9 @@ class GlimpsedImage(NamedTuple):
 
 
 def plot_glimpses(images: Sequence[GlimpsedImage]) -> bytes:
-    """Return the PNG; a correct prediction is green.
+    """Return the PNG. Correct predictions are green.
 
-    Raises: UserError: there are more images than fit a figure.
+    Raises: UserError: there are more images than fit in a figure.
     """
     columns = 1 + max(len(image.places) for image in images)
     height = len(images) * (CELL + LINE_HEIGHT)
@@ -66,8 +68,8 @@ def plot_glimpses(images: Sequence[GlimpsedImage]) -> bytes:
 
 
 def composite_glimpse(squares: UInt8[np.ndarray, "S side side C"]) -> UInt8[np.ndarray, "wide wide C"]:
-    """Return one image of the squares around a location: the widest square, with narrower ones over its
-    center."""
+    """Return a single image of the squares around a location: the widest square, with narrower squares over
+    its center."""
     scales, side = squares.shape[:2]
     wide = side << (scales - 1)
     image = np.zeros((wide, wide, squares.shape[-1]), np.uint8)

@@ -30,7 +30,7 @@ class GlimpsesSettings(TaskSettings):
 
 
 class GlimpsesTask(ImageLabelTask):
-    """The images, labels and scores of image classification; but no encoder, and no head."""
+    """The images, labels and metrics of image classification, but neither encoder nor head."""
 
     name = "glimpses"
     purpose = "Label each image by a few glimpses of it."

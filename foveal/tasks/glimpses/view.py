@@ -71,7 +71,7 @@ class GlimpsesView(View[GlimpsesOptions, GlimpsesResult]):
     def check(self, run: InspectedRun) -> None:
         if not isinstance(run.task, GlimpsesTask):
             raise UserError(
-                f"{run.run.path}: a run of no glimpses; train one with foveal train DATA --model glimpses"
+                f"{run.run.path}: this run has no glimpses; train one with foveal train DATA --model glimpses"
             )
 
     def compute(
@@ -99,7 +99,7 @@ class GlimpsesView(View[GlimpsesOptions, GlimpsesResult]):
 def _glimpsed_images(
     run: InspectedRun, images: torch.Tensor, locations: torch.Tensor, probabilities: np.ndarray
 ) -> Iterator[GlimpsedImage]:
-    """Yield the images with their glimpses and predictions; their labels are not known here."""
+    """Yield the images with their glimpses and predictions, without labels."""
     settings, labels = run.task.settings, run.processor.target.labels
     statistics = run.processor.source.statistics
     size, scales = settings.glimpse_size, settings.glimpse_scales

@@ -1,4 +1,4 @@
-"""Episodes from JSON lines: rows with a map, an instruction, a start and a path, which are checked."""
+"""Episodes from JSON lines: checked rows with a map, an instruction, a start and a path."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -29,12 +29,12 @@ ROW_HINT = "a row needs a map, an instruction, a start and a path"
 
 
 def read_episodes(part: DataPart, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
-    """Read the episodes of a file, with a path or, for `INPUT_COLUMNS`, without.
+    """Read the episodes of a file, with a path or, for `INPUT_COLUMNS`, without a path.
 
-    The fields are `map`; `source`, the instruction; `cells` and `start`, with the margin; and `path` (moves
-    with the stop) and `goal`.
+    The fields are `map`, `source` (the instruction), `cells` and `start` with the margin, `path` (moves with
+    the stop) and `goal`.
 
-    Raises: UserError: the file can't be read, or has no row that can be used.
+    Raises: UserError: the file can't be read, or has no usable row.
     """
     if part.suffix != ".jsonl":
         raise UserError(f"{part}: maps are read from JSON lines; give a .jsonl: {ROW_HINT}")
@@ -58,11 +58,11 @@ def episode_fields(record: Fields) -> Fields | str:
 
 
 def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
-    """Return the moves and the square where they lead, or the reason why the path can't be used."""
+    """Return the moves and the square to which they lead, or the reason why the path can't be used."""
     if not isinstance(text, str) or not text.split():
         return "its path is no text of moves; write some, as in 'left forward forward stop'"
     if unknown := next((word for word in text.split() if word not in MOVES), None):
-        return f"its path has '{unknown}', which is none of {', '.join(MOVES)}; mend it"
+        return f"its path has '{unknown}', which is none of {', '.join(MOVES)}; fix it"
     moves = parse_moves(text)
     moves += [STOP] if moves[-1] != STOP else []
     if STOP in moves[:-1]:
@@ -70,19 +70,19 @@ def _path_fields(text: object, cells: MapArray, start: Pose) -> Fields | str:
     poses = path_poses(cells, start, moves)
     for number, (before, after) in enumerate(pairwise(poses[:-1]), 1):
         if before == after:
-            return f"move {number} of its path goes against a wall or a thing; mend the path or the map"
+            return f"move {number} of its path goes against a wall or a thing; fix the path or the map"
     return {"path": moves, "goal": poses[-1][:2]}
 
 
 def _map_error(rows: object) -> str:
-    """Say what is wrong with a map; empty if nothing is."""
+    """Say what is wrong with a map. Empty if the map is valid."""
     if not isinstance(rows, list) or not rows or not all(isinstance(row, str) and row for row in rows):
         return "its map is no list of texts, one for each row of squares; write it so"
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
-            return f"row {number} of its map has {len(row)} squares, and the first {len(rows[0])}; mend it"
+            return f"row {number} of its map has {len(row)} squares, and the first {len(rows[0])}; fix it"
         if unknown := next((symbol for symbol in row if symbol not in SYMBOLS), None):
-            return f"row {number} of its map has {unknown!r}, which is none of {SYMBOLS}; mend it"
+            return f"row {number} of its map has {unknown!r}, which is none of {SYMBOLS}; fix it"
     size = max(len(rows), len(rows[0]))
     return (
         f"its map is {size} squares long, and {MAX_MAP_SIDE} are the most; cut it"
@@ -92,12 +92,12 @@ def _map_error(rows: object) -> str:
 
 
 def _start_error(rows: list[str], start: object) -> str:
-    """Say what is wrong with the start on a map; empty if nothing is."""
+    """Say what is wrong with the start on a map. Empty if the start is valid."""
     if not isinstance(start, list) or len(start) != 3 or start[2] not in HEADINGS:
-        return f'its start is no row, column and one of {", ".join(HEADINGS)}, as in [3, 1, "east"]; mend it'
+        return f'its start is no row, column and one of {", ".join(HEADINGS)}, as in [3, 1, "east"]; fix it'
     row, column = start[:2]
     if type(row) is not int or type(column) is not int:
-        return "its start has no whole numbers for row and column, counted from 0; mend it"
+        return "its start has no whole numbers for row and column, counted from 0; fix it"
     if not (0 <= row < len(rows) and 0 <= column < len(rows[0]) and rows[row][column] == FLOOR):
-        return f"its start, row {row} and column {column} from 0, is no floor of its map; mend it"
+        return f"its start, row {row} and column {column} from 0, is no floor of its map; fix it"
     return ""

@@ -1,6 +1,6 @@
-"""Computed navigation episodes: a map of squares, a start, an instruction, and the path it describes.
+"""Computed navigation episodes: a map, a start, an instruction, and the path that the instruction describes.
 
-They are the same on every machine, since only `random()` of Python's generator is used.
+The episodes are the same on every machine, since only `random()` of Python's generator is used.
 """
 
 import json
@@ -49,16 +49,16 @@ class StraightSegment(NamedTuple):
     """A straight segment of a path."""
 
     turns: list[int]
-    """The moves before it."""
+    """The moves before the segment."""
     steps: int
     passed: list[str]
-    """The things beside the squares between its ends."""
+    """The things next to the squares between the segment's ends."""
     end: str | None
-    """The thing or wall in front of its last square, or beside it; None if there is none."""
+    """The thing or wall in front of the segment's last square, or next to it. None if there is none."""
 
 
 def make_episodes(log: Log) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of the splits. No map is in two splits."""
+    """Yield the files of the splits. No map is in more than one split."""
     rows = _distinct_episodes(Random(0))
     for split, count in EPISODE_COUNTS.items():
         split_rows = log_progress(islice(rows, count), count, f"maps ({split})", log)
@@ -66,7 +66,7 @@ def make_episodes(log: Log) -> Iterator[tuple[str, bytes]]:
 
 
 def _distinct_episodes(rng: Random) -> Iterator[dict[str, Any]]:
-    """Yield episodes without end, each on another map."""
+    """Yield an endless sequence of episodes, each on a different map."""
     earlier_maps = set[str]()
     while True:
         row = random_episode(rng)
@@ -133,8 +133,9 @@ def describe_path(segments: Sequence[StraightSegment], rng: Random) -> str:
     """Describe a path, for example `turn left, pass the red lamp, turn right at the wall, go two steps,
     stop`.
 
-    The instruction says where each segment ends or how long it is, and at random which thing it passes. Some
-    turns leave out their side, if the segment after the turn ends at a thing.
+    The instruction gives the end or the length of each segment, and at random a thing that the segment
+    passes. If the segment after a turn ends at a thing, the instruction sometimes leaves out the side of the
+    turn.
     """
     phrases = [_turn_phrase(segments[0], rng)] if segments[0].turns else []
     for segment, following in zip(segments, [*segments[1:], None], strict=True):

@@ -1,7 +1,7 @@
-"""A grid world that is seen from inside: maps, moves, views as images, and shortest paths.
+"""A grid world seen from inside: maps, moves, views as images, and shortest paths.
 
-A map is rows of text with a letter for each square. An agent stands on a square of the floor and faces one of
-four sides. A move turns it, or takes it one square forward. Walls and things block the way.
+A map is rows of text with a letter for each square. An agent stands on a floor square and faces one of four
+directions. A move turns the agent, or moves it one square forward. Walls and things block the way.
 """
 
 from collections import deque
@@ -66,7 +66,7 @@ def parse_moves(text: str) -> list[int]:
 def step_poses(
     cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B 3"], moves: Int[Tensor, " B"]
 ) -> Int[Tensor, "B 3"]:
-    """Return the poses after one move each. A blocked agent stays where it is."""
+    """Return the poses after one move each. A blocked agent does not move."""
     heading = poses[:, 2]
     offsets = torch.tensor(HEADING_OFFSETS, device=poses.device)[heading]
     target = poses[:, :2] + offsets * (moves == FORWARD)[:, None]
@@ -86,10 +86,10 @@ def rollout(
 
 
 def render_views(cells: Int[Tensor, "B H W"], poses: Int[Tensor, "B T 3"]) -> UInt8[Tensor, "B T 3 P P"]:
-    """Render the view from each of T poses on a map, `VIEW_SIDE` x `VIEW_SIDE` squares with sides of P
+    """Render the view from each of T poses on a map: `VIEW_SIDE` x `VIEW_SIDE` squares with sides of P
     pixels.
 
-    The nearest row is at the bottom, with the agent's square in the middle. Walls hide nothing.
+    The nearest row is at the bottom, with the agent's square in the middle. Walls do not hide other squares.
     """
     row, column, heading = poses[..., None, None].unbind(2)
     down, right = torch.tensor(HEADING_OFFSETS, device=poses.device)[heading].unbind(-1)
@@ -119,7 +119,8 @@ def _make_tiles() -> UInt8[np.ndarray, "S T T 3"]:
 
 
 def _thing_pixels(kind: str) -> NDArray[np.bool_]:
-    """Return the pixels of a square that a thing covers: a plate on two legs, a frame, a disc."""
+    """Return the pixels of a square that a thing of this kind covers: a plate on two legs, a frame, or a
+    disc."""
     down, across = np.mgrid[:TILE_PIXELS, :TILE_PIXELS] / (TILE_PIXELS - 1)
     distance = abs(across - 0.5)
     if kind == "table":
@@ -133,7 +134,7 @@ TILES = _make_tiles()
 
 
 def step_pose(squares: Sequence[Sequence[int]], pose: Pose, move: int) -> Pose:
-    """Return a pose after a move on a map given as lists. `step_poses` does the same for tensors."""
+    """Return a pose after a move, on a map given as lists. `step_poses` does the same for tensors."""
     row, column, heading = pose
     if move == LEFT:
         return row, column, (heading + 3) % 4
@@ -144,9 +145,10 @@ def step_pose(squares: Sequence[Sequence[int]], pose: Pose, move: int) -> Pose:
 
 
 def shortest_path(cells: MapArray, start: Pose, goal: tuple[int, int]) -> list[int] | None:
-    """Return the fewest moves from a pose to a square, without the stop, by breadth-first search.
+    """Return the shortest sequence of moves from a pose to a square, without the stop, by breadth-first
+    search.
 
-    Return None if there is no path. Of equally short paths, one that goes forward first is returned.
+    Return None if there is no path. Ties go to the path that moves forward first.
     """
     squares = cells.tolist()
     previous: dict[Pose, tuple[Pose, int]] = {start: (start, STOP)}
@@ -169,7 +171,7 @@ def path_poses(cells: MapArray, start: Pose, moves: Sequence[int]) -> list[Pose]
 
 
 def _moves_to(pose: Pose, previous: dict[Pose, tuple[Pose, int]]) -> list[int]:
-    """Return the moves from the start to a pose. `previous` has a stop as the move to the start."""
+    """Return the moves from the start to a pose. In `previous`, the move to the start is a stop."""
     moves: list[int] = []
     while previous[pose][1] != STOP:
         pose, move = previous[pose]

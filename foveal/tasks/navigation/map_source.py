@@ -25,7 +25,8 @@ from foveal.tasks.navigation.grid_world import SYMBOLS, WALL, moves_to_text, sho
 
 
 class MapSource(Source[Tokenizer]):
-    """An instruction as tokens, a map as symbols, and a start. Rows with the same map are in one split."""
+    """An instruction as tokens, a map as symbols, and a start. Rows with the same map are in the
+    same split."""
 
     settings = ("data.tokenizer", "data.vocab_size", "data.max_length", "data.batch_tokens")
     has_tokenizer = True
@@ -105,8 +106,8 @@ class MovesProcessor(TargetProcessor):
 
 
 class EncodedPath(NamedTuple):
-    """The moves of a path with the stop, its goal, and the number of moves of the shortest path to the
-    goal."""
+    """The moves of a path with the stop, the goal, and the number of moves of the shortest path to
+    the goal."""
 
     moves: list[int]
     goal: tuple[int, int]
@@ -114,7 +115,8 @@ class EncodedPath(NamedTuple):
 
 
 class MovesTarget(Target[MovesProcessor]):
-    """A path: columns `target` (moves with the stop), `goal` (2,) and `shortest`, the fewest moves to it."""
+    """A path. Columns: `target` (moves with the stop), `goal` (2,) and `shortest` (number of moves of the
+    shortest path)."""
 
     settings = ("data.max_length",)
     field = "path"

@@ -10,12 +10,12 @@ from foveal.tasks.navigation.path_length import success_weighted_by_path_length
 
 
 def success(arrived: Sequence[bool]) -> MetricResult:
-    """Return the fraction of episodes that stopped at their goal."""
+    """Return the fraction of episodes that ended at the goal."""
     return success_rate("success", [not reached for reached in arrived], [1] * len(arrived))
 
 
 def spl(arrived: Sequence[bool], shortest: Sequence[int], steps_taken: Sequence[int]) -> MetricResult:
-    """Return the success weighted by path length, in moves without the stop (Anderson et al. 2018)."""
+    """Return success weighted by path length, in moves without the stop (Anderson et al. 2018)."""
     values = success_weighted_by_path_length(
         torch.tensor(arrived), torch.tensor(shortest), torch.tensor(steps_taken)
     )

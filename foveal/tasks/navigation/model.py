@@ -1,4 +1,4 @@
-"""A navigation agent, which reads an instruction, sees a view at each step, and chooses the next move."""
+"""A navigation agent, which reads an instruction, gets a view at each step, and chooses the next move."""
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -22,9 +22,9 @@ CHANNELS, FEATURES, HEADS = 32, 64, 4
 
 
 class TileEncoder(nn.Module):
-    """Encodes views of squares, each `tile` by `tile` pixels, as a vector of FEATURES for each square.
+    """Encodes views as a vector of FEATURES for each square of `tile` by `tile` pixels.
 
-    A vector depends only on its square's own pixels, so that neighbors do not change it.
+    A vector depends only on the pixels of its own square, and not on neighboring squares.
     """
 
     def __init__(self, tile: int):
@@ -46,8 +46,7 @@ class NavigationAgent(nn.Module):
     The memory is the encoder's output for the instruction, v_t the vector of the view, and e an embedding of
     the previous move ("none" at first). f is a stack of mixers that read a memory. The vector s_ti of each
     square i of a view attends to the instruction. v_t is a linear map of `relu(s_ti + attend(s_ti, memory))`
-    of all squares. The attention compares things with words: f hardly learns this comparison from a sum of
-    both.
+    of all squares. This attention compares things with words, which f hardly learns from a sum of both.
     """
 
     not_hidden = ("projection",)
@@ -62,12 +61,12 @@ class NavigationAgent(nn.Module):
         self.projection = nn.Linear(width, moves)
 
     def layer_groups(self) -> LayerGroups:
-        """Return the parameters by depth. The stack comes after the encoder."""
+        """Return the parameters grouped by depth. The stack comes after the encoder."""
         encoder = self.encoder.layer_groups()
         return merge_layer_groups(self.stack.layer_groups(), [[] for _ in self.stack.blocks] + encoder)
 
     def reusable_encoder(self) -> nn.Module:
-        """Return the encoder of instructions, which another run can take over."""
+        """Return the encoder of instructions, which another run can reuse."""
         return self.encoder
 
     def init_state(self, memory: Memory) -> State:
@@ -85,7 +84,7 @@ class NavigationAgent(nn.Module):
         state: State,
         lengths: Int[Tensor, " B"] | None = None,
     ) -> tuple[Float[Tensor, "B T M"], State]:
-        """Return the logits of the moves at each step, and the state after them."""
+        """Return the logits of the moves at each step, and the state after the last step."""
         squares = self.eye(views.flatten(0, 1)).unflatten(0, before.shape).flatten(1, 2)
         context, _ = self.said(squares, state["said"])
         x = self.whole((squares + context).relu().reshape(*before.shape, -1)) + self.before(before)
@@ -96,9 +95,10 @@ class NavigationAgent(nn.Module):
 def navigation_agent(
     config: ModelConfig, vocabulary: int, max_length: int, side: int, tile: int, moves: int
 ) -> NavigationAgent:
-    """Return the agent for a config.
+    """Return the agent of a config.
 
-    Instructions have `vocabulary` different tokens. Instructions and paths have at most `max_length` steps.
+    Instructions have `vocabulary` different tokens. Instructions and paths have at most `max_length` tokens
+    or moves.
     """
     encoder = text_encoder(config.encoder, vocabulary, max_length)
     stack = make_stack(DecoderMixerFactory(config, encoder.width), config.width, max_length)

@@ -29,7 +29,7 @@ class Trajectory(NamedTuple):
     """B rollouts of at most T moves."""
 
     moves: Int[Tensor, "B T"]
-    """The moves. After the end of a rollout they have no meaning."""
+    """The moves. Entries after the end of a rollout have no meaning."""
     steps_taken: Int[Tensor, " B"]
     """The number of moves of each rollout, without the stop."""
     end_position: Int[Tensor, "B 2"]
@@ -49,7 +49,7 @@ class NavigationObjective(StatelessObjective):
     """`-sum_t log p(a_t | a_1 .. a_(t-1), views, instruction)` in nats over the moves of the shortest path.
 
     Columns of a batch: `source`, `map`, `start`; for training and evaluation also `target`, `goal` and
-    `shortest`. Evaluation also rolls out the likeliest moves, at most `length_limit` of them, for the metrics
+    `shortest`. Evaluation also rolls out at most `length_limit` of the likeliest moves, for the metrics
     `success` and `spl`.
     """
 
@@ -84,7 +84,7 @@ class NavigationObjective(StatelessObjective):
         return memory
 
     def rollout(self, batch: ExampleBatch, memory: Memory, draw: bool) -> Trajectory:
-        """Roll out the agent's own moves, sampled or the likeliest, until all stop or the limit is
+        """Roll out the agent's own moves, sampled or likeliest, until all agents stop or the limit is
         reached."""
         cells, pose = batch.columns["map"], batch.columns["start"]
         state, before = self.model.init_state(memory), pose.new_full((len(pose),), self.model.no_move)
@@ -122,11 +122,12 @@ class NavigationObjective(StatelessObjective):
 
 
 class ReinforceNavigationObjective(NavigationObjective):
-    """REINFORCE (Williams 1992) on the agent's own rollouts: the gradient of the expected reward R, the SPL.
+    """REINFORCE (Williams 1992) on the agent's own rollouts: the gradient of the expected reward R, which is
+    the SPL.
 
     Each row has K = `ROLLOUTS_PER_ROW` rollouts. The gradient is `1/K sum_k (R_k - b_k) grad log p(rollout
     k)`, with `b_k = 1 / (K - 1) sum_(j != k) R_j`, which does not depend on rollout k (Kool et al. 2019). The
-    metric `loss` is the fraction of the reward that is missed. Evaluation uses the likeliest moves.
+    metric `loss` is 1 minus the mean reward. Evaluation uses the likeliest moves.
     """
 
     def weights(self, batch: ExampleBatch) -> dict[str, float]:

@@ -11,7 +11,7 @@ def success_weighted_by_path_length(
     """Return `S_i l_i / max(p_i, l_i)` of each episode. The mean is SPL.
 
     S_i is 1 if the agent arrived, l_i the length of the shortest path, and p_i the length of the agent's
-    path. An agent that starts at the goal and stays there has 1.
+    path. For an agent that starts at the goal and stays there, the result is 1.
     """
     longer = torch.maximum(shortest, steps_taken)
     return torch.where(arrived, torch.where(longer == 0, 1.0, shortest / longer.clamp(min=1)), 0.0)

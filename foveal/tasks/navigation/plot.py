@@ -42,15 +42,15 @@ class EpisodePath(NamedTuple):
     cells: MapArray
     start: Pose
     moves: Sequence[int]
-    """The moves of the agent, with the stop if it stopped."""
+    """The moves of the agent, including the stop if the agent stopped."""
     reference: Sequence[int] | None
     instruction: str
 
 
 def plot_episodes(episodes: Sequence[EpisodePath]) -> bytes:
-    """Return the PNG; a path that ends in the right place is green, another one red.
+    """Return the PNG. A path that ends at the goal is green, other paths are red.
 
-    Raises: UserError: there are more maps than fit a picture.
+    Raises: UserError: there are more maps than fit in a picture.
     """
     columns = min(MAX_COLUMNS, len(episodes))
     texts = [textwrap.wrap(episode.instruction, MAX_LINE_LENGTH) for episode in episodes]
@@ -90,7 +90,8 @@ def _plot_episode(axes: "Axes", episode: EpisodePath) -> None:
 
 
 def path_positions(cells: MapArray, start: Pose, moves: Sequence[int]) -> Float[np.ndarray, "T 2"]:
-    """Return places down and across, in pixels of the map's image: at the start, and after each move."""
+    """Return the positions (vertical, horizontal) in pixels of the map's image: at the start, and after each
+    move."""
     poses = np.array(path_poses(cells, start, moves))
     positions: Float[np.ndarray, "T 2"] = (poses[:, :2] - MAP_MARGIN + 0.5) * TILE_PIXELS - 0.5
     return positions

@@ -1,4 +1,4 @@
-"""Instructions and maps to moves: show, attend and act."""
+"""From an instruction and a map to moves: the agent sees, attends and acts."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Literal
@@ -41,7 +41,8 @@ class NavigationSettings(TaskSettings):
 
 
 class NavigationTask(ExampleTask):
-    """An encoder of the instruction, and a recurrent network that sees, reads and moves."""
+    """An encoder of the instruction, and a recurrent network that sees views, reads the instruction, and
+    moves."""
 
     name = "navigation"
     purpose = "Walk on a map by an instruction."
@@ -101,7 +102,7 @@ class NavigationTask(ExampleTask):
         return "of the reward missed," if self._reinforces else super().first_loss_unit
 
     def with_smooth_loss(self) -> "NavigationTask":
-        """Return the task by imitation: REINFORCE has no gradient where all rollouts are the same."""
+        """Return the task with imitation, because REINFORCE has no gradient if all rollouts are the same."""
         table = self.config.task.model_copy(update={"supervision": "imitation"})
         config = self.config.model_copy(update={"task": table})
         return NavigationTask(config, self.processor, self.model)
@@ -123,7 +124,8 @@ class NavigationTask(ExampleTask):
     def score(
         self, data: SplitData[Examples], predicted_ids: PredictedIds, progress: ProgressCallback
     ) -> EvaluationResult:
-        """Return success, SPL and moves of the likeliest rollouts, by the fewest moves of each row."""
+        """Return success, SPL and number of moves of the likeliest rollouts, relative to each row's shortest
+        path."""
         outputs, arrived, steps_taken = [""] * len(data), [False] * len(data), [0] * len(data)
         for batch, trajectory in self._trajectories(data.examples, progress):
             facts = (
@@ -139,7 +141,7 @@ class NavigationTask(ExampleTask):
     def _trajectories(
         self, examples: Examples, progress: ProgressCallback
     ) -> Iterator[tuple[ExampleBatch, Trajectory]]:
-        """Yield each batch once, with its walks."""
+        """Yield each batch once, with its rollouts."""
         objective = self.objective()
         for batch in iterate_batches(self.example_batches(examples), progress):
             yield batch, objective.predict_batch(batch)

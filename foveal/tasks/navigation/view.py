@@ -1,4 +1,4 @@
-"""The view `navigation` of a run: the paths that the run takes by instructions, drawn on maps."""
+"""The view `navigation` of a run: the paths that the agent takes for instructions, drawn on maps."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class NavigationView(View[NavigationOptions, NavigationResult]):
 def _load_episodes(
     run: InspectedRun, query: str | None, log: Log
 ) -> tuple[Examples, list[str], Sequence[str | None]]:
-    """Return maps with starts, their instructions, and their paths as text, None where unknown."""
+    """Return maps with starts, their instructions, and their paths as text (None where unknown)."""
     if query is None:
         return run.few_held_out()
     data_format, data, opened = run.task.data_format, run.config.data, open_path(query)

@@ -1,1 +1,1 @@
-"""What tasks share: sources, targets, and the ways in which both are read, batched and scored."""
+"""The common parts of tasks: sources, targets, and how they are read, batched and scored."""

@@ -48,7 +48,7 @@ def text_attention(
     row: int,
     best: Hypothesis,
 ) -> WordAttention:
-    """Return the attention between the words of a text and of its target, end tokens included."""
+    """Return the attention between the words of a text and the words of its target, including end tokens."""
     processor, batch = task.processor, collate_examples(examples, np.array([row]))
     heads, (weights,) = objective.attention_maps(batch, [list(best.tokens)])
     source = _token_texts(processor.source.pieces, batch.columns["source"][0].tolist())
@@ -64,7 +64,7 @@ def speech_attention(
     row: int,
     best: Hypothesis,
 ) -> WordAttention:
-    """Return the attention between the seconds of a recording and the letters, or words, of its text."""
+    """Return the attention between the seconds of a recording and the letters or words of its text."""
     batch = collate_examples(examples, np.array([row]))
     heads, (weights,) = objective.attention_maps(batch, [list(best.tokens)])
     texts, read = average_target_words(
@@ -97,7 +97,7 @@ def _image_attention(
     best: Hypothesis,
     head: str | None,
 ) -> ImageAttention:
-    """Return the attention of one head, or the mean of all heads."""
+    """Return the attention of a head, or the mean of all heads."""
     tokens = objective.strip_special_tokens(best)
     crop = images.center_crop(row)
     pixels = np.broadcast_to(crop, (*crop.shape[:2], 3))

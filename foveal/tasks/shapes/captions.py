@@ -1,4 +1,4 @@
-"""Tasks that describe an image, a clip or a series."""
+"""Tasks that caption an image, a clip or a series."""
 
 from abc import ABC
 from dataclasses import replace
@@ -14,7 +14,7 @@ from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 
 class CaptioningTask(SequenceToSequenceTask, ABC):
-    """Base class of tasks with captions. Several rows can have the same content, each with its own text."""
+    """Base class of tasks with captions. Several rows can have the same content with different texts."""
 
     metrics = (chrf, bleu, exact_match)  # BLEU is not meaningful for captions of few words
     columns = ("text",)
@@ -30,8 +30,7 @@ class CaptioningTask(SequenceToSequenceTask, ABC):
 def cider_by_content(content_hashes: list[str], texts: list[str], outputs: list[str]) -> MetricResult:
     """Return CIDEr-D of the output for each content, with all texts of the content as references.
 
-    A row has the sha256 of its content, a text, and an output. The output is the same in all rows of a
-    content.
+    Each row has the sha256 of its content, a text, and an output. All rows of a content have the same output.
     """
     references: dict[str, list[list[str]]] = {}
     for content, text in zip(content_hashes, texts, strict=True):

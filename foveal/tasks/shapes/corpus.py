@@ -75,5 +75,5 @@ class CorpusTask(Task, ABC):
 
 
 def token_unit(kind: str) -> str:
-    """Return the unit of a tokenizer's tokens, in words."""
+    """Return the name of a tokenizer's tokens."""
     return {"character": "characters", "byte": "bytes"}.get(kind, "tokens")

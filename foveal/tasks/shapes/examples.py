@@ -40,7 +40,7 @@ def default_vocab_size(config: Config) -> int:
 
 
 def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
-    """Return the encoder for a tokenizer's texts, or for default texts without a tokenizer."""
+    """Return the encoder for a tokenizer's texts. Without a tokenizer, use the default vocabulary size."""
     size = default_vocab_size(config) if source is None else source.size
     return text_encoder(config.model.encoder, SpecialTokens(size).vocab_size, config.data.max_length)
 

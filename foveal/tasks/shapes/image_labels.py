@@ -14,7 +14,7 @@ from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
 
 
 class ImageLabelTask(ImageTask, ClassificationTask, ABC):
-    """Images, labels and scores. A subclass has the model."""
+    """Images, labels and metrics. A subclass defines the model."""
 
     columns = ("label",)
     default_classes = 10
@@ -37,6 +37,6 @@ class ImageLabelTask(ImageTask, ClassificationTask, ABC):
         return TaskSummary("labeled images", task, len(labels), "images")
 
     def source_in_words(self) -> str:
-        """Return the size of the image that the model reads, in words."""
+        """Return a description of the size of the images that the model reads."""
         size = self.config.data.image.size
         return f"{size} x {size} pixels"

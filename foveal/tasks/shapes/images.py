@@ -28,12 +28,12 @@ def image_encoder_for(config: Config) -> ImageEncoder | PatchEncoder:
 
 
 def sees_several_views(config: Config) -> bool:
-    """Return whether held-out images are read in several views."""
+    """Return whether several views of each held-out image are read."""
     return config.data.image.tta != "none" or config.data.image.tta_scales != "1"
 
 
 def check_single_view(config: Config, source: str) -> None:
-    """Check that no setting mixes images, or reads several views of an image. The error names `source`.
+    """Check that no setting mixes images, or uses several views of an image. The error names `source`.
 
     Raises: ValueError: a setting does.
     """

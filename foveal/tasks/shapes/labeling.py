@@ -40,7 +40,7 @@ class LabelingTask(ExampleTask, ABC):
     default_classes: ClassVar[int]
     """The number of classes in `example_model`."""
     place: ClassVar[str] = ""
-    """The name of a place that has a label; empty if the whole source has one."""
+    """The word for a place that has a label. Empty if the whole source has a single label."""
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | {"model.dropout"}
@@ -77,7 +77,7 @@ class LabelingTask(ExampleTask, ABC):
 
     @abstractmethod
     def encoder(self) -> nn.Module:
-        """Return the encoder for the processor's sources, or for default sources without a processor."""
+        """Return the encoder for the processor's sources. Without a processor, use default sizes."""
 
     @abstractmethod
     def head(self, encoder: Any, classes: int) -> nn.Module:
@@ -148,5 +148,5 @@ class TaggingTask(LabelingTask, ABC):
 
 
 def summarize_labels(names: tuple[str, ...]) -> str:
-    """Return the number of labels and the first of them, in words."""
+    """Return a description of the labels: their number, and the first of them."""
     return f"{len(names):,} ({', '.join(names[:6])}{' ...' if len(names) > 6 else ''})"

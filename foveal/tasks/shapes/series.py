@@ -32,7 +32,7 @@ class SeriesTask(ExampleTask, ABC):
         return series_encoder(self.config.model.encoder, channels, self.config.data.max_length)
 
     def source_in_words(self) -> str:
-        """Return the number of channels of a series, in words."""
+        """Return a description of the channels of a series."""
         count = self.processor.source.channels
         return f"{count} channel{'s' if count > 1 else ''}"
 

@@ -1,4 +1,4 @@
-"""Tasks that read a text and write a text."""
+"""Tasks that read a text and generate a text."""
 
 from abc import ABC
 from collections.abc import Sequence

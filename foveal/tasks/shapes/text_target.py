@@ -50,12 +50,12 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     target_kind = "text"
     target: ClassVar[Target[Any]] = TextTarget()
     metrics: ClassVar[tuple[Metric, ...]]
-    """The metrics. The first one ranks the worst examples."""
+    """The metrics. The first metric ranks the worst examples."""
     generate_options = ("prompt", "input", *SAMPLING_OPTIONS, *BEAM_OPTIONS, "attention", "head")
     reads_files: ClassVar[str] = ""
-    """The name of the files of --input, if sources are not texts."""
+    """The kind of files for --input, if sources are not texts."""
     no_attention_map: ClassVar[str] = ""
-    """The name of the sources, if --attention can't show them."""
+    """The kind of sources, if --attention can't show them."""
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | keys_below("model", DECODER)
@@ -73,7 +73,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
 
     @abstractmethod
     def encoder(self) -> Any:
-        """Return the encoder for the processor's sources, or for default sources without a processor."""
+        """Return the encoder for the processor's sources. Without a processor, use default sizes."""
 
     def objective(self, preview_examples: SplitData[Any] | None = None) -> SequenceToSequenceObjective:
         target: Tokenizer = self.processor.target.tokenizer
@@ -89,8 +89,8 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         return make(self.model, SpecialTokens(target.size), limit, smoothing, previews)
 
     def preview_title(self, source: str) -> str:
-        """Return the name of a source in previews: a file without its folder, which can change before a
-        resume."""
+        """Return the name of a source in previews. For a file it excludes the folder, which may change before
+        a resume."""
         name, colon, question = source.partition(": ")
         return f"{Path(name).name}{colon}{question}"
 
@@ -121,14 +121,14 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     def check_generate(self, request: GenerateRequest) -> None:
         unknown = request.unknown_options(self.generate_options)
         if unknown & {"stop", "tokens"}:
-            raise UserError(f"{request.run} writes until a target ends: leave out --stop and --tokens")
+            raise UserError(f"{request.run} generates until the target ends: leave out --stop and --tokens")
         if "out" in unknown:
             raise UserError(f"--out: {request.run} writes text, on standard output; leave it out")
         if self.reads_files and (request.input is None or request.prompt is not None):
             raise UserError(f"{request.run} reads {self.reads_files}: give --input PATH, no --prompt")
         if request.sampling != DEFAULT_SAMPLING and request.beam != DEFAULT_BEAM_SEARCH:
             raise UserError(
-                "--best and --length-penalty belong to beam search: leave them out to sample "
+                "--best and --length-penalty need beam search: leave them out to sample "
                 "(--temperature, --top-k, --top-p, --repetition-penalty, --seed, --samples)"
             )
         if request.attention.attention is not None:
@@ -211,6 +211,6 @@ class SequenceToSequenceTask(ExampleTask, ABC):
 
 
 def text_summary(tokens: int, unit: str, seconds: float) -> Summary:
-    """Return the last event of generated text."""
+    """Return the last event of generated text: its tokens and seconds."""
     speed = {"tokens": tokens, "seconds": seconds, "tokens_per_second": tokens / seconds}
     return Summary(tokens, unit, seconds, speed)

@@ -1,4 +1,4 @@
-"""Targets of questions about images: answers of a known set, written answers, and choices of a row."""
+"""Targets of questions about images: answers from a known set, generated answers, and choices of a row."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ IGNORE_INDEX = -100
 
 
 class AnswerTarget(LabelTarget):
-    """One of the answers of the training split."""
+    """An answer from the set of answers in the training split."""
 
     settings = ("data.answer",)
     field = "answer"
@@ -32,13 +32,13 @@ class AnswerTarget(LabelTarget):
         return vqa_data(config).answer
 
     def encode(self, row: Row, processor: LabelProcessor, config: DataConfig) -> ClassIds | str:
-        """Return the answer's id. An answer that training does not have is never correct, and has no loss."""
+        """Return the answer's id. An answer unseen in training counts as wrong, without a loss."""
         ids = processor.encode(self.label_list(row))
         return np.array([IGNORE_INDEX]) if isinstance(ids, str) else ids
 
 
 class WrittenAnswerTarget(TextTarget):
-    """An answer, written token by token."""
+    """An answer, generated token by token."""
 
     field = "answer"
 
@@ -48,7 +48,7 @@ class WrittenAnswerTarget(TextTarget):
 
 
 class ChoiceTarget(Target[NoTargetProcessor]):
-    """An answer, one of the row's `choices`. Rows share no classes, so there is nothing to fit."""
+    """An answer that is one of the row's `choices`. Rows share no classes, so there is nothing to fit."""
 
     settings = ("data.answer",)
     field = "answer"
@@ -81,7 +81,7 @@ class ChoiceTarget(Target[NoTargetProcessor]):
     def encode(self, row: Row, processor: NoTargetProcessor, config: DataConfig) -> int | str:
         answer, choices = row.fields["answer"], row.fields["choices"]
         if answer not in choices:
-            return f"the answer '{answer}' is not among the choices; mend the row"
+            return f"the answer '{answer}' is not among the choices; fix the row"
         return int(choices.index(answer))
 
     def columns(self, values: list[Any]) -> dict[str, Column]:

@@ -1,4 +1,4 @@
-"""The data sets of the catalogue with questions about images."""
+"""The data sets of the catalog with questions about images."""
 
 from foveal.data.datasets.dataset_registry import DatasetEntry, register_dataset, without_log
 from foveal.data.datasets.package_download import Wheel

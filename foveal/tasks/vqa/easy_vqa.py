@@ -1,4 +1,4 @@
-"""easy-VQA (Zhou 2019) as folders of images with a table of questions each."""
+"""easy-VQA (Zhou 2019), as folders of images with a table of questions."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ CHOICES_PER_QUESTION = 4
 def easy_vqa(files: NamedContents) -> Iterator[tuple[str, bytes]]:
     """Yield the folders `train`, `valid` and `test`.
 
-    The files of the package are such as `train/images/7.png` and `train/questions.json`, a list of [question,
+    The package has files such as `train/images/7.png` and `train/questions.json`, a list of [question,
     answer, image]. The wrong choices of a row are sampled from all other answers. Only `random()` of Python's
     generator is used.
     """

@@ -46,7 +46,7 @@ class ImageAndTextProcessor(ImageProcessor):
         return encode_text(text, self.text, max_length)
 
     def encode_history(self, text: str, max_length: int) -> TokenIds:
-        """Return the last tokens of a history, since questions refer to the last rounds."""
+        """Return the last tokens of a history, since questions refer to the most recent rounds."""
         tokens = self.text.encode_known(text)[0]
         count = max_length - len(add_special_tokens(tokens[:0], self.text))
         return add_special_tokens(tokens[max(0, len(tokens) - count) :], self.text, max_length)

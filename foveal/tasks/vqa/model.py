@@ -47,10 +47,10 @@ def joint_encoder(
     max_length: int,
     history: bool,
 ) -> JointEncoder:
-    """Return an encoder of an image (`image_positions` vectors), of a history if there is a `history`, and of
-    a question, in this order.
+    """Return an encoder of an image, a history if `history` is True, and a question, in this order.
 
-    Texts have `vocabulary` different tokens, and at most `max_length` tokens.
+    The image has `image_positions` vectors. Texts have `vocabulary` different tokens, and at most
+    `max_length` tokens.
     """
     names = ("history", "question") if history else ("question",)
     parts = {name: text_encoder(question, vocabulary, max_length, "task.question") for name in names}

@@ -15,9 +15,9 @@ from foveal.tasks.vqa.model import MultipleChoiceModel
 class MultipleChoiceObjective(ClassificationObjective):
     """`-log p(k | source)` in nats per source, `p = softmax_k(q . c_k / sqrt(D))` over the row's own choices.
 
-    q (D) is the head's output for the memory, and c_k (D) the summary of choice k. Columns of a batch, beside
-    the encoder's: `choice` (U, T), the tokens of every choice in the batch once; `choices` (B, K), the
-    indices of each row's choices; `label`.
+    q (D) is the head's output for the memory, and c_k (D) the summary of choice k. Columns of a batch, in
+    addition to the encoder's: `choice` (U, T), the tokens of every choice in the batch once; `choices` (B,
+    K), the indices of each row's choices; `label`.
     """
 
     model: MultipleChoiceModel

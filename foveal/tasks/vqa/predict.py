@@ -1,4 +1,4 @@
-"""Answers to questions about one image, one after the other, as in a dialog."""
+"""Answers to questions about an image, one after the other, as in a dialog."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def answer_questions(
     task: "BaseVQATask", path: Path, questions: Sequence[str], choices: Sequence[str]
 ) -> Predictions:
-    """Return the answers to questions about the image at `path`. Each question has the earlier ones as
-    history.
+    """Return the answers to questions about the image at `path`. The history of a question is the earlier
+    questions.
 
     Raises: UserError: choices are missing or not read, there is no such image, or a question is empty.
     """
@@ -28,7 +28,7 @@ def answer_questions(
         raise UserError(f"{path}: {image}")
     questions = [" ".join(question.split()) for question in questions]
     if "" in questions:
-        raise UserError("--question: it is empty")
+        raise UserError("--question: empty; give the text of a question")
     answers, history = list[str](), list[str]()
     for question in questions:
         fields = {
@@ -46,9 +46,9 @@ def answer_questions(
 
 
 def _check_choices(task: "BaseVQATask", choices: Sequence[str]) -> None:
-    """Check that there are choices exactly where the task reads some."""
+    """Check that there are choices if and only if the task reads choices."""
     needed = "choices" in task.source.question_columns
     if needed and len({*choices}) < max(2, len(choices)):
-        raise UserError("a run of multiple choice: give two --choice or more, each once")
+        raise UserError("a multiple-choice run: give at least two --choice, all different")
     if choices and not needed:
-        raise UserError(f"a run without choices (task {task.name}); leave out --choice")
+        raise UserError(f"this run has no choices (task {task.name}); leave out --choice")

@@ -1,4 +1,4 @@
-"""Batches of images, each once, with all their questions."""
+"""Batches of images. Each image occurs once, with all its questions."""
 
 import numpy as np
 import torch
@@ -37,7 +37,7 @@ class VQABatches:
 
 
 def collate_center_crops(examples: VQAExamples, rows: Indices) -> ExampleBatch:
-    """Return the questions `rows` (B,) with the centers of their images, for evaluation."""
+    """Return the questions `rows` (B,) with the center crops of their images, for evaluation."""
     image_indices = np.unique(np.asarray(examples.columns["image"])[rows])
     images = standardize_images(center_crops(examples.images, image_indices), examples.images)
     return collate_questions(examples, rows, image_indices, images)
@@ -48,8 +48,9 @@ def collate_questions(
 ) -> ExampleBatch:
     """Return the questions `rows` (B,) about `images`, which have the indices `image_indices` (I,).
 
-    Columns: `source` (I, C, H, W), the images; `source_of` (B,), the image of each question among them; and
-    the columns of the examples. `choice` (U, T) has the tokens of the choices in `choices` (B, K).
+    Columns: `source` (I, C, H, W), the images; `source_of` (B,), the index of each question's image in
+    `source`; and the columns of the examples. `choice` (U, T) has the tokens of the choices in `choices` (B,
+    K).
     """
     columns, lengths = collate_columns(examples.columns, rows)
     order = image_indices.argsort()

@@ -26,8 +26,8 @@ def read_question_rows(
     """Read questions with their images. Rows that can't be used are added to `skipped`.
 
     Fields: `picture` (H, W, C), the same array for equal images; its `content`, a sha256; the `name` of its
-    file; the `requested` ones of `question`, `answer` and `choices`; and `history`, if the table has it. The
-    config names their columns.
+    file; those of `question`, `answer` and `choices` that are `requested`; and `history`, if the table has
+    it. The config names their columns.
 
     Raises: UserError: there is no table, or the table lacks a column or can't be read.
     """
@@ -83,7 +83,7 @@ def _field_reader(columns: Mapping[str, str]) -> FieldReader:
 
 
 def _text_field(column: str, value: object) -> str:
-    """Return a text as one line.
+    """Return a text as a single line.
 
     Raises: ValueError: the value can't be used.
     """
@@ -94,7 +94,7 @@ def _text_field(column: str, value: object) -> str:
 
 
 def _history_field(column: str, value: object) -> str:
-    """Return a history as one line, which can be empty.
+    """Return a history as a single line, which may be empty.
 
     Raises: ValueError: the value can't be used.
     """
@@ -113,12 +113,12 @@ def _choices_field(column: str, value: object) -> list[str]:
         try:
             choices_list = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"'{column}' is not a list: {error}; mend the row") from None
+            raise ValueError(f"'{column}' is not a list: {error}; fix the row") from None
     if not isinstance(choices_list, list):
-        raise ValueError(f"'{column}' is not a list of choices, nor texts separated by bars; mend the row")
+        raise ValueError(f"'{column}' is not a list of choices, nor texts separated by bars; fix the row")
     choices = [_text_field(column, choice) for choice in choices_list]
     if len({*choices}) < max(2, len(choices)):
-        raise ValueError(f"'{column}' needs two choices or more, each once; mend the row")
+        raise ValueError(f"'{column}' needs two choices or more, each once; fix the row")
     return choices
 
 

@@ -1,6 +1,6 @@
 """Computed dialogs about drawn scenes: rounds of questions, most of which refer to earlier rounds.
 
-They are the same on every machine, since only `random()` of Python's generator is used.
+The dialogs are the same on every machine, since only `random()` of Python's generator is used.
 """
 
 import io
@@ -82,7 +82,7 @@ def random_scene(rng: Random) -> Scene:
 def random_dialog(scene: Scene, rng: Random) -> list[tuple[str, str]]:
     """Return questions and their answers.
 
-    `it` is the thing whose color was named last. `and beside it?` asks the previous question for another
+    `it` is the thing whose color was named last. `and beside it?` repeats the previous question for another
     neighbor.
     """
     cell = _random_choice([*scene], rng)
@@ -127,7 +127,7 @@ def _standalone_question(scene: Scene, cell: GridCell, rng: Random) -> tuple[str
 
 
 def _neighbor(scene: Scene, cell: GridCell, rng: Random) -> tuple[str, GridCell]:
-    """Return a direction and the neighbor there. Neighbors with a thing are more frequent."""
+    """Return a direction and the neighbor in that direction. Neighbors with a thing are more frequent."""
     neighbors = {
         direction: ((cell[0] + down) % GRID_SIDE, (cell[1] + across) % GRID_SIDE)
         for direction, (down, across) in NEIGHBOR_DIRECTIONS.items()

@@ -1,4 +1,4 @@
-"""Visual question answering: the answer is a known one, is written, or is one of the row's choices."""
+"""Visual question answering: the answer is from a known set, is generated, or is one of the row's choices."""
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class VQASettings(SmoothedSettings):
 
 
 class BaseVQATask(ExampleTask, ABC):
-    """Base class of the three tasks. Batches are of images, each with all its questions."""
+    """Base class of the three tasks. A batch has images, each with all its questions."""
 
     Settings: ClassVar[type[VQASettings]] = VQASettings
     DataSettings = VQADataConfig
@@ -71,7 +71,7 @@ class BaseVQATask(ExampleTask, ABC):
         check_single_view(self.config, "question")
 
     def encoder(self) -> JointEncoder:
-        """Return the encoder of an image and a question, with default sizes if there is no processor."""
+        """Return the encoder of an image and a question. Without a processor, use default sizes."""
         config, processor = self.config, self.processor
         image = image_encoder_for(config)
         rows, columns = output_grid(config.model.encoder.network, image, config.data.image.size)
@@ -98,7 +98,7 @@ class BaseVQATask(ExampleTask, ABC):
         return answer_questions(self, data, questions, choices)
 
     def summary_of(self, processor: PairProcessor, target: str, num_outcomes: int, unit: str) -> TaskSummary:
-        """Return the summary of a task with the `target`."""
+        """Return the description of a task with the `target`."""
         size, inputs = self.config.data.image.size, processor.source
         source = f"{size} x {size} pixels and {inputs.text.size:,} {inputs.text.kind} tokens"
         history = ", with the history" if inputs.history else ""
@@ -234,7 +234,7 @@ def _recognize(
     needed: Sequence[str],
     by_columns: int,
 ) -> int:
-    """Return `by_name` if the user names a deciding column, `by_columns` for images with the needed
+    """Return `by_name` if the user names a deciding column, or `by_columns` for images with the needed
     columns."""
     if data.kind in ("table", "text"):
         return by_name if set(deciding) & named.keys() else 0
@@ -245,9 +245,9 @@ def _recognize(
 def _log_unseen_answers(
     name: str, split: SplitData[VQAExamples], processor: PairProcessor, log: Log, is_named: bool
 ) -> None:
-    """Log how many answers training does not have, which a model can't choose.
+    """Log how many answers do not occur in training. A model can't choose such answers.
 
-    Raises: UserError: training has none of the answers of data that the user named.
+    Raises: UserError: the user named the data, and none of their answers occurs in training.
     """
     unseen = int((np.asarray(split.examples.columns["label"]) == IGNORE_INDEX).sum())
     if is_named and 0 < unseen == len(split):
@@ -257,4 +257,4 @@ def _log_unseen_answers(
             f"{split.references[0]}: spell the answers as in training"
         )
     if unseen:
-        log(f"{name}: {unseen:,} of {len(split):,} answers are not among those of training: counted as wrong")
+        log(f"{name}: {unseen:,} of {len(split):,} answers did not occur in training, and count as wrong")

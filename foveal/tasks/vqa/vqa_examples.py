@@ -1,4 +1,4 @@
-"""Questions about images as examples, for all three tasks."""
+"""Examples of questions about images, for all three tasks."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from foveal.data.images.image_examples import ImageExamples
 
 @dataclass(frozen=True)
 class ChoiceTable:
-    """Every choice of all rows once: texts and tokens."""
+    """The texts and tokens of all distinct choices of all rows."""
 
     texts: list[str]
     tokens: RaggedArray
@@ -16,11 +16,11 @@ class ChoiceTable:
 
 @dataclass(frozen=True)
 class VQAExamples(Examples):
-    """Examples with the columns `image`, an index into `images` (each image once), `question`, and the
-    target.
+    """Examples with the columns `image`, `question` and those of the target.
 
-    There is a column `history` if the model reads a history, and a column `choices`, indices into
-    `choice_table`, if rows have their own choices.
+    `image` is an index into `images`, where each image is stored once. If the model reads a history, there is
+    a column `history`. If rows have their own choices, there is a column `choices`, indices into
+    `choice_table`.
     """
 
     images: ImageExamples

@@ -113,11 +113,11 @@ def test_samples_stay_between_minus_one_and_one(tmp_path):
     ("samples", "says"),
     [
         ([], "no samples in it"),
-        ([0.0] * 900, "silent, all samples are equal"),
-        ([0.25] * 900, "silent, all samples are equal"),
+        ([0.0] * 900, "silent: all samples are equal"),
+        ([0.25] * 900, "silent: all samples are equal"),
         ([0.1, math.nan, 0.2] * 300, "has NaN or infinity"),
         ([0.1, math.inf, 0.2] * 300, "has NaN or infinity"),
-        ([8000.0, -32000.0] * 300, "samples up to 32000; scale them to -1 .. 1"),
+        ([8000.0, -32000.0] * 300, "samples up to 32000; scale the samples to -1 .. 1"),
     ],
 )
 def test_sounds_that_are_refused(samples, says, tmp_path):
@@ -175,7 +175,7 @@ def test_missing_files_and_odd_rates(tmp_path):
         content = bytearray((tmp_path / "a.wav").read_bytes())
         content[24:28] = struct.pack("<I", rate)
         (tmp_path / "a.wav").write_bytes(content)
-        assert f"{rate} samples a second" in refusal(tmp_path / "a.wav", 1e9)
+        assert f"{rate} samples per second" in refusal(tmp_path / "a.wav", 1e9)
 
 
 def test_features(tmp_path):

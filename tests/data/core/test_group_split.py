@@ -107,7 +107,7 @@ def test_nothing_is_cut_where_parts_are_given(hold_out: str) -> None:
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"data\.group_pattern=xyz matches no text: mend the pattern"):
+    with pytest.raises(UserError, match=r"data\.group_pattern=xyz matches no text: fix the pattern"):
         row_groups(people(3), "xyz")
     with pytest.raises(UserError, match="compares target texts, and this task has none"):
         row_groups([Row("", {"text": "a", "label": "b"}, "a")], "a")

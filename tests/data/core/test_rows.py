@@ -82,8 +82,8 @@ def test_a_row_has_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "damaged", "says"),
     [
-        ("a.csv", b"one", "1 fields where the header has 2; mend the row"),
-        ("a.csv", b"one,two,x", "3 fields where the header has 2; mend the row"),
+        ("a.csv", b"one", "1 fields where the header has 2; fix the row"),
+        ("a.csv", b"one,two,x", "3 fields where the header has 2; fix the row"),
         ("a.csv", b'"one,x', "quotes that don't close"),
         ("a.csv", b'"one"two,x', "quotes that don't close"),
         ("a.csv", b'one,"x', "quotes that don't close"),
@@ -154,8 +154,8 @@ def test_numbers_are_labels_as_they_are_written(tmp_path: Path) -> None:
     )
     assert found(tmp_path / "a.parquet") == [
         ("a", "3"),
-        "row 2: 'label' is null, not text; mend the row or leave it out",
-        "row 3: 'text' is null, not text; mend the row or leave it out",
+        "row 2: 'label' is null, not text; fix the row or leave it out",
+        "row 3: 'text' is null, not text; fix the row or leave it out",
     ]
 
 
@@ -172,12 +172,12 @@ def test_parquet_text_that_is_not_utf8(tmp_path: Path) -> None:
     [
         ("a.csv", "texts,label\na,b\n", "no column 'text' among 'texts', 'label' (the first line)"),
         ("a.csv", "", "line 1: empty"),
-        ("a.csv", "text,label\n\n", "no row that can be used; give rows"),
-        ("a.csv", "text,label\n,a\nb\n", "no row that can be used, the first is line 2: 'text' is empty"),
+        ("a.csv", "text,label\n\n", "no usable row; give rows"),
+        ("a.csv", "text,label\n,a\nb\n", "no usable row, the first is line 2: 'text' is empty"),
         ("a.csv", '"text,label\na,b\n', "line 1: quotes that don't close"),
         ("a.csv", b"t\xe9xt,label\na,b\n", "line 1: not UTF-8 at byte 1"),
         ("a.csv", "text,label\na,b\n".encode("utf-16"), "line 1: not UTF-8 at byte 0"),
-        ("a.jsonl", "\n \n", "no row that can be used; give rows"),
+        ("a.jsonl", "\n \n", "no usable row; give rows"),
         ("a.jsonl", "{}", "the first is line 1: no column 'text'"),
         ("a.parquet", b"PAR1 not really", "not readable as Parquet"),
         ("a.txt", "a\n", "not a table with columns text, label (.jsonl, .csv, .tsv, .parquet)"),

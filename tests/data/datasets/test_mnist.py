@@ -16,7 +16,8 @@ COUNTS = {digit: 40 + digit for digit in range(10)}
 
 
 def lists() -> list[tuple[str, bytes]]:
-    """Of each digit pictures that say which they are: in the first two pixels its digit, and its number."""
+    """Return lists of images for each digit. Their first two pixels hold the digit and the number of the
+    image."""
     found = []
     for digit, count in COUNTS.items():
         images = np.zeros((count, 784))

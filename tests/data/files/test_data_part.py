@@ -85,7 +85,7 @@ def test_the_task_is_the_train_file_s(tmp_path: Path) -> None:
 
 
 def test_several_forms_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"test\.tsv, train\.csv, train\.tsv are of several formats"):
+    with pytest.raises(UserError, match=r"test\.tsv, train\.csv, train\.tsv have several formats"):
         open_path(str(write(tmp_path / "a", "train.tsv", "train.csv", "test.tsv"))).splits  # noqa: B018
     opened = open_path(str(write(tmp_path / "b", "valid.csv", "test.tsv")))
     assert opened.splits == {"train": opened.whole}

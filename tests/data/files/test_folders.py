@@ -66,11 +66,11 @@ def test_files_that_are_missing_or_outside_are_skipped(folder):
     assert [fields[FILE_FIELD].name for fields in used(rows)] == ["a.wav", "a.wav", "inner.wav"]
     found = skipped(rows)
     assert found[:5] == [
-        f"{table}, line 3: no such file: none.wav; mend the name or leave the row out",
+        f"{table}, line 3: no such file: none.wav; fix the name or leave the row out",
         f"{table}, line 4: ../c.wav leads out of the folder; move the file into it",
         f"{table}, line 5: {outside} leads out of the folder; move the file into it",
         f"{table}, line 6: link.wav leads out of the folder; move the file into it",
-        f"{table}, line 7: no such file: inside; mend the name or leave the row out",
+        f"{table}, line 7: no such file: inside; fix the name or leave the row out",
     ]
     assert [line.split(":")[0] for line in found[5:]] == [
         f"{table}, line {number}" for number in (10, 11, 12)
@@ -100,7 +100,7 @@ def test_a_folder_for_each_class(tmp_path):
     ]
     assert skipped(rows) == [
         f"{tmp_path}, README: not in a folder of a label; move it to one",
-        f"{tmp_path}, dog/broken.wav: no such file: dog/broken.wav; mend the name or leave the row out",
+        f"{tmp_path}, dog/broken.wav: no such file: dog/broken.wav; fix the name or leave the row out",
         f"{tmp_path}, dog/link.wav: dog/link.wav leads out of the folder; move the file into it",
     ]
 
@@ -130,9 +130,7 @@ def test_a_folder_with_neither_table_nor_classes(tmp_path):
 
 def test_a_folder_of_which_no_file_can_be_used(folder):
     (folder / "metadata.csv").write_text("file_name,text\nnone.wav,one\n")
-    with pytest.raises(
-        UserError, match=r"no row that can be used, the first is line 2: no such file: none.wav"
-    ):
+    with pytest.raises(UserError, match=r"no usable row, the first is line 2: no such file: none.wav"):
         [*read_folder(open_part(str(folder)).listing, ["text"])]
 
 

@@ -82,7 +82,7 @@ def test_bounds(found: dict[str, Any], name: str) -> None:
     else:
         place = one["told"].split(": ")[0]
         assert name in place
-        assert "; " in one["told"]  # how to mend it
+        assert "; " in one["told"]  # how to fix it
         assert "\n" not in one["told"]
 
 

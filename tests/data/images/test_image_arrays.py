@@ -84,12 +84,12 @@ def test_damaged_idx_is_refused(tmp_path):
     path.write_bytes(idx(levels(20)))
     assert "no train-labels-idx1-ubyte or train-labels-idx1-ubyte.gz beside it" in refusal(path)
     labels.write_bytes(idx(np.zeros(19, np.uint8)))
-    assert "20 images, and labels (19,); give each one label" in refusal(path)
+    assert "20 images, and labels (19,); give one label per image" in refusal(path)
     labels.write_bytes(idx(np.zeros(20, np.uint8)))
     assert "have the label '0': at least two classes" in refusal(path)
     path.write_bytes(idx(levels(0)))
     labels.write_bytes(idx(np.zeros(0, np.uint8)))
-    assert "no row that can be used" in refusal(path)
+    assert "no usable row" in refusal(path)
     path.write_bytes(idx(levels(20)))
     whole = path.read_bytes()
     for content in (whole[:-1], whole[:9], b"", b"hello", whole[:2] + b"\x0d" + whole[3:]):
@@ -151,14 +151,14 @@ def test_a_dark_picture_is_read_like_its_neighbours(tmp_path, kind):
 def test_arrays_that_are_no_pictures(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, images=levels(20), labels=np.eye(20))
-    assert "20 images, and labels (20, 20); give each one label" in refusal(path)
+    assert "20 images, and labels (20, 20); give one label per image" in refusal(path)
     np.savez(path, images=np.zeros((20, 4)), labels=np.arange(20))
     assert "an array (4,); (height, width)" in refusal(path)
     np.savez(path, images=levels(20))
     assert "no arrays images and labels that can be read" in refusal(path)
     for images, labels in ((5, np.arange(2)), (levels(20), 3), (levels(0), np.arange(0)), (levels(1), b"a")):
         np.savez(path, images=images, labels=labels)
-        assert "give each one label" in refusal(path) or "no row that can be used" in refusal(path)
+        assert "give one label per image" in refusal(path) or "no usable row" in refusal(path)
     np.savez(path, images=np.array([{}] * 20), labels=np.arange(20))
     assert "no arrays images and labels that can be read" in refusal(path)
     np.savez(path, images=levels(20), labels=np.arange(20))

@@ -170,8 +170,8 @@ def test_of_an_animation_the_first_picture():
     ],
 )
 def test_sizes(shape, kept, seen):
-    """Pictures are not kept larger, or longer, than is needed, small ones as they are; no side is below the
-    size that is seen."""
+    """Stored images are no larger than needed, small images keep their size, and no side is below the model's
+    size."""
     found = pixels(encode_image(Image.fromarray(gradient_image(*shape))), 16)
     assert found.shape == (*kept, 3)
     assert stored_short_side(min(shape), 16) == min(kept)

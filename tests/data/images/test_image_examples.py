@@ -91,7 +91,7 @@ def test_a_folder_for_each_part(tmp_path, location, names):
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("location", CONTAINERS)
 def test_a_table_says_the_labels(tmp_path, location, form):
-    """In the column that is named."""
+    """The labels are in the named column."""
     names = [*(f"images/{n}.png" for n in range(20)), "none.png", "images/../../0.png"]
     rows = [{"id": str(n), "kind": "ab"[n % 2], "file_name": name} for n, name in enumerate(names)]
     lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
@@ -104,10 +104,10 @@ def test_a_table_says_the_labels(tmp_path, location, form):
     assert all((found.train.examples[n] == picture).all() for n, picture in enumerate(random_images(20)))
     assert found.train.sources[3] == f"{data}/images/3.png"
     assert [row.reason for row in found.skipped[:2]] == [
-        "no such file: none.png; mend the name or leave the row out",
+        "no such file: none.png; fix the name or leave the row out",
         "images/../../0.png leads out of the folder; move the file into it"
         if location == "photos"
-        else "no such file: images/../../0.png; mend the name or leave the row out",
+        else "no such file: images/../../0.png; fix the name or leave the row out",
     ]
     assert "no column 'label' among 'id', 'kind', 'file_name'" in refusal(data)
 
@@ -267,7 +267,7 @@ def test_labels_that_differ_in_case_alone_are_told(tmp_path):
     }
     data, said = write_files(tmp_path / "a.zip", files), list[str]()
     prepare_examples.prepare_examples(DATA_FORMAT, data, data, None, CONFIG, said.append)
-    assert said[-1] == "the labels 'Cat' and 'cat' differ only in case, and are learned as 2 classes"
+    assert said[-1] == "the labels 'Cat' and 'cat' differ only in case, and count as 2 classes"
     said.clear()
     small = write_files(tmp_path / "b", images_by_class(9))
     prepare_examples.prepare_examples(DATA_FORMAT, small, small, None, CONFIG, said.append)

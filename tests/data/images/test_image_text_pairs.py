@@ -175,7 +175,7 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     whys = [(row.location.removeprefix(data).strip("/, "), row.reason) for row in skipped]
     assert [why for _, why in whys] == [
         "'text' is empty; fill it in or leave the row out",
-        "no such file: none.png; mend the name or leave the row out",
+        "no such file: none.png; fix the name or leave the row out",
         whys[2][1],
         "no row of metadata.csv names it; add a row, or remove the image",
         "28 tokens, and data.max_length=16: raise it to use the row",
@@ -190,7 +190,7 @@ def test_one_text_for_all_is_told(tmp_path: Path) -> None:
     data, said = write_files(tmp_path / "a", files | {"metadata.csv": table.encode()}), list[str]()
     prepare_examples.prepare_examples(DATA_FORMAT, data, None, None, CONFIG, said.append)
     (line,) = said
-    assert "rows to train on have the text 'a dog', so nothing else is learned" in line
+    assert "training rows have the text 'a dog', so the model can learn nothing else" in line
     said.clear()
     prepare_examples.prepare_examples(
         DATA_FORMAT, write_files(tmp_path / "b", captioned(20)), None, None, CONFIG, said.append

@@ -84,12 +84,12 @@ def test_ts_rows_that_are_skipped(tmp_path):
     path.write_bytes(TS.encode() + b"\n".join([*broken, b"7:8:right"]))
     assert skipped_rows(path) == [
         "line 10: a value is missing or not finite; fill it in",
-        "line 11: its channels differ in length; mend the series",
-        "line 12: has 1 channels, and the first series 2; mend the series",
-        "line 13: could not convert string to float: 'x'; mend the series",
-        "line 14: its label 'up' is not among the header's; mend one of them",
-        "line 15: its label '3,4' is not among the header's; mend one of them",
-        "line 16: not UTF-8 at byte 0 of the line; mend it, or convert the file with iconv",
+        "line 11: its channels differ in length; fix the series",
+        "line 12: has 1 channels, and the first series 2; fix the series",
+        "line 13: could not convert string to float: 'x'; fix the series",
+        "line 14: its label 'up' is not among the header's; fix one of them",
+        "line 15: its label '3,4' is not among the header's; fix one of them",
+        "line 16: not UTF-8 at byte 0 of the line; fix it, or convert the file with iconv",
     ]
     same(read(path)[-1], "line 17", [[7, 8]], label="right")
 
@@ -233,9 +233,9 @@ def test_other_forms_are_refused(tmp_path):
 
 def test_a_file_without_a_series_is_refused(tmp_path):
     (tmp_path / "a.ts").write_text("@data\n?\n")
-    assert "no row that can be used, the first is line 2: a value is missing" in refusal(tmp_path / "a.ts")
+    assert "no usable row, the first is line 2: a value is missing" in refusal(tmp_path / "a.ts")
     (tmp_path / "a.jsonl").touch()
-    assert "no row that can be used" in refusal(tmp_path / "a.jsonl")
+    assert "no usable row" in refusal(tmp_path / "a.jsonl")
 
 
 # Statistics

@@ -174,7 +174,7 @@ def test_refused_in_one_line(tmp_path: Path) -> None:
     other = write(tmp_path / "b.jsonl", rows=series(channels=3))
     assert "3 channels, and the model reads 2; give that many" in refusal(one, str(data), other)
     data.write_text("")
-    assert "a.jsonl: no row that can be used" in refusal(one, str(data))
+    assert "a.jsonl: no usable row" in refusal(one, str(data))
 
 
 @pytest.mark.parametrize("field", DATA_FORMATS)
@@ -187,7 +187,7 @@ def test_questions_that_the_model_cannot_read_are_skipped(tmp_path: Path, field:
         ([np.ones((10, 2), np.float32)], "10 steps, and data.max_length=9"),
     ):
         data = write(tmp_path / "b.jsonl", "", rows)
-        with pytest.raises(UserError, match=f"no source that can be read: .*line 1: {why}"):
+        with pytest.raises(UserError, match=f"no readable source: .*line 1: {why}"):
             prepare_examples.read_unlabeled(data_format, data, processor, CONFIG, print)
     data = write(tmp_path / "b.jsonl", "", [*rows, good])
     (row,), examples, skipped = prepare_examples.read_unlabeled(

@@ -177,7 +177,7 @@ def test_what_is_no_tagged_text_is_refused(tmp_path: Path) -> None:
     assert "not a file of tagged sentences (.conllu, .conll, .jsonl" in refusal(
         write(tmp_path / "a.txt", "a O\n")
     )
-    assert "no row that can be used; give rows" in refusal(write(tmp_path / "a.conllu", "# text = x\n\n"))
+    assert "no usable row; give rows" in refusal(write(tmp_path / "a.conllu", "# text = x\n\n"))
     assert "first is line 1: one column" in refusal(write(tmp_path / "a.conll", "a\nb\n"))
 
 

@@ -70,7 +70,9 @@ def test_characters_keep_their_weights() -> None:
 
 
 def test_nothing_to_align() -> None:
-    with pytest.raises(UserError, match="nothing to align: the source or the target has no tokens"):
+    with pytest.raises(
+        UserError, match="no tokens in the source or the target, so there is nothing to align"
+    ):
         word_attention([], ["a"], np.zeros((1, 1, 0)))
 
 

@@ -1,4 +1,5 @@
-"""Read back from the picture: which panel is lightest where, and how large all of it is."""
+"""Checks on the pixels of the picture: the brightest place of each panel, and the size of the
+whole picture."""
 
 import io
 

@@ -210,9 +210,9 @@ def test_tags_stand_at_the_first_piece_of_each_word(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
-        ("model", {"type": "BPE"}, "its model is not that of BERT's WordPiece"),
-        ("normalizer", None, "its normalizer is not that of BERT's WordPiece"),
-        ("pre_tokenizer", {"type": "Whitespace"}, "its pre_tokenizer is not that of BERT's WordPiece"),
+        ("model", {"type": "BPE"}, "its model differs from that of BERT's WordPiece"),
+        ("normalizer", None, "its normalizer differs from that of BERT's WordPiece"),
+        ("pre_tokenizer", {"type": "Whitespace"}, "its pre_tokenizer differs from that of BERT's WordPiece"),
         ("post_processor", None, "it does not put [CLS] before a text and [SEP] behind it"),
     ],
 )

@@ -154,24 +154,30 @@ def with_parts(**parts: Any) -> dict[str, Any]:
 OTHERS = {
     "words": (
         lambda: json.loads(word_level().to_str()),
-        "word tokens: Foveal can import only byte-level BPE",
+        "a tokenizer of words; Foveal can import only byte-level BPE",
     ),
     "unigram": (
         lambda: changed(model={"type": "Unigram", "vocab": []}),
-        "its model is not that of GPT-2's byte-level",
+        "its model differs from that of GPT-2's byte-level",
     ),
     "prefix": (
         lambda: with_parts(pre_tokenizer=pre_tokenizers.ByteLevel(add_prefix_space=True)),
-        "its pre_tokenizer is not that of",
+        "its pre_tokenizer differs from that of",
     ),
-    "no words": (lambda: json.loads(gpt2s(use_regex=False).to_str()), "its pre_tokenizer is not that of"),
-    "no bytes": (lambda: changed(pre_tokenizer=None), "its pre_tokenizer is not that of"),
-    "several": (lambda: changed(pre_tokenizer={"type": "Sequence"}), "its pre_tokenizer is not that of"),
-    "list": (lambda: changed(pre_tokenizer=[1]), "its pre_tokenizer is not that of"),
-    "ends": (lambda: with_parts(post_processor=template()), "its post_processor is not that of"),
-    "lower": (lambda: with_parts(normalizer=normalizers.Lowercase()), "its normalizer is not that of"),
-    "dropout": (lambda: changed(model={"type": "BPE", "dropout": 0.1}), "its model is not that of"),
-    "no model": (lambda: changed(model=None), "it has no model, so it is no tokenizer"),
+    "no words": (
+        lambda: json.loads(gpt2s(use_regex=False).to_str()),
+        "its pre_tokenizer differs from that of",
+    ),
+    "no bytes": (lambda: changed(pre_tokenizer=None), "its pre_tokenizer differs from that of"),
+    "several": (
+        lambda: changed(pre_tokenizer={"type": "Sequence"}),
+        "its pre_tokenizer differs from that of",
+    ),
+    "list": (lambda: changed(pre_tokenizer=[1]), "its pre_tokenizer differs from that of"),
+    "ends": (lambda: with_parts(post_processor=template()), "its post_processor differs from that of"),
+    "lower": (lambda: with_parts(normalizer=normalizers.Lowercase()), "its normalizer differs from that of"),
+    "dropout": (lambda: changed(model={"type": "BPE", "dropout": 0.1}), "its model differs from that of"),
+    "no model": (lambda: changed(model=None), "not a tokenizer: it has no model"),
     "no merges": (lambda: changed(model={"type": "BPE"}), "not a usable tokenizer"),
     "gap": (
         lambda: changed(model={"type": "BPE", "vocab": {"a": 0, "b": 7}, "merges": []}, added_tokens=[]),

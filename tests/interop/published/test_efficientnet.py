@@ -107,7 +107,8 @@ def test_what_is_damaged_is_told(folder: Path) -> None:
 @published
 @torch.no_grad()
 def test_the_published_weights_name_photographs(tmp_path: Path) -> None:
-    """A Chinese palace and a flower, of scikit-learn's; and the logits of the plain implementation."""
+    """Two photographs of scikit-learn, a Chinese palace and a flower, have the logits of the plain
+    implementation."""
     spec = find_spec("sklearn")
     if spec is None or not spec.submodule_search_locations:
         pytest.skip("no scikit-learn, whose two photographs are named here")

@@ -98,7 +98,7 @@ def test_it_is_gone_after_the_test() -> None:
 def test_mixers_over_a_memory_need_one() -> None:
     config = ModelConfig(mixers="lstm+cross", width=8, layers=1)
     decoder(config, 5, 16, memory_width=4)
-    with pytest.raises(ConfigError, match="'cross' reads a memory, and there is none"):
+    with pytest.raises(ConfigError, match="'cross' reads a memory, and this stack has none"):
         language_model(config, 5, 16)
     with pytest.raises(ConfigError, match=r"never reads the source: .*attention-rnn, cross"):
         decoder(ModelConfig(mixers="lstm", width=8), 5, 16, memory_width=4)
@@ -106,7 +106,7 @@ def test_mixers_over_a_memory_need_one() -> None:
 
 @pytest.mark.parametrize("name", mixer_specs())
 def test_facts_are_those_of_the_mixer_made(name: str) -> None:
-    """`same_width` and `bounded` by the module, at the default settings."""
+    """`same_width` and `bounded` equal those of the module with default settings."""
     spec = mixer_specs()[name]
     place = MixerPlace(spec.Settings(), d_in=8, width=16, memory_width=8)
     made: Any = spec.make(place)

@@ -80,7 +80,7 @@ def exact(inputs: list[Tensor], mask: Tensor) -> list[Tensor]:
 
 
 def errors(found: list[Tensor], expected: list[Tensor]) -> list[float]:
-    """Over the size of what is expected."""
+    """Return the errors relative to the size of the expected tensors."""
     assert all(a.shape == b.shape and a.isfinite().all() for a, b in zip(found, expected, strict=True))
     pairs = ((a.detach(), b.detach()) for a, b in zip(found, expected, strict=True))
     return [float((a - b).norm() / b.norm().clamp(min=1e-30)) for a, b in pairs]
@@ -213,7 +213,7 @@ def test_constants_need_no_gradient():
 
 
 def test_others_read_the_memory_too():
-    """Two decoders, as the chunks of truncated backpropagation are, a product of the keys, and a hook."""
+    """Gradients add up when two decoders, a product of the keys, and a hook use the same memory."""
     inputs, mask = drawn(*SIZES[2])
 
     def outputs(inputs: list[Tensor], path: Callable[..., Any]) -> list[Tensor]:

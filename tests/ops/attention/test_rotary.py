@@ -61,7 +61,7 @@ def test_positions_first_and_heads_apart():
 
 
 def test_places_of_millions_are_told_apart():
-    """A product depends on the distance alone, wherever it is."""
+    """A product depends only on the distance of the positions, even at positions of millions."""
     q, k = torch.randn(2, 1, 1, 1, 32)
     products = []
     for place in (0, 3_000_000, 2**24 + 1):

@@ -71,5 +71,7 @@ def test_neighbouring_triangles_add_up_to_one():
 
 
 def test_too_many_bands_are_refused():
-    with pytest.raises(UserError, match="120 mel bands are too many for recordings of 8000 samples a second"):
+    with pytest.raises(
+        UserError, match="120 mel bands are too many for recordings of 8000 samples per second"
+    ):
         log_mel(torch.randn(1000), 8000, 120)

@@ -27,7 +27,7 @@ def kernels():
 
 
 def drawn(B: int, T: int, H: int, size: float = 1.0) -> list[Tensor]:
-    """x, h and W_x, W_h, b_x, b_h."""
+    """Return random x, h and W_x, W_h, b_x, b_h."""
     shapes = [(B, T, D), (B, H), (3 * H, D), (3 * H, H), (3 * H,), (3 * H,)]
     scales = [size, 1.0, 0.5, H**-0.5, 0.5, 0.5]
     return [
@@ -145,7 +145,7 @@ def test_lower_precision():
 
 
 def test_where_there_is_no_kernel(monkeypatch):
-    """Another precision, or kernels switched off: torch's own."""
+    """Another precision, or kernels switched off, uses torch's own GRU."""
     mixer, x = Recurrent(GRU(D, 16)), torch.randn(2, 3, D)
     expected, _ = mixer(x)
     with record_paths() as ran:

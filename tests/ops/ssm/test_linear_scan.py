@@ -51,7 +51,7 @@ def test_chunks_equal_the_loop(size):
 @pytest.mark.parametrize("size", [1, 2, 64, 100, 130])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_kernel_equals_the_loop(size, threads):
-    """With more states than a vector holds, and a number of them that it does not divide."""
+    """The numbers of states are larger than a vector, and not multiples of its length."""
     torch.set_num_threads(threads)
     decay = torch.polar(torch.rand(21), torch.randn(21)).requires_grad_()
     v, first = (

@@ -149,7 +149,7 @@ def test_going_back_twice(case):
 
 @every_case
 def test_lower_precision_of_what_products_give(case):
-    """Under bfloat16 a product's result is widened: the same as float32's numbers."""
+    """A product's bfloat16 result is converted to float32: the output equals that for float32 inputs."""
     inputs = drawn(case, 2, 20, 32)
     position = 3 if case.path == "mamba_gate" else 0
     low = [part.bfloat16() if i == position else part for i, part in enumerate(inputs)]

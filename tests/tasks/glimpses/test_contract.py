@@ -54,7 +54,7 @@ class GlimpseTask:
     """Cross-entropy of the label, and `-(R - b) log p(path)`: R is 1 for a right answer (Williams 1992).
 
     The baseline b is the mean reward so far, learned in the carry: one number a row, since the trainer
-    keeps, resets and mends carries by rows; the mean over rows is what is used.
+    keeps, resets and fixes carries by rows; the mean over rows is what is used.
     """
 
     def __init__(self, model: Glimpses):

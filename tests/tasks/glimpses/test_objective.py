@@ -162,7 +162,8 @@ def test_evaluation_draws_nothing_and_one_glimpse_is_enough() -> None:
 
 
 def test_it_learns_where_to_look() -> None:
-    """Of four quarters the brightest tells the class; all are seen coarsely at once, none sharply."""
+    """The brightest of four quarters determines the class. The first glimpse shows all quarters, but only
+    coarsely."""
     torch.manual_seed(3)
     model = model_of(32, count=3, scales=2, std=0.2)
     objective, optimizer = (

@@ -31,18 +31,18 @@ def written(path: Path, *rows: dict[str, Any]) -> str:
 
 
 BAD = [
-    ({"path": "forward jump"}, "its path has 'jump', which is none of left, right, forward, stop; mend it"),
+    ({"path": "forward jump"}, "its path has 'jump', which is none of left, right, forward, stop; fix it"),
     ({"path": ""}, "its path is no text of moves"),
     ({"path": ["forward"]}, "its path is no text of moves"),
     ({"path": "stop forward"}, "its path goes on after a stop; end it there"),
     ({"path": "left forward stop"}, "move 2 of its path goes against a wall or a thing"),
     ({"path": "forward right forward"}, "move 3 of its path goes against a wall or a thing"),
-    ({"map": ["####", "#.#", "####"]}, "row 2 of its map has 3 squares, and the first 4; mend it"),
-    ({"map": ["####", "#.z#", "####"]}, "row 2 of its map has 'z', which is none of .#abcdefghijkl; mend it"),
+    ({"map": ["####", "#.#", "####"]}, "row 2 of its map has 3 squares, and the first 4; fix it"),
+    ({"map": ["####", "#.z#", "####"]}, "row 2 of its map has 'z', which is none of .#abcdefghijkl; fix it"),
     ({"map": "####"}, "its map is no list of texts"),
     ({"map": []}, "its map is no list of texts"),
     ({"map": ["." * 65]}, "its map is 65 squares long, and 64 are the most; cut it"),
-    ({"start": [0, 0, "east"]}, "its start, row 0 and column 0 from 0, is no floor of its map; mend it"),
+    ({"start": [0, 0, "east"]}, "its start, row 0 and column 0 from 0, is no floor of its map; fix it"),
     ({"start": [-3, 1, "east"]}, "is no floor of its map"),
     ({"start": [1, 1, "up"]}, "its start is no row, column and one of north, east, south, west"),
     ({"start": "1 1 east"}, "its start is no row, column and one of"),
@@ -68,7 +68,7 @@ def test_a_row_that_can_not_be_used_is_skipped_with_the_reason(
 def test_a_map_without_a_path_is_a_line(tmp_path: Path) -> None:
     asked = {name: GOOD[name] for name in ("map", "instruction", "start")}
     path = written(tmp_path / "maps.jsonl", asked)
-    told = r"maps\.jsonl: no row that can be used, the first is line 1: no column 'path' among 'map'"
+    told = r"maps\.jsonl: no usable row, the first is line 1: no column 'path' among 'map'"
     with pytest.raises(UserError, match=told):
         list(MAP_MOVES.read(open_part(path), CONFIG, []))
     assert len([*MAP_MOVES.read_unlabeled(open_part(path), CONFIG, [])]) == 1, "to be walked it needs none"

@@ -155,15 +155,15 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
     assert len(train) == 27
     whys = [row.reason for row in skipped]
     assert whys[0] == "'question' is empty; fill it in or leave the row out"
-    assert whys[1] == "no such file: none.png; mend the name or leave the row out"
+    assert whys[1] == "no such file: none.png; fix the name or leave the row out"
     assert whys[2] == whys[3]
     assert "damaged or cut off" in whys[2]
-    assert whys[4] == whys[5] == "'choices' needs two choices or more, each once; mend the row"
+    assert whys[4] == whys[5] == "'choices' needs two choices or more, each once; fix the row"
     assert whys[6].startswith("'choices' is not a list: ")
     assert whys[7] == "'choices' is empty; fill it in or leave the row out"
-    assert whys[8] == "'choices' is not a list of choices, nor texts separated by bars; mend the row"
+    assert whys[8] == "'choices' is not a list of choices, nor texts separated by bars; fix the row"
     assert whys[9] == "no row of metadata.jsonl names it; add a row, or remove the image"
-    assert whys[10] == "the answer 'blue' is not among the choices; mend the row"
+    assert whys[10] == "the answer 'blue' is not among the choices; fix the row"
 
 
 def test_an_answer_that_training_lacks_is_counted_as_wrong(tmp_path: Path) -> None:
