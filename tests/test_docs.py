@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from foveal.cli import APP, COMMANDS, EXAMPLES
-from foveal.config import Config, ConfigError, ModelConfig, StackConfig, preset_names
+from foveal.config import Config, ConfigError, DataConfig, ModelConfig, StackConfig, preset_names
 from foveal.core.tap import TAP_SITES
 from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.image_networks import NETWORKS
@@ -45,9 +45,19 @@ def mixer_settings() -> dict[str, BaseModel]:
     return {f"model.{spec.section}.": spec.Settings() for spec in mixer_specs().values()}
 
 
+def task_data_settings() -> dict[str, str]:
+    """Return the defaults of the settings `data.*` that tasks declare, by key."""
+    return {
+        f"data.{name}": str(field.default)
+        for task in all_tasks().values()
+        for name, field in task.DataSettings.model_fields.items()
+        if name not in DataConfig.model_fields
+    }
+
+
 def test_every_setting_with_its_default() -> None:
     """The settings of tasks and mixers may stand on other pages."""
-    elsewhere = ("task.", *mixer_settings())
+    elsewhere = ("task.", *task_data_settings(), *mixer_settings())
     config = Config()
     expected = [row for name in type(config).model_fields for row in settings(getattr(config, name), (name,))]
     page = [row for row in rows(ROOT / "docs/config.md") if not row[0].startswith(elsewhere)]
@@ -65,8 +75,9 @@ def test_every_setting_of_a_mixer_with_its_default() -> None:
 
 def test_every_setting_of_a_task_with_its_default() -> None:
     """On the page of settings, or on a page of the task."""
-    documented = {row for page in PAGES for row in rows(page) if row[0].startswith("task.")}
-    expected = {("task.name", default_task().name)}
+    own = task_data_settings()
+    documented = {row for page in PAGES for row in rows(page) if row[0].startswith("task.") or row[0] in own}
+    expected = {("task.name", default_task().name), *own.items()}
     for task in all_tasks().values():
         defaults = {
             name: field.default for name, field in task.Settings.model_fields.items() if name != "name"

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from foveal.config.values import (
     Fraction,
@@ -68,7 +68,10 @@ class AugmentConfig(StrictModel):
 
 
 class DataConfig(StrictModel):
-    """The section `data`: how text, audio, series and images become batches."""
+    """The section `data`: how text, audio, series and images become batches.
+
+    The settings of a single task are fields of a subclass, in the task's own file or folder.
+    """
 
     tokenizer: TokenizerName = "character"
     """Tokenizer of texts: character, byte, bpe or word; wordpiece comes with an imported model."""
@@ -88,16 +91,6 @@ class DataConfig(StrictModel):
     """Column of a table that has the translation."""
     label: str = "label"
     """Column of a table that has the label."""
-    tags: str = "upos"
-    """Column of the tags in CoNLL-U; other tables have their tags last, or under `tags`."""
-    question: str = "question"
-    """Column of a table that has the question about an image."""
-    answer: str = "answer"
-    """Column of a table that has the answer to the question."""
-    choices: str = "choices"
-    """Column of the answers to choose among: a list, or texts with bars between them."""
-    history: str = "history"
-    """Column of the dialog before the question, if there is one; none leaves the dialog out."""
     shared_vocabulary: bool = False
     """Source and target share one vocabulary, and one embedding."""
     sample_rate: Annotated[int, Field(ge=1000, le=1_000_000)] = 16_000
@@ -137,3 +130,9 @@ class DataConfig(StrictModel):
         except re.error as error:
             raise ValueError(f"no pattern that Python's re can read: {error}") from None
         return group
+
+
+class DataTable(DataConfig):
+    """The section `data` as written: the settings that any task may read, and others that the task checks."""
+
+    model_config = ConfigDict(extra="allow")

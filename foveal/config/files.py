@@ -72,7 +72,8 @@ def merge_tables(*tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_config(tables: Mapping[str, Any]) -> Config:
-    """Check nested tables but for the section `task`, whose settings the task checks.
+    """Check nested tables but for the section `task` and a task's own settings `data.*`, which the task
+    checks.
 
     Raises: ConfigError: a setting is unknown or does not fit.
     """

@@ -180,6 +180,11 @@ OWNERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("latent_size", "read_size", "steps", "write_size"), ("image-generation",)),
 }
 """The tasks that read a setting of the section `task`: an old config had those of every task."""
+DATA_OWNERS: dict[str, tuple[str, ...]] = {
+    "tags": ("tagging",),
+    **dict.fromkeys(("question", "answer", "choices", "history"), OWNERS["question"]),
+}
+"""The tasks that have a setting of the section `data` of their own: likewise."""
 
 FIELDS = {
     "Statistics": {"deviation": "std"},
@@ -201,7 +206,11 @@ def upgrade(tables: Mapping[str, Any]) -> dict[str, Any]:
             _put(upgraded, new, _new_value(key, value))
     task = upgraded.get("task", {})
     name = task.get("name", TASKS["language"])
-    upgraded["task"] = {key: value for key, value in task.items() if name in OWNERS.get(key, (name,))}
+    for section, owners in (("task", OWNERS), ("data", DATA_OWNERS)):
+        if table := upgraded.get(section):
+            upgraded[section] = {
+                key: value for key, value in table.items() if name in owners.get(key, (name,))
+            }
     return upgraded
 
 

@@ -1,10 +1,14 @@
-"""The typed sections of a config that every run has; the section `task` is checked by the task."""
+"""The typed sections of a config that every run has.
 
-from typing import Annotated, Literal
+The task checks the section `task`, and the settings `data.*` that only this task has.
+"""
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from foveal.config.data import DataConfig
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator, model_validator
+
+from foveal.config.data import DataConfig, DataTable
 from foveal.config.model import ModelConfig, check_feedforward
 from foveal.config.values import (
     Fraction,
@@ -111,12 +115,18 @@ class TrainingConfig(StrictModel):
 class Config(StrictModel):
     """All settings of a run; those that something reads are saved as `config.toml`."""
 
-    data: DataConfig = DataConfig()
+    data: SerializeAsAny[DataConfig] = DataConfig()
     model: ModelConfig = ModelConfig()
     task: TaskTable = TaskTable()
     optimizer: OptimizerConfig = OptimizerConfig()
     schedule: ScheduleConfig = ScheduleConfig()
     training: TrainingConfig = TrainingConfig()
+
+    @field_validator("data", mode="before")
+    @classmethod
+    def _with_settings_of_a_task(cls, data: Any) -> Any:
+        own = isinstance(data, Mapping) and data.keys() - DataConfig.model_fields.keys()
+        return DataTable.model_validate(data) if own else data
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "Config":

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import ValidationError
 from torch import Tensor, nn
 
-from foveal.config import Config, ConfigError
+from foveal.config import Config, ConfigError, DataConfig, validate_section
 from foveal.config.files import explain_validation_error
 from foveal.config.values import StrictModel
 from foveal.core.errors import UserError
@@ -49,6 +49,9 @@ class Task(ABC):
     preset: ClassVar[str]
     """The preset that is trained if the user does not name a preset."""
     Settings: ClassVar[type[TaskSettings]] = TaskSettings
+    DataSettings: ClassVar[type[DataConfig]] = DataConfig
+    """The class of the section `data`. Settings that only the task has, such as columns, are fields of a
+    subclass."""
     refused_settings: ClassVar[Mapping[str, str]] = {}
     """Settings of other tasks that users may try here, with the reason why this task does not have them."""
     always_read: ClassVar[tuple[str, ...]] = ()
@@ -99,10 +102,13 @@ class Task(ABC):
     settings: TaskSettings
 
     def __init__(self, config: Config, processor: Any = None, model: Any = None):
-        """Bind the task to a config.
+        """Bind the task to a config, whose section `data` becomes one of the task's `DataSettings`.
 
-        Raises: ConfigError: a setting of the section `task` is unknown or does not fit.
+        Raises: ConfigError: a setting of the section `task` or `data` is unknown or does not fit.
         """
+        if type(config.data) is not self.DataSettings:
+            data = validate_section(self.DataSettings, config.data.model_dump(), "data")
+            config = config.model_copy(update={"data": data})
         self.config, self.processor, self.model = config, processor, model
         table = config.task.model_dump()
         for key, reason in self.refused_settings.items():

@@ -9,16 +9,20 @@ from typing import Any
 from foveal.config import (
     Config,
     ConfigError,
+    DataConfig,
     TaskTable,
     merge_tables,
     parse_config,
     parse_overrides,
     preset_names,
     read_preset,
+    suggest,
+    validate_section,
 )
 from foveal.models.mixer_settings import resolve_mixer_settings
+from foveal.tasks.base import Task
 from foveal.tasks.read_settings import refuse_unread, without_unread
-from foveal.tasks.registry import task_class, task_of
+from foveal.tasks.registry import data_settings, task_class, task_of
 
 
 def load_config(preset: str, overrides: Iterable[str] = ()) -> Config:
@@ -87,8 +91,21 @@ def checked(config: Config, user_tables: Mapping[str, Any] | None = None) -> Con
 def _completed(config: Config, written: Mapping[str, Any]) -> Config:
     """Return the config with all settings of its task, and with a section for each mixer that the config
     names."""
-    task = task_class(config.task.name)
-    named = config.model_copy(update={"task": config.task.model_copy(update={"name": task.name})})
-    settings = resolve_mixer_settings(task(named).settings, written.get("task"), "task")
+    task_type = task_class(config.task.name)
+    named = config.task.model_copy(update={"name": task_type.name})
+    task = task_type(config.model_copy(update={"task": named, "data": _data_of_task(config, task_type)}))
+    settings = resolve_mixer_settings(task.settings, written.get("task"), "task")
     model = resolve_mixer_settings(config.model, written.get("model"))
-    return config.model_copy(update={"task": TaskTable(**settings.model_dump()), "model": model})
+    return task.config.model_copy(update={"task": TaskTable(**settings.model_dump()), "model": model})
+
+
+def _data_of_task(config: Config, task: type[Task]) -> DataConfig:
+    """Return the section `data` without the settings of other tasks.
+
+    Raises: ConfigError: no task has a setting.
+    """
+    table, known = config.data.model_dump(), data_settings()
+    for key in sorted(table.keys() - known):
+        raise ConfigError(f"unknown key 'data.{key}'{suggest(key, known, 'data.')}")
+    own = {key: value for key, value in table.items() if key in task.DataSettings.model_fields}
+    return validate_section(task.DataSettings, own, "data")

@@ -18,7 +18,7 @@ from foveal.config.sections_by_path import (
 from foveal.config.values import StrictModel
 from foveal.models.mixer_settings import stack_mixers
 from foveal.tasks.base import Task
-from foveal.tasks.registry import task_of
+from foveal.tasks.registry import data_settings, task_of
 
 READ_BY_TRAINING = ("optimizer", "schedule", "training")
 """The sections that every training reads."""
@@ -48,7 +48,7 @@ def without_unread(config: Config) -> Config:
     tables = config.model_dump()
     for key in unread_settings(config):
         _remove(tables, key.split("."))
-    smaller = parse_config(tables)
+    smaller = task_of(parse_config(tables)).config
     # A dropped setting may have been the reason to read another one.
     return config if smaller == config else without_unread(smaller)
 
@@ -59,11 +59,11 @@ def refuse_unread(config: Config, tables: Mapping[str, Any]) -> None:
     Raises: ConfigError: a setting is not read; the error gives the reason, and the nearest setting that is
     read.
     """
-    unread = unread_settings(config)
+    unread = unread_settings(config) | _data_settings_of_other_tasks(task_of(config))
     for key, _ in flatten(tables):
-        if key in unread:
-            hint = _hint(key, unread[key], read_settings(config))
-            raise ConfigError(f"{key} is not read, since {unread[key]}{hint}")
+        if setting := _first_prefix(key, unread):
+            hint = _hint(setting, unread[setting], read_settings(config))
+            raise ConfigError(f"{setting} is not read, since {unread[setting]}{hint}")
 
 
 def config_to_toml(config: Config) -> str:
@@ -75,14 +75,20 @@ def config_sections(config: Config) -> dict[str, StrictModel]:
     """Return all sections of a config by their dotted paths, including those that its task and mixers
     declare."""
     sections: dict[str, StrictModel] = {}
+    task = task_of(config)
     for name in type(config).model_fields:
-        section = task_of(config).settings if name == "task" else getattr(config, name)
+        section = task.settings if name == "task" else getattr(task.config, name)
         for path, inner in nested_sections(section, name).items():
             sections[path] = inner
             if isinstance(inner, StackConfig):
                 mixers = stack_mixers(inner, path).values()
                 sections |= {f"{path}.{spec.section}": settings for spec, settings in mixers}
     return sections
+
+
+def _data_settings_of_other_tasks(task: Task) -> dict[str, UnreadReason]:
+    others = data_settings() - task.DataSettings.model_fields.keys()
+    return {f"data.{name}": UnreadReason("task.name", task.name) for name in others}
 
 
 def _with_mixer_sections(read: set[str], sections: Mapping[str, StrictModel]) -> set[str]:

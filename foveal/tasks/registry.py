@@ -58,6 +58,11 @@ def default_task() -> type[Task]:
     return next(task for task in all_tasks().values() if task.is_default)
 
 
+def data_settings() -> set[str]:
+    """Return the names of the settings in the section `data` of all tasks."""
+    return {name for task in all_tasks().values() for name in task.DataSettings.model_fields}
+
+
 def network_task() -> type[Task]:
     """Return the task that trains published image networks by name."""
     return next(task for task in all_tasks().values() if task.trains_networks)

@@ -1,24 +1,54 @@
 """A tag for each word of a sentence."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from foveal.config import DataConfig
+from foveal.data.core.classes import class_names_to_json, load_class_names
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.open import OpenedData
+from foveal.data.pairs.labels import LabelEachTarget, LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
-from foveal.data.text.words_source import TagTarget, WordsSource
+from foveal.data.text.words_source import WordsSource
 from foveal.encoders.text import TextEncoder
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.examples import text_encoder_for
 from foveal.tasks.shapes.labeling import TaggingTask, summarize_labels
+
+TAGS_FILE = "tags.json"
+
+
+class TagsDataConfig(DataConfig):
+    """The section `data` of tagging."""
+
+    tags: str = "upos"
+    """Column of the tags in CoNLL-U; other tables have their tags last, or under `tags`."""
+
+
+class TagTarget(LabelEachTarget):
+    """A tag for each word."""
+
+    settings = ("data.tags",)
+
+    def column(self, config: DataConfig) -> str:
+        assert isinstance(config, TagsDataConfig)
+        return config.tags
+
+    def files(self, processor: LabelProcessor, source_processor: Any) -> dict[str, bytes]:
+        return {TAGS_FILE: class_names_to_json(processor.labels)}
+
+    def load(self, folder: Path, source_processor: Any) -> LabelProcessor:
+        return LabelProcessor(load_class_names(folder / TAGS_FILE))
 
 
 class TextTaggingTask(TaggingTask):
     name = "tagging"
     purpose = "Tag each word of a sentence."
     preset = "tagging"
+    DataSettings = TagsDataConfig
     source = WordsSource()
     target = TagTarget()
     source_kind = "text"

@@ -116,6 +116,19 @@ def test_stacks_that_one_task_reads_have_moved_to_the_task() -> None:
     assert upgrade({"task": {"name": "images"}, "model": model})["task"] == {"name": "image-classification"}
 
 
+def test_columns_of_other_tasks_are_dropped() -> None:
+    """An old config had those of every task."""
+    data = {"tags": "xpos", "question": "q", "history": "none", "longest": 9}
+    tables = {
+        name: upgrade({"task": {"name": name}, "data": data})["data"] for name in ("tag", "answer", "mask")
+    }
+    assert tables == {
+        "tag": {"tags": "xpos", "max_length": 9},
+        "answer": {"question": "q", "history": "none", "max_length": 9},
+        "mask": {"max_length": 9},
+    }
+
+
 @pytest.mark.parametrize(
     ("setting", "line"),
     [

@@ -96,6 +96,9 @@ def test_unread_settings_have_their_defaults() -> None:
             "data.tokenizer is not read, since task.name=image-classification; leave it out",
         ),
         ("lstm", "optimizer.momentum=0.5", "optimizer.momentum is not read, since optimizer.name=adamw"),
+        ("lstm", "data.question=q", "data.question is not read, since task.name=language-model; "),
+        ("vqa", "data.tags=xpos", "data.tags is not read, since task.name=vqa; "),
+        ("vqa", "data.choices=c", "data.choices is not read, since task.name=vqa; "),
         ("lstm", "data.vocab_size=300", "data.vocab_size is not read, since data.tokenizer=character"),
         ("translation", "data.hold_out=variants", "set data.group_pattern"),
         ("vqa", "task.fusion.embedding_width=8", "is not read, since task.name=vqa"),
@@ -148,7 +151,7 @@ def section_classes(section: type[StrictModel]) -> Iterator[type[StrictModel]]:
 
 def test_every_setting_has_a_meaning_of_one_line() -> None:
     roots: list[type[StrictModel]] = [Config, *(spec.Settings for spec in mixer_specs().values())]
-    roots += [task.Settings for task in all_tasks().values()]
+    roots += [section for task in all_tasks().values() for section in (task.Settings, task.DataSettings)]
     for section in (inner for root in roots for inner in section_classes(root) if inner is not Config):
         for name, field in section.model_fields.items():
             if isinstance(field.annotation, type) and issubclass(field.annotation, StrictModel):

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foveal.config import DataConfig, ImageConfig
+from foveal.config import ImageConfig
 from foveal.data.core.rows import Row
 from foveal.data.files.data_part import open_part
 from foveal.data.files.folders import FILE_FIELD, read_folder
+from foveal.tasks.vqa.data_settings import VQADataConfig
 from tests.support.clip_folders import clip_folder, clip_table, random_clip
 from tests.support.image_folders import CONTAINERS, SIDE, encode_png, random_images, write_files
 from tests.support.pair_formats import ANSWERS, CLIP_LABEL, CLIP_LABELS, IMAGE_LABEL, IMAGE_TEXT
 from tests.support.question_tables import question_rows, write_question_rows
 
-CONFIG = DataConfig(image=ImageConfig(size=SIDE), tokenizer="word")
+CONFIG = VQADataConfig(image=ImageConfig(size=SIDE), tokenizer="word")
 
 
 def read(data_format: Any, data: str, **settings: Any) -> list[dict[str, Any]]:

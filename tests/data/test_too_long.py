@@ -14,6 +14,7 @@ from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.files.data_part import open_part
 from foveal.data.pairs.pair import PairProcessor
+from foveal.tasks.tagging import TagsDataConfig
 from tests.support.pair_formats import SPEECH, TAGGED_WORDS, TEXT_PAIRS
 
 WORDS = [f"a b {'c ' * (number % 3)}d" for number in range(12)]
@@ -72,7 +73,7 @@ CASES: dict[str, tuple[Any, Callable[[Path], str], Callable[[Path, int], str], s
 @pytest.mark.parametrize("case", CASES)
 def test_a_longer_source_is_skipped_where_it_is_asked_about(tmp_path: Path, case: str) -> None:
     data_format, training, asking, why = CASES[case]
-    config = DataConfig(tokenizer="character", max_length=9, max_seconds=2, sample_rate=RATE, mel_bins=20)
+    config = TagsDataConfig(tokenizer="character", max_length=9, max_seconds=2, sample_rate=RATE, mel_bins=20)
     rows = [
         *data_format.read(open_part(training(tmp_path)), config.model_copy(update={"max_length": 99}), [])
     ]

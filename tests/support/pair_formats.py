@@ -2,15 +2,15 @@
 
 from foveal.data.audio.audio_source import AudioSource
 from foveal.data.images.image_source import ImageSource
-from foveal.data.pairs.choice import ChoiceTarget
 from foveal.data.pairs.labels import LabelEachTarget, LabelTarget
 from foveal.data.pairs.pair import PairFormat
 from foveal.data.series.series_source import SeriesSource
 from foveal.data.text.text_source import PairedTextSource, TextSource
 from foveal.data.text.text_target import TextTarget
-from foveal.data.text.words_source import TagTarget, WordsSource
+from foveal.data.text.words_source import WordsSource
 from foveal.data.video.clip_source import ClipSource
-from foveal.tasks.vqa.answer_targets import AnswerTarget, WrittenAnswerTarget
+from foveal.tasks.tagging import TagTarget
+from foveal.tasks.vqa.answer_targets import AnswerTarget, ChoiceTarget, WrittenAnswerTarget
 from foveal.tasks.vqa.image_and_text_source import ImageAndTextSource
 
 TEXT_LABEL = PairFormat(TextSource(), LabelTarget())

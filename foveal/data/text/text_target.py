@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -48,7 +48,7 @@ class TextTarget(Target[TextTargetProcessor]):
 
     field = "target"
 
-    def __init__(self, setting: Literal["text", "target", "answer"] = "text"):
+    def __init__(self, setting: str = "text"):
         self.setting = setting
         self.settings = (f"data.{setting}", "data.tokenizer", "data.vocab_size", "data.max_length")
 

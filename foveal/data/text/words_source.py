@@ -1,25 +1,20 @@
-"""Sources that are sentences, in which each word is a place, and their tags."""
+"""Sources that are sentences, in which each word is a place."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from foveal.config import DataConfig
-from foveal.data.core.classes import class_names_to_json, load_class_names
 from foveal.data.core.examples import Column
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DataPart
-from foveal.data.pairs.labels import LabelEachTarget, LabelProcessor
 from foveal.data.pairs.target import Target
 from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.text_source import TextSource
 from foveal.data.text.tokenizers import TokenIds, Tokenizer
 from foveal.data.text.unlabeled_texts import check_length, read_unlabeled_texts
-
-TAGS_FILE = "tags.json"
 
 
 class EncodedWords(NamedTuple):
@@ -116,18 +111,3 @@ def encode_words(words: Sequence[str], tokenizer: Tokenizer) -> EncodedWords:
         count += len(word_tokens)
     first_tokens = np.minimum(np.array(places, np.int64), count) + int(tokenizer.add_bos)
     return EncodedWords(add_special_tokens(np.concatenate(tokens), tokenizer), first_tokens)
-
-
-class TagTarget(LabelEachTarget):
-    """A tag for each word."""
-
-    settings = ("data.tags",)
-
-    def column(self, config: DataConfig) -> str:
-        return config.tags
-
-    def files(self, processor: LabelProcessor, source_processor: Any) -> dict[str, bytes]:
-        return {TAGS_FILE: class_names_to_json(processor.labels)}
-
-    def load(self, folder: Path, source_processor: Any) -> LabelProcessor:
-        return LabelProcessor(load_class_names(folder / TAGS_FILE))

@@ -1,12 +1,22 @@
-"""Targets of questions about images: answers from a known set, and generated answers."""
+"""Targets of questions about images: answers from a known set, generated answers, and choices of a row."""
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from foveal.config import DataConfig
 from foveal.data.core.classes import ClassIds
+from foveal.data.core.examples import Column
+from foveal.data.core.fields import Fields, as_texts
+from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row
 from foveal.data.pairs.labels import LabelProcessor, LabelTarget
+from foveal.data.pairs.nothing import NoTargetProcessor
+from foveal.data.pairs.source import Source
+from foveal.data.pairs.target import Target
 from foveal.data.text.text_target import TextTarget
+from foveal.tasks.vqa.data_settings import vqa_data
 
 IGNORE_INDEX = -100
 """The id of answers that training does not have. torch's cross-entropy ignores it."""
@@ -19,7 +29,7 @@ class AnswerTarget(LabelTarget):
     field = "answer"
 
     def column(self, config: DataConfig) -> str:
-        return config.answer
+        return vqa_data(config).answer
 
     def encode(self, row: Row, processor: LabelProcessor, config: DataConfig) -> ClassIds | str:
         """Return the answer's id. An answer unseen in training counts as wrong, without a loss."""
@@ -35,3 +45,44 @@ class WrittenAnswerTarget(TextTarget):
     def __init__(self) -> None:
         super().__init__("answer")
         self.settings += ("data.target_tokenizer",)
+
+
+class ChoiceTarget(Target[NoTargetProcessor]):
+    """An answer that is one of the row's `choices`. Rows share no classes, so there is nothing to fit."""
+
+    settings = ("data.answer",)
+    field = "answer"
+
+    def column(self, config: DataConfig) -> str:
+        return vqa_data(config).answer
+
+    def parse(self, column: str, value: Any) -> Fields | str:
+        texts = as_texts({column: value})
+        return texts if isinstance(texts, str) else {self.field: texts[column].strip()}
+
+    def fit(
+        self,
+        data: str,
+        rows: list[Row],
+        usable: list[Row],
+        source: Source[Any],
+        source_processor: Any,
+        config: DataConfig,
+        reused: ReusedProcessors,
+    ) -> NoTargetProcessor:
+        return NoTargetProcessor()
+
+    def files(self, processor: NoTargetProcessor, source_processor: Any) -> dict[str, bytes]:
+        return {}
+
+    def load(self, folder: Path, source_processor: Any) -> NoTargetProcessor:
+        return NoTargetProcessor()
+
+    def encode(self, row: Row, processor: NoTargetProcessor, config: DataConfig) -> int | str:
+        answer, choices = row.fields["answer"], row.fields["choices"]
+        if answer not in choices:
+            return f"the answer '{answer}' is not among the choices; fix the row"
+        return int(choices.index(answer))
+
+    def columns(self, values: list[Any]) -> dict[str, Column]:
+        return {"label": np.array(values, np.int64)}

@@ -25,6 +25,7 @@ from foveal.data.pairs.target import Target
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.text_source import TEXT_FOLDER, encode_text
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
+from foveal.tasks.vqa.data_settings import vqa_data
 from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
 from foveal.tasks.vqa.question_files import read_question_rows
 from foveal.tasks.vqa.vqa_examples import ChoiceTable, VQAExamples
@@ -82,11 +83,12 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
-        for row in read_question_rows(part, (*self.question_columns, target.field), config, skipped):
+        requested = *self.question_columns, target.field
+        for row in read_question_rows(part, requested, vqa_data(config), skipped):
             yield keyed_by_content(row, {})
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        for row in read_question_rows(part, self.question_columns, config, skipped):
+        for row in read_question_rows(part, self.question_columns, vqa_data(config), skipped):
             yield Row(row.location, {"source": _row_title(row), **row.fields})
 
     def fit(

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, as_texts, text_error
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
@@ -16,12 +15,13 @@ from foveal.data.files.tables import read_records
 from foveal.data.images.image_arrays import image_column, image_fields
 from foveal.data.images.image_files import unlisted_images, with_names
 from foveal.data.images.image_rows import load_row_images
+from foveal.tasks.vqa.data_settings import VQADataConfig
 
 FieldReader = Callable[[Fields], Fields | str]
 
 
 def read_question_rows(
-    part: DataPart, requested: Sequence[str], config: DataConfig, skipped: list[SkippedRow]
+    part: DataPart, requested: Sequence[str], config: VQADataConfig, skipped: list[SkippedRow]
 ) -> Iterator[Row]:
     """Read questions with their images. Rows that can't be used are added to `skipped`.
 

@@ -16,7 +16,6 @@ from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcess
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import DataPaths, OpenedData
-from foveal.data.pairs.choice import ChoiceTarget
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.joint import JointEncoder
@@ -33,7 +32,8 @@ from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
 from foveal.tasks.shapes.labeling import ClassificationTask, SmoothedSettings, summarize_labels
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
-from foveal.tasks.vqa.answer_targets import IGNORE_INDEX, AnswerTarget, WrittenAnswerTarget
+from foveal.tasks.vqa.answer_targets import IGNORE_INDEX, AnswerTarget, ChoiceTarget, WrittenAnswerTarget
+from foveal.tasks.vqa.data_settings import VQADataConfig
 from foveal.tasks.vqa.datasets import EASY_VQA, SHAPE_DIALOG
 from foveal.tasks.vqa.image_and_text_source import ImageAndTextSource
 from foveal.tasks.vqa.model import MultipleChoiceModel, VQAModel, joint_encoder
@@ -53,6 +53,7 @@ class BaseVQATask(ExampleTask, ABC):
     """Base class of the three tasks. A batch has images, each with all its questions."""
 
     Settings: ClassVar[type[VQASettings]] = VQASettings
+    DataSettings = VQADataConfig
     settings: VQASettings
 
     source: ClassVar[ImageAndTextSource] = ImageAndTextSource()

@@ -11,6 +11,7 @@ from PIL import Image
 
 from foveal.config import DataConfig, ImageConfig
 from foveal.data import prepare_examples
+from foveal.tasks.vqa.data_settings import VQADataConfig
 from tests.support.pair_formats import CLIP_TEXT, IMAGE_TEXT, TEXT_PAIRS, WRITTEN_ANSWERS
 
 KNOWN, STRANGE = ("red fox", "blue sky", "red sky"), ("réd fox", "blue öx", "réd yak")
@@ -66,7 +67,7 @@ def test_it_is_counted_and_said(name: str, tokenizer: Any, tmp_path: Path) -> No
     known, strange = (tmp_path / f"{part}{suffix}" for part in ("known", "strange"))
     write(known, KNOWN, 1)
     write(strange, STRANGE, 11)
-    config = DataConfig(
+    config = VQADataConfig(
         image=ImageConfig(size=8), tokenizer=tokenizer, max_length=32, valid_fraction=0, test_fraction=0
     )
     said: list[str] = []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from foveal.config import AugmentConfig, DataConfig, ImageConfig
+from foveal.config import AugmentConfig, ImageConfig
 from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.files.data_part import open_part
@@ -17,13 +17,14 @@ from foveal.data.open import open_path
 from foveal.data.pairs.pair import PairFormat
 from foveal.tasks.infer import infer_task
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX
+from foveal.tasks.vqa.data_settings import VQADataConfig
 from foveal.tasks.vqa.question_batches import VQABatches, collate_center_crops
 from tests.support.image_folders import CONTAINERS, SIDE, encode_png, random_images, write_files
 from tests.support.pair_formats import ANSWERS, CHOICES, WRITTEN_ANSWERS
 from tests.support.question_tables import COLOURS, question_files, question_rows, write_question_rows
 from tests.support.recorded_calls import record_calls
 
-CONFIG = DataConfig(
+CONFIG = VQADataConfig(
     image=ImageConfig(size=SIDE, batch_size=4),
     tokenizer="word",
     max_length=8,
