@@ -166,6 +166,35 @@ def write_speech(folder: Path) -> str:
     return "."
 
 
+def write_labeled_frames(folder: Path) -> str:
+    """Write recordings of a tone and then noise, with a label for each frame of 10 ms."""
+    generator, hop, window = np.random.default_rng(7), RATE // 100, RATE // 40
+    rows = []
+    for number in range(60):
+        half = hop * int(generator.integers(8, 14))
+        tone = 0.3 * np.sin(2 * np.pi * 440 / RATE * np.arange(half))
+        wave = np.concatenate([tone, generator.normal(0, 0.2, half)])
+        soundfile.write(folder / f"{number}.wav", wave, RATE)
+        centers = np.arange(1 + (len(wave) - window) // hop) * hop + window // 2
+        labels = ["tone" if center < half else "noise" for center in centers]
+        rows.append({"file_name": f"{number}.wav", "labels": labels})
+    write_rows(folder / "metadata.jsonl", rows)
+    return "."
+
+
+def write_described_series(folder: Path) -> str:
+    """Write series that rise or fall, with a text each."""
+    generator = np.random.default_rng(8)
+    rows = []
+    for number in range(90):
+        steps, slope = int(generator.integers(10, 20)), (1, -1)[number % 2]
+        values = slope * np.linspace(-1, 1, steps)[:, None] + generator.normal(0, 0.1, (steps, 2))
+        text = f"goes {('up', 'down')[number % 2]}"
+        rows.append({"values": values.round(3).tolist(), "text": text})
+    write_rows(folder / "series.jsonl", rows)
+    return "series.jsonl"
+
+
 # Data sets of images, clips and maps.
 
 
@@ -303,6 +332,8 @@ MAKERS: dict[Callable[[Path], str], str] = {
     write_steps: "steps",
     write_sounds: "sounds",
     write_speech: "listen",
+    write_labeled_frames: "audio-tagging",
+    write_described_series: "series-captioning",
     write_questions: "answer reply choose",
     write_dialogs: "dialog",
     write_clips: "clips frames narrate",

@@ -65,16 +65,17 @@ def describe(
     if not reads_images and (input_ is not None or classes is not None):
         raise UserError(f"{name} reads no images to label: leave out --input and --classes")
     settings = config_to_toml(config)
-    if not json:
-        print(settings)
     if reads_images:
         describe_layers(cast(Any, task_of(config)), input_, classes, json)
+        if not json:
+            print(f"\n{settings}")
         return
     model = _meta_model(config)
     shapes = {key: list(parameter.shape) for key, parameter in model.named_parameters()}
     if json:
         print_json(_preset_summary(config) | {"config": tomllib.loads(settings), "shapes": shapes})
         return
+    print(settings)
     print_facts([(key, " x ".join(str(size) for size in shape)) for key, shape in shapes.items()], STDOUT)
 
 

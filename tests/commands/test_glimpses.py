@@ -80,4 +80,4 @@ def test_what_does_not_fit_is_a_line() -> None:
     )
     assert "no encoder" in refuse("train", "squares", "--task", "glimpses", "--model", "image-classification")
     train_run("squares", *SMALL, run="plain", steps=1)
-    assert "of no glimpses" in refuse("inspect", "plain", "glimpses")
+    assert "this run has no glimpses" in refuse("inspect", "plain", "glimpses")

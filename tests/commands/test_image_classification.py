@@ -136,7 +136,8 @@ def test_a_network_is_described() -> None:
         "18.8",
         "kB",
     ]
-    assert table[-1].split()[1:3] == ["61,706", "416,520"]
+    total = table[table.index("") - 1]  # settings come after the table
+    assert total.split()[1:3] == ["61,706", "416,520"]
     assert "head.projection" in succeed("models", "describe", "vit", "--classes", "7").out
     assert "did you mean 'resnet-50'" in refuse("models", "describe", "resnet50")
     assert "expected channels" in refuse("models", "describe", "vgg-16", "--input", "3x32")

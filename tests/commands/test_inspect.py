@@ -93,7 +93,7 @@ def test_what_can_not_be_looked_at(run: Path) -> None:
     ("view", "option"),
     [
         ("confusion", "--query"),
-        ("navigation", "--data"),
+        ("filters", "--data"),
         ("filters", "--layer"),
         ("activations", "--nearest"),
     ],

@@ -68,7 +68,7 @@ def test_fewer_positions() -> None:
         saved_weights("on")[table], saved_weights("first")[table][:40], rtol=0, atol=1e-6
     )
     why = refuse("train", reviews(), "--from", "first", "--task", "text-classification", "data.max_length=49")
-    assert "data.max_length=49" in why
+    assert "learned positions end at 48, but 49 are needed; lower data.max_length" in why
 
 
 def test_refusals() -> None:

@@ -58,7 +58,7 @@ def test_from_the_name_to_another_head(fetched: list[str]) -> None:
     write_images(count=20)
     assert succeed("predict", "first", "squares/red/1.png").out.strip() in LABELS
     assert json.loads(succeed("evaluate", "first", "squares", "--json").out)["examples"] == 20
-    assert "first: imported, so it has no data" in refuse("resume", "first")
+    assert "first: imported, so the run has no data" in refuse("resume", "first")
     told = succeed("train", "squares", "--from", "first", *FEW, "--run", "same", "--budget", "1steps")
     assert "all weights of first" in told.err
     assert foveal.load("same").processor.target.labels == tuple(LABELS)

@@ -13,7 +13,8 @@ SPEECH = (*COMMON, *DECODER, "model.encoder.width=16", "model.encoder.layers=1")
 TAGS = (*COMMON, "model.encoder.width=16", "model.encoder.layers=1", "model.encoder.embedding_width=0")
 SMALL = (*TAGS, "data.vocab_size=300")
 """For labels of texts."""
-PAIRS = (*SMALL, *DECODER)
+PAIRS = (*SMALL, "model.width=16", "model.layers=1")
+"""For translation, whose decoder has the embedding of the encoder."""
 STRINGS = (*TAGS, *DECODER)
 
 

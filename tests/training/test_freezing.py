@@ -90,7 +90,7 @@ def test_of_what_reads_questions_too_the_images_network_alone(what: FreezeName) 
 def test_what_is_not_there() -> None:
     with pytest.raises(UserError, match="no batch norm"):
         freeze(small_text_classifier(), "norms")
-    with pytest.raises(UserError, match="has none"):
+    with pytest.raises(UserError, match="this model has no encoder"):
         freeze(nn.Linear(2, 2), "encoder")
-    with pytest.raises(UserError, match="nothing below"):
+    with pytest.raises(UserError, match="no layers below its last block"):
         freeze(nn.Linear(2, 2), "below-last-block")
