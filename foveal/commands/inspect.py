@@ -88,7 +88,7 @@ def _choose_view(views: Mapping[str, AnyView], rest: list[str]) -> AnyView:
     if name in OLD_VIEWS:
         raise UserError(f"the view {name} is now {OLD_VIEWS[name]}")
     if name not in views:
-        raise UserError(f"there is no view {name}{suggest(name, views)}; there are {', '.join(views)}")
+        raise UserError(f"there is no view {name}{suggest(name, views)}")
     return views[name]
 
 

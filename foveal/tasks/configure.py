@@ -14,6 +14,7 @@ from foveal.config import (
     read_preset,
     suggest,
 )
+from foveal.config.old_names import PRESETS as OLD_PRESETS
 from foveal.core.errors import UserError
 from foveal.data.open import OpenedData
 from foveal.models.image_networks import NETWORKS, published_input
@@ -104,8 +105,10 @@ def network_config(name: str, settings: Sequence[str] = ()) -> Config:
     """Return the config of a published network for images of the published size, with `settings` as
     overrides.
 
-    Raises: UserError: there is no such network.
+    Raises: UserError: there is no such network, or it is an old name of a preset.
     """
+    if name in OLD_PRESETS:
+        raise UserError(f"the preset {name} is now {OLD_PRESETS[name]}")
     if name not in NETWORKS:
         known = suggest(name, sorted({*preset_names(), *NETWORKS}))
         raise UserError(f"unknown preset or network '{name}'{known}")

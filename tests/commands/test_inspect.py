@@ -81,6 +81,8 @@ def test_a_language_model(run: Path) -> None:
 
 def test_what_can_not_be_looked_at(run: Path) -> None:
     assert "unknown preset or network 'resnet20'; did you mean 'resnet-20'" in refuse("inspect", "resnet20")
+    assert "there is no view filtres; did you mean 'filters'?" in refuse("inspect", run, "filtres")
+    assert refuse("inspect", run, "nonsense").count("filmstrip") == 1
     assert "reads no random images: name data with --data" in refuse("inspect", "lstm")
     assert "the model has no activation function" in refuse("inspect", "linear", "activations", *SMALL)
     assert "a run has its own weights: leave out" in refuse("inspect", run, "--initialization", "0.01")

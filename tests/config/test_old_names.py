@@ -159,6 +159,7 @@ def test_an_old_task_or_preset_is_answered_with_the_new_one() -> None:
         task_class("translate")
     with pytest.raises(ConfigError, match="the preset listen is now speech-recognition"):
         read_preset("listen")
+    assert "the preset listen is now speech-recognition" in refuse("models", "describe", "listen")
     for name in all_tasks():
         assert not explain_old_setting("task.name", name)
 

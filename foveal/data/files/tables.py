@@ -24,6 +24,8 @@ TEXT_COLUMN_HINT = (
     "set data.text=NAME, and data.label=NAME beside it to learn labels; or data.source=NAME and "
     "data.target=NAME to learn pairs, data.tags=NAME to learn tags of 'tokens' (or say --task)"
 )
+FIXED_COLUMNS = ("file_name", "labels")
+"""Columns that no setting names otherwise."""
 MAX_COLUMNS_SHOWN, MAX_NAME_SHOWN = 20, 40
 """Columns listed in an error, and characters of each name."""
 
@@ -86,7 +88,8 @@ def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, whe
         if column not in known:
             names = ", ".join(f"'{name[:MAX_NAME_SHOWN]}'" for name in known[:MAX_COLUMNS_SHOWN])
             more = " ..." if len(known) > MAX_COLUMNS_SHOWN else ""
-            return f"no column '{column}' among {names}{more}{where}; {hint}"
+            advice = "give the table this column" if column in FIXED_COLUMNS else hint
+            return f"no column '{column}' among {names}{more}{where}; {advice}"
     return ""
 
 

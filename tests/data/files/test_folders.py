@@ -140,6 +140,13 @@ def test_a_table_without_the_column(folder):
         [*read_folder(open_part(str(folder)).listing, ["text"])]
 
 
+@pytest.mark.parametrize(("header", "column"), [("file_name,text", "labels"), ("file,labels", "file_name")])
+def test_a_table_without_a_column_that_no_setting_names(folder, header: str, column: str):
+    (folder / "metadata.csv").write_text(f"{header}\na.wav,one\n")
+    with pytest.raises(UserError, match=rf"no column '{column}' among .*; give the table this column$"):
+        [*read_folder(open_part(str(folder)).listing, ["labels"])]
+
+
 @pytest.mark.parametrize("location", CONTAINERS)
 def test_what_is_in_many_folders_is_what_is_in_each(tmp_path: Path, location: str) -> None:
     names = ["a/2.png", "a/1.png", "a/.hidden", "a/b/c/3.png", "d/e.txt", "f.txt"]
