@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from foveal.commands.training_report import train_and_report
 from foveal.config import Config
+from foveal.core.errors import UserError
 from foveal.core.runtime import has_fast_bfloat16, keep_freed_memory, resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData
@@ -80,6 +81,8 @@ def train(
     json
         Print one JSON object with the result on standard output.
     """
+    if print_config and json:
+        raise UserError("--print-config prints TOML: leave out --json")
     base_run = None if from_ is None else open_logged(from_)
     opened = open_data(data, log)
     config, preset = load_training_config(opened, overrides, task, model, base_run, budget)

@@ -103,7 +103,8 @@ def prepare_corpus(
     for split in ("train", *corpus.fractions, *corpus.provided):
         if not store.facts.get(split, {}).get("tokens"):
             hint = " (equal rows stay in one split)" if isinstance(corpus.to_split, TextTable) else ""
-            raise UserError(_empty_split_error(split, paths.get(split, data), split in paths, hint))
+            part, held_out = paths.get(split, data), bool(corpus.fractions)
+            raise UserError(_empty_split_error(split, part, split in paths, held_out, hint))
     _log_losses(skipped, store.facts, log)
     return PreparedData(
         processor=store.tokenizer,
@@ -189,12 +190,10 @@ def _cache_key(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
-def _empty_split_error(split: SplitName, data: str, provided: bool, hint: str) -> str:
+def _empty_split_error(split: SplitName, data: str, provided: bool, held_out: bool, hint: str) -> str:
     if split == "train":
-        return (
-            f"{data}: no text to train on{hint}; give more text, or hold less of it out "
-            "(data.valid_fraction, data.test_fraction)"
-        )
+        less = ", or hold less of it out (data.valid_fraction, data.test_fraction)" if held_out else ""
+        return f"{data}: no text to train on{hint}; give more text{less}"
     if provided:
         return f"{data}: none of its characters occur in the training text; give text of the same kind"
     return f"{data}: too little text for a {split} set{hint}; give more text, or set data.{split}_fraction=0"

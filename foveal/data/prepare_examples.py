@@ -40,15 +40,19 @@ def prepare_examples(
     skipped: list[SkippedRow] = []
     opened = open_data(data, log)
     data = opened.name
-    rows = _read_splits(data_format, _open_splits(opened, valid, test, log), config, skipped)
+    files = _open_splits(opened, valid, test, log)
+    rows = _read_splits(data_format, files, config, skipped)
     _log_overlap(rows, log)
     _log_similar_labels(rows["train"], log)
     _log_single_target(rows["train"], log)
     processor = processor or data_format.make_processor(data, rows["train"], config, reused)
-    splits = {split: data_format.encode(rows[split], processor, config, skipped) for split in rows}
-    for split, encoded in splits.items():
-        if rows[split] and not len(encoded):
-            raise UserError(empty_split_error(split, data, skipped))
+    splits: dict[str, Any] = {}
+    for split in SPLITS:
+        unusable: list[SkippedRow] = []
+        splits[split] = data_format.encode(rows[split], processor, config, unusable)
+        if rows[split] and not len(splits[split]):
+            raise UserError(_unusable_split_error(split, str(files.get(split, data)), unusable))
+        skipped += unusable
     train, valid_split, test_split = (encoded if len(encoded) else None for encoded in splits.values())
     split_facts = {
         split: encoded.facts | unknown_target_facts(processor, encoded)
@@ -123,19 +127,26 @@ def read_labeled_rows(data_format: PairFormat, data: str | OpenedData, config: D
     return []
 
 
-def empty_split_error(split: str, data: str, skipped: list[SkippedRow]) -> str:
-    """Return the message for a split without rows that can be used."""
-    reason = (
-        f" ({len(skipped):,} can't be used, the first: {skipped[0].location}: {skipped[0].reason})"
-        if skipped
-        else ""
-    )
+def _empty_split_error(split: str, data: str, skipped: list[SkippedRow], held_out: bool) -> str:
+    """Return the message for a split without rows. `held_out` says whether fractions of DATA are held out."""
     if split == "train":
-        return (
-            f"{data}: no rows to train on{reason}; give more rows, or hold fewer of them out "
-            "(data.valid_fraction, data.test_fraction)"
-        )
-    return f"{data}: no rows for the {split} set{reason}; give more rows, or set data.{split}_fraction=0"
+        less = ", or hold fewer of them out (data.valid_fraction, data.test_fraction)" if held_out else ""
+        return f"{data}: no rows to train on{_first_skip(skipped)}; give more rows{less}"
+    less = f", or set data.{split}_fraction=0" if held_out else ""
+    return f"{data}: no rows for the {split} set{_first_skip(skipped)}; give more rows{less}"
+
+
+def _unusable_split_error(split: str, data: str, skipped: list[SkippedRow]) -> str:
+    """Return the message for a split whose rows can't be used. Fractions that are held out don't change
+    that."""
+    purpose = "to train on" if split == "train" else f"for the {split} set"
+    return f"{data}: no rows {purpose}{_first_skip(skipped)}; give rows that this model can use"
+
+
+def _first_skip(skipped: list[SkippedRow]) -> str:
+    if not skipped:
+        return ""
+    return f" ({len(skipped):,} can't be used, the first: {skipped[0].location}: {skipped[0].reason})"
 
 
 def _open_splits(
@@ -181,9 +192,10 @@ def _read_splits(
             if fractions and len({row.key for split in rows for row in rows[split]}) == 1:
                 raise UserError(
                     f"{files['train']}: every row has the same source, and equal rows stay in one split: "
-                    "give other rows, or held-out rows by --valid or --test"
+                    "give other rows, or train with held-out rows of their own (--valid, --test)"
                 )
-            raise UserError(empty_split_error(split, str(files.get(split, files["train"])), skipped))
+            part = str(files.get(split, files["train"]))
+            raise UserError(_empty_split_error(split, part, skipped, bool(fractions)))
     return rows
 
 

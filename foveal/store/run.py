@@ -9,6 +9,7 @@ import errno
 import hashlib
 import os
 import re
+import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -87,9 +88,23 @@ class Run:
 
 
 def check_run_path(path: Path) -> None:
-    """Check that a run can be created at `path`. Nothing is written.
+    """Check that a run can be created at `path`. A folder is created beside `path`, and removed again.
 
     Raises: UserError: `path` exists or can't be written.
+    """
+    above = _check_unused(path)
+    try:  # file systems such as /proc deny no permission, but take no new folders
+        os.rmdir(tempfile.mkdtemp(prefix=".", dir=above))
+    except OSError as error:
+        raise UserError(
+            f"{path}: can't create a folder in {above}: {error.strerror}; choose another --run"
+        ) from None
+
+
+def _check_unused(path: Path) -> Path:
+    """Return the existing folder in which the run at `path` is created.
+
+    Raises: UserError: `path` exists, or permission is missing.
     """
     if path.exists():
         raise UserError(f"{path} exists: choose another --run, or continue it: foveal resume {path}")
@@ -98,6 +113,7 @@ def check_run_path(path: Path) -> None:
         raise UserError(f"{path}: {above} is a file, not a folder; choose another --run")
     if not os.access(above, os.W_OK | os.X_OK):
         raise UserError(f"{path}: no permission to write in {above}; choose another --run")
+    return above
 
 
 def check_outside_data(path: Path, *data: str | None) -> None:
@@ -128,7 +144,7 @@ def create_run(
 
     Raises: UserError: `path` exists or can't be written.
     """
-    check_run_path(path)
+    _check_unused(path)
     files = {"config.toml": config_toml.encode()}
     files |= {f"inputs/{name}": content for name, content in processor_files.items()}
     facts = {
@@ -218,7 +234,10 @@ def run_lock(run: Run) -> Iterator[None]:
 
 def default_run_path(data: str, preset: str, parent: Path = RUNS_FOLDER) -> Path:
     """Return the first unused `runs/<data>-<preset>-<n>`."""
-    stem = re.sub(r"[^\w.-]+", "-", f"{Path(data).stem}-{Path(preset).stem}")
+    path = Path(data)
+    if path.name in ("", ".."):  # of `.`, whose own name has to be looked up
+        path = path.resolve()
+    stem = re.sub(r"[^\w.-]+", "-", f"{path.stem or 'data'}-{Path(preset).stem}")
     number = 1
     while (parent / f"{stem}-{number}").exists():
         number += 1

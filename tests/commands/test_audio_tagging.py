@@ -81,3 +81,11 @@ def test_labels_that_do_not_fit_are_named() -> None:
     line = refuse("train", "mixed", "--task", "audio-tagging", *SMALL)
     assert "no rows to train on" in line
     assert "frames; give each frame one" in line
+    assert "hold fewer" not in line
+
+
+def test_more_bands_than_frequencies_are_refused_before_anything_is_read() -> None:
+    Path("mixed").mkdir()
+    line = refuse("train", "mixed", "--task", "audio-tagging", *SMALL, "data.mel_bins=80")
+    assert "data.mel_bins=80 is too many for data.sample_rate=8000" in line
+    assert "lower data.mel_bins, or raise data.sample_rate" in line

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import IO, Any
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from benchmarks.kill import story
+from foveal.data.text.token_store import CorpusReader
 from tests.support.command_line import TINY_MODEL, refuse, run_command, succeed
 
 ENGLISH = story()
@@ -178,6 +180,19 @@ def test_a_place_that_is_taken() -> None:
 def test_a_place_without_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "no permission to write in" in train("text.txt", "--run", "away/new")
+
+
+def test_a_place_that_takes_no_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as /proc, whose permissions do not tell. The data are not even read."""
+
+    def refused(*_: object, **__: object) -> str:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refused)
+    monkeypatch.setattr(CorpusReader, "__init__", refused)
+    line = train("text.txt", "--run", "away/new")
+    assert "away/new: can't create a folder in " in line
+    assert "No such file or directory; choose another --run" in line
 
 
 def test_permission_that_is_lost_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:

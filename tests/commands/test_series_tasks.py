@@ -76,10 +76,11 @@ def test_bad_input() -> None:
     assert "at least two classes are needed" in refuse("train", "one.ts", *small)
     Path("header.ts").write_text(RISING)
     assert "header.ts: no usable row" in refuse("train", "header.ts", *small)
-    wide = RISING + "".join(f"1,2:2,3:3,{number}:up\n" for number in range(9))
+    wide = RISING + "".join(f"1,2:2,3:3,{number}:{('up', 'down')[number % 2]}\n" for number in range(9))
     Path("wide.ts").write_text(wide)
     line = refuse("train", data, *small, "--test", "wide.ts")
     assert "no rows for the test set (9 can't be used, the first: wide.ts, line 5: 3 channels, and" in line
+    assert "data.test_fraction" not in line
     Path("holes.ts").write_text(text + "?,2:1,2:up\n1,2:1,2:left\n")
     told = succeed("train", "holes.ts", *small)
     assert "2 rows, all in run/skipped.jsonl" in told.err
@@ -90,6 +91,11 @@ def test_bad_input() -> None:
     ]
     assert "wide.ts, line 5: 3 channels, and the model reads 2" in refuse("predict", "run", "wide.ts")
     assert "3 channels, and the model reads 2" in refuse("evaluate", "run", "wide.ts")
+    line = refuse("train", "wide.ts", "--from", "run")
+    assert "wide.ts: no rows to train on" in line
+    assert "hold fewer of them out" not in line
+    line = refuse("evaluate", "run", write_steps())
+    assert "one for the whole series is needed; fix the file, or train with another --task" in line
 
 
 MISFITS = {

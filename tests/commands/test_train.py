@@ -254,6 +254,7 @@ def test_settings_are_printed_and_taken_back(here: Path, more: tuple[str, ...]) 
     """Nothing is trained or written; the file gives the same settings, which a run keeps."""
     before = sorted(here.rglob("*"))
     printed = succeed("train", "text.txt", *more, "training.budget=2steps", "--print-config").out
+    assert "leave out --json" in refuse("train", "text.txt", "--print-config", "--json")
     assert sorted(here.rglob("*")) == before
     assert 'budget = "2steps"  # Amount of training, such as 90s' in printed
     Path("mine.toml").write_text(printed)

@@ -154,12 +154,16 @@ def test_a_config_of_another_version_is_one_plain_line(
         open_run(tmp_path / "run")
 
 
-def test_default_names_are_free_and_plain(tmp_path: Path) -> None:
+def test_default_names_are_free_and_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_run_path("some dir/My Text.txt", "lstm", tmp_path) == tmp_path / "My-Text-lstm-1"
     (tmp_path / "shakespeare-demo-1").mkdir()
     (tmp_path / "shakespeare-demo-2").mkdir()
     assert default_run_path("shakespeare", "presets/demo.toml", tmp_path) == tmp_path / "shakespeare-demo-3"
     assert default_run_path("a", "b").parent == Path("runs")
+    (tmp_path / "films" / "raw").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "films")
+    for data in (".", "raw/.."):
+        assert default_run_path(data, "demo") == Path("runs/films-demo-1")
 
 
 def test_one_process_trains_a_run(run: Run) -> None:

@@ -107,9 +107,7 @@ def bucket_by_length(lengths: RowIndices, max_tokens: int) -> tuple[RowIndices, 
     Raises: UserError: there are no rows.
     """
     if not len(lengths):
-        raise UserError(
-            "no examples: give more rows, or hold fewer of them out (data.valid_fraction, data.test_fraction)"
-        )
+        raise UserError("no examples: give rows that can be used")
     candidates = [_sort_ranks(lengths, width) for width in BUCKET_WIDTHS]
     ranks = min(candidates, key=lambda ranks: _padded_tokens(lengths[np.argsort(ranks)], max_tokens))
     return ranks, fewest_cuts(lengths[np.argsort(ranks)], max_tokens)

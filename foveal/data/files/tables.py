@@ -19,10 +19,14 @@ from foveal.data.files.utf8 import AnyPath, open_file
 
 TABLE_SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
 NO_LINE_LIMIT = 1 << 60
-COLUMN_HINT = "set data.text=NAME, data.label=NAME, data.source=NAME or data.target=NAME"
+COLUMN_HINT = (
+    "give the table this column, or train with data.text=NAME, data.label=NAME, data.source=NAME or "
+    "data.target=NAME"
+)
 TEXT_COLUMN_HINT = (
-    "set data.text=NAME, and data.label=NAME beside it to learn labels; or data.source=NAME and "
-    "data.target=NAME to learn pairs, data.tags=NAME to learn tags of 'tokens' (or say --task)"
+    "give the table this column, or train with data.text=NAME, and data.label=NAME beside it to learn "
+    "labels; with data.source=NAME and data.target=NAME to learn pairs; with data.tags=NAME to learn tags of "
+    "'tokens' (or with --task)"
 )
 FIXED_COLUMNS = ("file_name", "labels")
 """Columns that no setting names otherwise."""

@@ -69,9 +69,7 @@ class ImageTrainBatches:
 
     def __init__(self, examples: ImageExamples, batch: int, augment: AugmentConfig, seed: int):
         if not len(examples):
-            raise UserError(
-                "no images: give more, or hold fewer of them out (data.valid_fraction, data.test_fraction)"
-            )
+            raise UserError("no images: give images that can be read")
         self._examples, self._augment, self._seed = examples, augment, seed
         self.per_epoch = -(-len(examples) // batch)
 

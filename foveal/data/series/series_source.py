@@ -35,7 +35,7 @@ class SeriesSource(Source[Statistics]):
                 none = "no labels" if field in LABEL_FIELDS else f"no '{field}'"
                 has = next((words for name, words in TARGET_FIELDS.items() if name in row.fields), none)
                 needed = NEEDED_FIELDS.get(field, TARGET_FIELDS["text"])
-                hint = "name another --task, or fix the file"
+                hint = "fix the file, or train with another --task"
                 raise UserError(f"{row.location}: has {has}, and {needed} is needed; {hint}")
             values: FloatArray = row.fields["values"]
             content = hashlib.sha256(values.tobytes()).hexdigest()

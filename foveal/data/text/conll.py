@@ -44,7 +44,8 @@ def read_tagged(path: Path, tags: str | None = "upos") -> Iterator[Row | Skipped
     if suffix == ".conllu":
         if tags is not None and tags not in CONLLU_COLUMNS:
             raise UserError(
-                f"{path}: no tags '{tags}' in CoNLL-U{suggest(tags, CONLLU_COLUMNS)} (set data.tags=NAME)"
+                f"{path}: no tags '{tags}' in CoNLL-U{suggest(tags, CONLLU_COLUMNS)} "
+                "(train with data.tags=NAME)"
             )
         tag = None if tags is None else CONLLU_COLUMNS[tags]
         records = _sentences(path, partial(_parse_conllu, tag), 1, tag)

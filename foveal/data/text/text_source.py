@@ -164,7 +164,7 @@ class PairedTextSource(TextSource):
     def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
         tokens = encode_text(row.fields["source"], processor)
         if len(tokens) > config.max_length:
-            return f"{len(tokens)} tokens, and data.max_length={config.max_length}: raise it to use the row"
+            return f"{len(tokens)} tokens, and data.max_length={config.max_length}: train with more"
         return tokens
 
     def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:

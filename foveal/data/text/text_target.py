@@ -107,7 +107,7 @@ class TextTarget(Target[TextTargetProcessor]):
     def encode(self, row: Row, processor: TextTargetProcessor, config: DataConfig) -> TokenIds | str:
         tokens = processor.encode(row.fields[self.field])
         if len(tokens) > config.max_length:
-            return f"{len(tokens)} tokens, and data.max_length={config.max_length}: raise it to use the row"
+            return f"{len(tokens)} tokens, and data.max_length={config.max_length}: train with more"
         return tokens
 
     def columns(self, values: list[Any]) -> dict[str, Column]:

@@ -104,7 +104,7 @@ class TokenEvalBatches:
         if scored < 1:
             raise UserError(
                 f"the held-out text has {len(tokens)} token(s), and at least 2 are needed: "
-                "give more text, or hold more of it out (data.valid_fraction, data.test_fraction)"
+                "give more held-out text"
             )
         self.rows = max(1, min(rows, scored // context))
         ends = np.arange(self.rows + 1) * scored // self.rows

@@ -64,7 +64,7 @@ class WordsSource(TextSource):
         encoded = encode_words(row.fields["source"], processor)
         if len(encoded.tokens) > config.max_length:
             length = len(encoded.tokens)
-            return f"{length} tokens, and data.max_length={config.max_length}: raise it to use the row"
+            return f"{length} tokens, and data.max_length={config.max_length}: train with more"
         return encoded
 
     def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:

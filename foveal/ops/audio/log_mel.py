@@ -23,13 +23,18 @@ def log_mel(samples: Float[Tensor, " N"], rate: int, bins: int) -> Float[Tensor,
     `mel_filters`. There are as many frames as fit in the samples. Fewer than W samples are padded with zeros
     to one frame.
     """
-    window, hop = round(WINDOW_SECONDS * rate), round(HOP_SECONDS * rate)
+    window, hop = window_samples(rate), round(HOP_SECONDS * rate)
     samples = F.pad(samples, (0, max(0, window - len(samples))))
     hann = torch.hann_window(window, dtype=samples.dtype, device=samples.device)
     spectrum = torch.stft(samples, window, hop, window=hann, center=False, return_complex=True)  # (K, S)
     power = spectrum.real.square() + spectrum.imag.square()
     filters = mel_filters(bins, rate, window).to(power)
     return (filters @ power).clamp(min=MIN_POWER).log().T
+
+
+def window_samples(rate: int) -> int:
+    """Return the number of samples in a frame."""
+    return round(WINDOW_SECONDS * rate)
 
 
 @cache

@@ -55,7 +55,7 @@ class MapSource(Source[Tokenizer]):
         tokens, moves = encode_text(row.fields["source"], processor), len(row.fields["path"])
         if max(len(tokens), moves) > config.max_length:
             sizes = f"{len(tokens)} tokens and {moves} moves"
-            return f"{sizes}, and data.max_length={config.max_length}: raise it to use the row"
+            return f"{sizes}, and data.max_length={config.max_length}: train with more"
         return tokens
 
     def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> TokenIds | str:

@@ -3,10 +3,12 @@
 from abc import ABC
 from typing import Any, ClassVar
 
+from foveal.core.errors import UserError
 from foveal.data.audio.audio_source import AudioSource
 from foveal.data.pairs.source import Source
 from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.models.encoder import audio_encoder
+from foveal.ops.audio.log_mel import mel_filters, window_samples
 from foveal.tasks.shapes.examples import ExampleTask
 
 
@@ -17,6 +19,17 @@ class AudioTask(ExampleTask, ABC):
     source_kind = "audio"
     encoders = ("pyramid", "convolution")
     length_unit = "frames"
+
+    def check(self) -> None:
+        super().check()
+        bins, rate = self.config.data.mel_bins, self.config.data.sample_rate
+        try:
+            mel_filters(bins, rate, window_samples(rate))
+        except UserError:
+            raise ValueError(
+                f"data.mel_bins={bins} is too many for data.sample_rate={rate}: some mel bands lie between "
+                "two frequencies of a frame; lower data.mel_bins, or raise data.sample_rate"
+            ) from None
 
     def encoder(self) -> PyramidalLSTMEncoder | ConvSubsamplingEncoder:
         """Return the encoder of log-mel frames."""

@@ -196,7 +196,8 @@ def _row_title(row: Row) -> str:
 def _history(row: Row) -> str:
     if "history" not in row.fields:
         raise UserError(
-            f"{row.location}: no column with the history, which the model reads (data.history=NAME)"
+            f"{row.location}: no column with the history, which the model reads "
+            "(train with data.history=NAME)"
         )
     return str(row.fields["history"])
 

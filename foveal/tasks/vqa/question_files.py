@@ -39,7 +39,8 @@ def read_question_rows(
     for field, column in columns.items():
         if column not in known:
             raise UserError(
-                f"{part.table}: no column '{column}' among {', '.join(known)}; set data.{field}=NAME"
+                f"{part.table}: no column '{column}' among {', '.join(known)}; give the table this column, "
+                f"or train with data.{field}=NAME"
             )
     if config.history != "none" and config.history in known:
         columns["history"] = config.history

@@ -178,7 +178,7 @@ def test_what_can_not_be_used_is_skipped(tmp_path: Path, location: str) -> None:
         "no such file: none.png; fix the name or leave the row out",
         whys[2][1],
         "no row of metadata.csv names it; add a row, or remove the image",
-        "28 tokens, and data.max_length=16: raise it to use the row",
+        "28 tokens, and data.max_length=16: train with more",
     ]
     assert "damaged or cut off" in whys[2][1]
     assert whys[3][0] == "images/more.png"

@@ -99,7 +99,8 @@ def test_a_line_that_is_not_utf8_breaks_its_sentence_alone(tmp_path: Path) -> No
 
 def test_a_column_that_there_is_not(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conllu", UNIVERSAL)
-    assert "no tags 'xpoz' in CoNLL-U; did you mean 'xpos'? (set data.tags=NAME)" in refusal(path, "xpoz")
+    told = refusal(path, "xpoz")
+    assert "no tags 'xpoz' in CoNLL-U; did you mean 'xpos'? (train with data.tags=NAME)" in told
 
 
 PLAIN = """\

@@ -245,7 +245,7 @@ def test_the_task_is_seen_from_the_table(tmp_path: Path, location: str) -> None:
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     data = write_question_rows(tmp_path / "a", question_rows(6), 6)
     with pytest.raises(
-        UserError, match=r"no column 'q' among file_name, question, answer; set data\.question=NAME"
+        UserError, match=r"no column 'q' among file_name, question, answer; .*train with data\.question=NAME"
     ):
         prepared(ANSWERS, data, question="q")
     rows = [{"file_name": f"{n}.png", "question": "what?", "answer": str(n)} for n in range(9)]
