@@ -194,8 +194,8 @@ def _read_splits(
                     f"{files['train']}: every row has the same source, and equal rows stay in one split: "
                     "give other rows, or train with held-out rows of their own (--valid, --test)"
                 )
-            part = str(files.get(split, files["train"]))
-            raise UserError(_empty_split_error(split, part, skipped, bool(fractions)))
+            empty = str(files.get(split, files["train"]))
+            raise UserError(_empty_split_error(split, empty, skipped, bool(fractions)))
     return rows
 
 

@@ -122,6 +122,11 @@ class Task(ABC):
         """Return the task with another config, but the same processor and model."""
         return type(self)(config, self.processor, self.model)
 
+    @classmethod
+    def fixed_settings(cls) -> tuple[str, ...]:
+        """Return the settings beside `model.encoder` that an encoder fixes for runs that start from it."""
+        return ()
+
     def settings_read(self) -> set[str]:
         """Return the keys of the settings below `data`, `model` and `task` that the task reads.
 
@@ -155,8 +160,7 @@ class Task(ABC):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return how well `data` fits the task; 0 means not at all. The task with the highest score is
-        chosen.
+        """Return how well `data` fits the task; 0 means not at all. The highest score decides.
 
         `named` are the user's settings `data.*` that name columns.
         """
@@ -281,8 +285,7 @@ class Task(ABC):
         return tensors
 
     def adapt_weights(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return the weights of a run of this task, adapted to the task's own model, which may have other
-        parts."""
+        """Return the weights of a run of this task, adapted to the parts of the task's own model."""
         return tensors
 
     def reset_head(self) -> None:  # noqa: B027 - most tasks leave a new head as it is

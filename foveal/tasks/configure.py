@@ -1,12 +1,10 @@
 """The config of a training run: the user's settings override those of a preset or an earlier run."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from foveal.config import (
     Config,
-    ModelConfig,
     StackConfig,
     merge_tables,
     parse_overrides,
@@ -22,6 +20,12 @@ from foveal.models.stack_settings import PIXEL_ENCODERS
 from foveal.store.run import Run
 from foveal.tasks.base import Task
 from foveal.tasks.config import checked, from_tables, load_config, load_tables
+from foveal.tasks.encoder_settings import (
+    STACK_WEIGHT_SETTINGS,
+    check_encoder_reuse,
+    encoder_overrides,
+    encoder_tables,
+)
 from foveal.tasks.infer import infer_task, task_for_data
 from foveal.tasks.registry import all_tasks, network_task, task_class, task_of
 from foveal.tasks.warm_start import reuses_whole_model
@@ -35,9 +39,7 @@ PROCESSOR_SETTINGS = (
     "sample_rate",
     "mel_bins",
 )
-"""Settings of processors that belong to a run's weights. An encoder of texts has only the first two."""
-STACK_WEIGHT_SETTINGS = set(StackConfig.model_fields) - {"dropout"}
-"""Settings of a stack on which its weights depend."""
+"""Settings of processors that belong to a run's weights."""
 
 
 def load_training_config(
@@ -87,8 +89,13 @@ def _base_tables(
             )
         return read_preset(networks.preset), network_overrides(model), networks.preset
     if base_run is not None and model is None:
-        if task is not None and task_of(base_run.config).model_reused_as in task.encoders:
-            return read_preset(task.preset), encoder_overrides(base_run), task.preset
+        base_task = task_of(base_run.config)
+        if task is not None and task.name != base_task.name:
+            check_encoder_reuse(base_run, task)
+            if base_task.model_reused_as in task.encoders:
+                return read_preset(task.preset), encoder_overrides(base_run), task.preset
+            if task.has_decoder:
+                return encoder_tables(base_run, task), [], task.preset
         return base_run.config.model_dump(), [], str(base_run.path / "config.toml")
     preset = model or (task or infer_task(data, named)).preset
     return load_tables(preset, task.name if task else ""), [], preset
@@ -115,44 +122,6 @@ def network_config(name: str, settings: Sequence[str] = ()) -> Config:
     return load_config(network_task().preset, [*network_overrides(name), *settings])
 
 
-def encoder_overrides(run: Run) -> list[str]:
-    """Return the settings of an encoder that is the stack of a language model run, and those of its tokens.
-
-    The vector of the last token summarizes a text.
-
-    Raises: UserError: the run's tokens are one-hot.
-    """
-    config = run.config
-    if config.model.embedding_width == -1:
-        raise UserError(
-            f"{run.path}: its tokens are one-hot, which leaves no room for the token that ends a text: train "
-            "the language model with model.embedding_width=64, for example"
-        )
-    learned = config.model.positions.kind == "learned"
-    limit = [f"data.max_length={config.data.context_length}"] if learned else []
-    tokens = f"data.tokenizer={config.data.tokenizer}", f"data.vocab_size={config.data.vocab_size}"
-    reading = "kind=text", "causal=true", "bidirectional=false", "pooling=last"
-    others = ModelConfig.model_fields.keys() - STACK_WEIGHT_SETTINGS
-    stack = config.model.model_dump(exclude=set(others))
-    return [
-        *limit,
-        *tokens,
-        "model.head_pooling=last",
-        *(f"model.encoder.{setting}" for setting in (*reading, *_as_overrides(stack))),
-    ]
-
-
-def _as_overrides(table: dict[str, Any], before: str = "") -> list[str]:
-    """Return a table as settings `key=value`."""
-    settings: list[str] = []
-    for name, value in table.items():
-        if isinstance(value, dict):
-            settings += _as_overrides(value, f"{before}{name}.")
-        else:
-            settings.append(f"{before}{name}={json.dumps(value)}")
-    return settings
-
-
 def _column_settings(overrides: tuple[str, ...]) -> dict[str, object]:
     """Return the settings that name columns, without their prefix `data.`."""
     data = parse_overrides(overrides).get("data")
@@ -168,6 +137,8 @@ def _check_architecture(base_run: Run, config: Config) -> None:
     base_config = checked(base_run.config)
     own, old = config.model, base_config.model
     same_task = config.task.name == base_run.config.task.name
+    if not same_task:
+        check_encoder_reuse(base_run, type(task_of(config)))
     if same_task or not reuses_whole_model(task_of(base_run.config), config):
         fits = _architecture_settings(own.encoder) == _architecture_settings(old.encoder) and (
             not same_task or _architecture_settings(own) == _architecture_settings(old)
@@ -177,10 +148,12 @@ def _check_architecture(base_run: Run, config: Config) -> None:
             _architecture_settings(own.encoder).items()
             >= {name: _architecture_settings(old)[name] for name in STACK_WEIGHT_SETTINGS}.items()
         )
+    if not fits and same_task:
+        raise UserError(f"{base_run.path}: its model does not fit: leave out --model and model.* settings")
     if not fits:
-        part, settings = ("model", "model.*") if same_task else ("encoder", "model.encoder.*")
         raise UserError(
-            f"{base_run.path}: its {part} does not fit: leave out --model and {settings} settings"
+            f"{base_run.path}: its encoder does not fit: leave out --model and model.encoder.* settings, and "
+            f"name --task {config.task.name}"
         )
     if _encoder_image_shape(config) != _encoder_image_shape(base_config):
         raise UserError(
@@ -193,17 +166,15 @@ def _check_processor_settings(base_run: Run, config: Config, overrides: tuple[st
 
     Raises: UserError: an override changes such a setting.
     """
-    same_task = config.task.name == base_run.config.task.name
-    fixed_settings = (
-        PROCESSOR_SETTINGS
-        if same_task
-        else PROCESSOR_SETTINGS[:2]
-        if config.model.encoder.kind == "text"
-        else ()
-    )
-    data_overrides = parse_overrides(overrides).get("data", {})
-    for name in fixed_settings:
-        if name in data_overrides and getattr(config.data, name) != getattr(base_run.config.data, name):
+    task, base_task = task_of(config), task_of(base_run.config)
+    of_encoder = {*task.fixed_settings()} & {*base_task.fixed_settings()}
+    changed = {
+        name
+        for name in parse_overrides(overrides).get("data", {})
+        if name in PROCESSOR_SETTINGS and getattr(config.data, name) != getattr(base_run.config.data, name)
+    }
+    for name in sorted(changed):
+        if task.name == base_task.name or f"data.{name}" in of_encoder:
             raise UserError(
                 f"{base_run.path}: data.{name} belongs to the weights and can't change: leave it out"
             )

@@ -34,7 +34,9 @@ def processors_to_reuse(run: Run, task: Task) -> tuple[Any, ReusedProcessors]:
         and run.config.model.encoder.kind == "none"
         and not reuses_whole_model(base_task, config)
     ):
-        raise UserError(f"{run.path}: {base_task.name} has no encoder that another task could use")
+        raise UserError(
+            f"{run.path}: {base_task.name} has no encoder that another task could use: leave out --from"
+        )
     base_task = base_task.bind(processor)
     return None, ReusedProcessors(base_task.processor_to_reuse(task), base_task.labels)
 

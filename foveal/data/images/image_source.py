@@ -33,6 +33,8 @@ IMAGE_SIZE_FILE = "images.json"
 class PixelSource(Source[ImageProcessor], ABC):
     """Base class of the sources of images and of clips. A row has the `name` of its file."""
 
+    fixed_settings = ("data.image.size", "data.image.channels")
+
     @abstractmethod
     def statistics(self, rows: list[Row]) -> Statistics:
         """Return the channel statistics of all pixels of the rows."""

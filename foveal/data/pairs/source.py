@@ -30,6 +30,8 @@ class Source(ABC, Generic[ProcessorT]):
 
     settings: tuple[str, ...]
     """The settings that the source reads."""
+    fixed_settings: tuple[str, ...] = ()
+    """The settings that a fitted processor or the weights of an encoder of the source fix."""
     same_label: ClassVar[str]
     """The start of the error message if all `{count}` training sources have the same label."""
     label_hint: ClassVar[str] = ""

@@ -42,6 +42,7 @@ class TextSource(Source[Tokenizer]):
         "data.max_length",
         "data.batch_tokens",
     )
+    fixed_settings = ("data.tokenizer", "data.vocab_size")
     same_label = "all {count:,} rows to train on have the label"
     label_hint = " (data.label=NAME is the column)"
     has_tokenizer = True

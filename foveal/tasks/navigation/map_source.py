@@ -28,6 +28,7 @@ class MapSource(Source[Tokenizer]):
     same split."""
 
     settings = ("data.tokenizer", "data.vocab_size", "data.max_length", "data.batch_tokens")
+    fixed_settings = ("data.tokenizer", "data.vocab_size")
     has_tokenizer = True
 
     def read(

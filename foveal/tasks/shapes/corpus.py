@@ -35,6 +35,10 @@ class CorpusTask(Task, ABC):
     columns = ("text",)
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": LOSS_IS_SCORE}
 
+    @classmethod
+    def fixed_settings(cls) -> tuple[str, ...]:
+        return "data.tokenizer", "data.vocab_size"
+
     def settings_read(self) -> set[str]:
         return super().settings_read() | keys_below("data", CORPUS_SETTINGS)
 

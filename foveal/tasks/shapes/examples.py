@@ -58,6 +58,10 @@ class ExampleTask(Task, ABC):
         """The format of the examples."""
         return PairFormat(self.source, self.target)
 
+    @classmethod
+    def fixed_settings(cls) -> tuple[str, ...]:
+        return cls.source.fixed_settings
+
     def settings_read(self) -> set[str]:
         return super().settings_read() | {*self.data_format.settings, *SPLIT_SETTINGS}
 

@@ -19,7 +19,7 @@ from foveal.data.core.standardize import explain_read_errors
 from foveal.data.files.data_part import DataPart
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
 from foveal.data.images.image_examples import ImageExamples, ImageProcessor, image_statistics
-from foveal.data.images.image_source import ImageSource, keyed_by_content
+from foveal.data.images.image_source import ImageSource, PixelSource, keyed_by_content
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.data.text.special_tokens import add_special_tokens
@@ -63,6 +63,12 @@ class EncodedQuestion(NamedTuple):
 class ImageAndTextSource(Source[ImageAndTextProcessor]):
     """A question about an image. All rows of an image are in one split, since their key is its sha256."""
 
+    fixed_settings = (
+        *PixelSource.fixed_settings,
+        "data.tokenizer",
+        "data.vocab_size",
+        "data.history",
+    )
     same_label = "all questions to train on have the answer"
     label_hint = " (data.answer=NAME is the column)"
     has_tokenizer = True

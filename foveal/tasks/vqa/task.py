@@ -60,6 +60,10 @@ class BaseVQATask(ExampleTask, ABC):
     source_kind = "image-and-text"
     encoders = IMAGE_ENCODERS
 
+    @classmethod
+    def fixed_settings(cls) -> tuple[str, ...]:
+        return *super().fixed_settings(), "task.question", "task.fusion"
+
     def settings_read(self) -> set[str]:
         fusion = keys_below("task.fusion", VECTOR_ENCODER)
         return super().settings_read() - {"task.fusion"} | fusion
