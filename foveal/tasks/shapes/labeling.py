@@ -9,6 +9,7 @@ from foveal.config.values import Fraction
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
+from foveal.data.core.prepared_data import PreparedData
 from foveal.data.pairs.labels import LabelEachTarget, LabelTarget
 from foveal.data.pairs.target import Target
 from foveal.heads.classification import ClassificationHead
@@ -19,7 +20,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.tagging import TaggingObjective
 from foveal.tasks.base import TaskSettings
-from foveal.tasks.results import EvaluationResult, PredictedIds
+from foveal.tasks.results import EvaluationResult, PredictedIds, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
 
 
@@ -41,6 +42,10 @@ class LabelingTask(ExampleTask, ABC):
     """The number of classes in `example_model`."""
     place: ClassVar[str] = ""
     """The word for a place that has a label. Empty if the whole source has a single label."""
+    examples_in_words: ClassVar[str]
+    """The words for the examples in a summary, such as labeled images."""
+    speed_unit: ClassVar[str]
+    """The unit of speed."""
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | {"model.dropout"}
@@ -63,9 +68,15 @@ class LabelingTask(ExampleTask, ABC):
                 outputs[row] = [self.label_text(examples, row, label_id) for label_id in ids]
         return outputs
 
-    def for_each_place(self) -> str:
-        """Return the words after the labels in a summary."""
-        return f" for each {self.place}," if self.place else ""
+    def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
+        labels = prepared.processor.target.labels
+        each = f" for each {self.place}," if self.place else ""
+        task = f"{self.name}: {summarize_labels(labels)}{each} from {self.source_in_words()}"
+        return TaskSummary(self.examples_in_words, task, len(labels), self.speed_unit)
+
+    @abstractmethod
+    def source_in_words(self) -> str:
+        """Return a description of what the model reads of a source."""
 
     def label_text(self, examples: Any, row: int, number: int) -> str:
         """Return the text of a label of a row."""

@@ -28,7 +28,7 @@ from foveal.models.image_networks import output_grid
 from foveal.models.stack_settings import VECTOR_ENCODER, keys_below
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
-from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
+from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
 from foveal.tasks.shapes.labeling import ClassificationTask, SmoothedSettings, summarize_labels
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
@@ -59,6 +59,8 @@ class BaseVQATask(ExampleTask, ABC):
     source: ClassVar[ImageAndTextSource] = ImageAndTextSource()
     source_kind = "image-and-text"
     encoders = IMAGE_ENCODERS
+    examples_in_words = "questions about images"
+    speed_unit = "questions"
 
     def settings_read(self) -> set[str]:
         fusion = keys_below("task.fusion", VECTOR_ENCODER)
@@ -97,13 +99,11 @@ class BaseVQATask(ExampleTask, ABC):
     def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
         return answer_questions(self, data, questions, choices)
 
-    def summary_of(self, processor: PairProcessor, target: str, num_outcomes: int, unit: str) -> TaskSummary:
-        """Return the description of a task with the `target`."""
-        size, inputs = self.config.data.image.size, processor.source
-        source = f"{size} x {size} pixels and {inputs.text.size:,} {inputs.text.kind} tokens"
-        history = ", with the history" if inputs.history else ""
-        task = f"{self.name}: {target} from {source}{history}"
-        return TaskSummary("questions about images", task, num_outcomes, unit)
+    def source_in_words(self) -> str:
+        """Return a description of what the model reads of a question."""
+        size, source = self.config.data.image.size, self.processor.source
+        history = ", with the history" if source.history else ""
+        return f"{size} x {size} pixels and {tokens_in_words(source.text)}{history}"
 
 
 class VQATask(BaseVQATask, ClassificationTask):
@@ -141,10 +141,6 @@ class VQATask(BaseVQATask, ClassificationTask):
         _log_unseen_answers(data, part, self.processor, log, True)
         return part, facts
 
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
-        labels = prepared.processor.target.labels
-        return self.summary_of(prepared.processor, summarize_labels(labels), len(labels), "questions")
-
 
 class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
     name = "vqa-generate"
@@ -163,12 +159,10 @@ class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
         return VQAModel(encoder, decoder(self.config.model, vocabulary, max_length, encoder.width))
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
-        target, outcomes = (
-            prepared.processor.target.tokenizer,
-            SpecialTokens(prepared.processor.target.tokenizer.size).vocab_size,
-        )
-        words = f"{target.size:,} {target.kind} tokens"
-        return self.summary_of(prepared.processor, words, outcomes, "target tokens")
+        target = prepared.processor.target.tokenizer
+        task = f"{self.name}: {tokens_in_words(target)} from {self.source_in_words()}"
+        outcomes = SpecialTokens(target.size).vocab_size
+        return TaskSummary(self.examples_in_words, task, outcomes, "target tokens")
 
 
 class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
@@ -223,7 +217,8 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
         choices = round(np.mean(prepared.train.examples.lengths("choices")))
-        return self.summary_of(prepared.processor, "one of each row's choices", choices, "questions")
+        task = f"{self.name}: one of each row's choices from {self.source_in_words()}"
+        return TaskSummary(self.examples_in_words, task, choices, self.speed_unit)
 
 
 def _recognize(
