@@ -68,3 +68,8 @@ def test_a_name_out_of_place_is_found(line: str) -> None:
     """The test can fail."""
     path = TASKS / "session.py"
     assert strangers(path, f"{path.read_text(encoding='utf-8')}\n{line}\n")
+
+
+def test_no_file_is_longer_than_300_lines() -> None:
+    lengths = {path: path.read_text(encoding="utf-8").count("\n") for path in PACKAGE.rglob("*.py")}
+    assert [str(path) for path, length in lengths.items() if length > 300] == []

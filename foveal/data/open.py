@@ -102,12 +102,12 @@ class OpenedData:
 
     @property
     def has_table(self) -> bool:
-        """Whether DATA is a table, or has a metadata table for its files."""
+        """Return whether DATA is a table, or has a metadata table for its files."""
         return self.train.table is not None
 
     @property
     def is_damaged(self) -> bool:
-        """Whether the table can't be read. The reader of the data reports the error."""
+        """Return whether the table can't be read. The reader of the data reports the error."""
         return self.train.is_damaged
 
     @cached_property

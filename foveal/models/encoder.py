@@ -47,7 +47,7 @@ class EncoderMixerFactory(MixerFactory):
 
     @property
     def sees_ahead(self) -> bool:
-        """Whether some mixer lets a position see later positions."""
+        """Return whether some mixer lets a position see later positions."""
         whole_row = any(spec.sees_whole_row for spec, _ in self.mixers.values())
         return not self.config.causal and (self.config.bidirectional or whole_row)
 

@@ -45,7 +45,7 @@ class Run:
 
     @property
     def is_old(self) -> bool:
-        """Whether an older version created the run, so that old names of settings are converted."""
+        """Return whether an older version created the run, so that old names of settings are converted."""
         return bool(self.manifest["format"] <= LAST_OLD_FORMAT)
 
     @property

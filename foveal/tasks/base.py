@@ -5,11 +5,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import ValidationError
 from torch import Tensor, nn
 
 from foveal.config import Config, ConfigError, DataConfig, validate_section
-from foveal.config.files import explain_validation_error
 from foveal.config.values import StrictModel
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -114,10 +112,7 @@ class Task(ABC):
         for key, reason in self.refused_settings.items():
             if table.pop(key, None):
                 raise ConfigError(f"task.{key}: {reason}; leave it out")
-        try:
-            self.settings = self.Settings.model_validate(table)
-        except ValidationError as error:
-            raise ConfigError(explain_validation_error(error, self.Settings, "task.")) from None
+        self.settings = validate_section(self.Settings, table, "task")
 
     def bind(self: TaskT, processor: Any, model: Any = None) -> TaskT:
         """Return the task with a processor, and with a model if given."""
@@ -265,7 +260,8 @@ class Task(ABC):
         self, request: GenerateRequest, log: Log, progress: ProgressCallback
     ) -> Iterator[GenerationEvent]:
         """Yield the generated outputs. A task prints nothing and writes no file."""
-        raise NotImplementedError
+        self.check_generate(request)
+        return iter(())
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from jaxtyping import UInt8
 from foveal.core.log import Log, log_progress
 from foveal.data.datasets.mnist import Digits, digit_splits
 from foveal.data.files.archives import NamedContents
-from foveal.data.images.image_decoding import Pixels
+from foveal.data.images.pixel_levels import Pixels
 
 FRAME_SIDE = 32
 """Side of the square in pixels."""

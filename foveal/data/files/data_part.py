@@ -57,7 +57,7 @@ class DataPart:
 
     @cached_property
     def is_folder(self) -> bool:
-        """Whether the part is a folder, a zip, or a folder in a zip."""
+        """Return whether the part is a folder, a zip, or a folder in a zip."""
         if self.is_disk_folder or self.parent is not None:
             return True
         if self.is_file:
@@ -77,7 +77,7 @@ class DataPart:
 
     @property
     def is_table(self) -> bool:
-        """Whether the part is a file with columns."""
+        """Return whether the part is a file with columns."""
         return self.is_file and self.suffix in TABLE_SUFFIXES
 
     @cached_property
@@ -108,7 +108,7 @@ class DataPart:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether the table can't be read."""
+        """Return whether the table can't be read."""
         return isinstance(self._header, UserError)
 
     def known_columns(self) -> tuple[str, ...]:

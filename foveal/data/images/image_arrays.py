@@ -22,7 +22,8 @@ from foveal.data.files.data_part import SPLIT_FOLDERS, DataPart
 from foveal.data.files.file_bytes import is_decompression_bomb
 from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import open_file
-from foveal.data.images.image_decoding import IMAGE_SUFFIXES, to_uint8, white_level
+from foveal.data.images.image_decoding import IMAGE_SUFFIXES
+from foveal.data.images.pixel_levels import to_uint8, white_level
 
 IDX_NAME = re.compile(r"(?P<part>.*)images[-.]idx[34]-ubyte(\.gz)?")
 IDX_SPLITS = {"train": "train", "t10k": "test", "test": "test", "valid": "valid"}

@@ -5,7 +5,6 @@ import hashlib
 import io
 import logging
 import warnings
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,12 +16,10 @@ from foveal.data.images.decode_limits import (
     has_many_text_chunks,
     image_size_error,
 )
+from foveal.data.images.pixel_levels import WHITE_LEVELS, Pixels, to_uint8
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-Pixels = NDArray[np.uint8]
-"""(H, W, C)"""
 
 
 class DecodedImage(NamedTuple):
@@ -63,8 +60,6 @@ EXIF_TRANSPOSES = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 EXIF_ORIENTATION = 0x0112
 TIFF_PHOTOMETRIC = 262
 """A tag of TIFF, which says whether level 0 is white or black."""
-WHITE_LEVELS = (1, 255, 65_535)
-"""Possible levels of white: any of these for floats, one of the last two for integers."""
 MAX_ASPECT_RATIO = 3
 """Largest ratio of the long side to the short side. Longer images are cut."""
 HASHED_PIXELS = 1 << 20
@@ -223,44 +218,6 @@ def _pixel_hash(image: "Image") -> str:
         plain = strip if exact else _composite_on_white(strip)
         digest.update(plain.tobytes())  # type: ignore[union-attr]  # 8 bits are never refused
     return digest.hexdigest()
-
-
-def white_level(sets: Iterable[NDArray[Any]]) -> int:
-    """Return the pixel value of white in `sets` of images (N, H, W) or (N, H, W, C) in the same format.
-
-    White is the smallest of WHITE_LEVELS that no pixel exceeds. Images that can't be used are ignored.
-    """
-    highest, first = 0.0, 0
-    for images in sets:
-        kind, axes = images.dtype.kind, tuple(range(1, images.ndim))
-        if kind in "iuf" and images.itemsize > 1 and images.size:
-            low, high = images.min(axes), images.max(axes)
-            usable = (low >= 0) & (high <= WHITE_LEVELS[-1])
-            highest = max(highest, float(high[usable].max(initial=0)))
-        first = 0 if kind == "f" else 1
-    return next(white for white in WHITE_LEVELS[first:] if highest <= white)
-
-
-def to_uint8(values: NDArray[Any], white: int | None = None) -> Pixels | str:
-    """Convert pixel values to 8 bits, where `white` is the value of white, or return the reason why they
-    can't be converted.
-
-    Without `white`, the `white_level` of this image is used. A dark image may then be mistaken for an image
-    with fewer bits.
-    """
-    if values.dtype == np.uint8 or not values.size:
-        return values.astype(np.uint8, copy=False)
-    if values.dtype == np.bool_:
-        return values * np.uint8(255)
-    if values.dtype.kind not in "iuf":
-        return f"values of {values.dtype}; save it with 8 bits"
-    low, high = float(values.min()), float(values.max())
-    if not 0 <= low <= high <= WHITE_LEVELS[-1]:  # NaN too
-        return f"its values go from {low:g} to {high:g}; save it with 8 or 16 bits"
-    white = white or white_level([values[None]])
-    if values.dtype.kind in "iu":
-        return (values >> 8 if white > 255 else values).astype(np.uint8)
-    return np.rint(values * np.float32(255 / white)).astype(np.uint8)
 
 
 def _apply_orientation(image: "Image") -> "Image":

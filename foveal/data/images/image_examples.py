@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from foveal.data.core.examples import Column, Examples
 from foveal.data.core.rows import Row
 from foveal.data.core.standardize import FloatArray, Statistics
-from foveal.data.images.image_decoding import Pixels, upscale, upscaled_shape
+from foveal.data.images.image_decoding import upscale, upscaled_shape
+from foveal.data.images.pixel_levels import Pixels
 
 
 @dataclass(frozen=True)

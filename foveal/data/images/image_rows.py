@@ -12,8 +12,9 @@ from foveal.core.allocator import free_memory
 from foveal.core.errors import UserError
 from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.utf8 import AnyPath
-from foveal.data.images.image_decoding import DecodedImage, Pixels
+from foveal.data.images.image_decoding import DecodedImage
 from foveal.data.images.image_files import load_image
+from foveal.data.images.pixel_levels import Pixels
 
 MEMORY_CHECK_BYTES, MIN_FREE_BYTES = 1 << 26, 1 << 29
 """Bytes of images between two checks of the free memory, and bytes that must be free."""

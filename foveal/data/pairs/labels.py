@@ -19,11 +19,9 @@ from foveal.data.core.classes import (
     make_label_encoder,
 )
 from foveal.data.core.examples import Column, RaggedArray
-from foveal.data.core.fields import Fields, as_texts, as_words
-from foveal.data.core.prepared_data import ReusedProcessors
+from foveal.data.core.fields import Fields, as_words
 from foveal.data.core.rows import Row
-from foveal.data.pairs.source import Source
-from foveal.data.pairs.target import Target, TargetProcessor
+from foveal.data.pairs.target import FittingData, Target, TargetProcessor
 
 LABELS_COLUMN = "labels"
 """The column of a table with a label for each place."""
@@ -58,24 +56,12 @@ class LabelTarget(Target[LabelProcessor]):
     def column(self, config: DataConfig) -> str:
         return config.label
 
-    def parse(self, column: str, value: Any) -> Fields | str:
-        texts = as_texts({column: value})
-        return texts if isinstance(texts, str) else {self.field: texts[column].strip()}
-
-    def fit(
-        self,
-        data: str,
-        rows: list[Row],
-        usable: list[Row],
-        source: Source[Any],
-        source_processor: Any,
-        config: DataConfig,
-        reused: ReusedProcessors,
-    ) -> LabelProcessor:
-        labels = [label for row in usable for label in self.label_list(row)]
-        subject = source.same_label.format(count=len(usable))
-        names = class_names(data, labels, subject, source.label_hint, reused.labels)
-        source.check_labels(data, names, usable, config)
+    def fit(self, fitting: FittingData) -> LabelProcessor:
+        data, rows, source = fitting.data, fitting.usable, fitting.source
+        labels = [label for row in rows for label in self.label_list(row)]
+        subject = source.same_label.format(count=len(rows))
+        names = class_names(data, labels, subject, source.label_hint, fitting.reused.labels)
+        source.check_labels(data, names, rows, fitting.config)
         return LabelProcessor(names)
 
     def label_list(self, row: Row) -> list[str]:

@@ -1,4 +1,4 @@
-"""The target of a task without targets."""
+"""Targets without a processor, and the target of a task without targets."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,41 +8,21 @@ from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.core.examples import Column
-from foveal.data.core.fields import Fields
-from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row
-from foveal.data.pairs.source import Source
-from foveal.data.pairs.target import Target, TargetProcessor
+from foveal.data.pairs.target import FittingData, Target, TargetProcessor
 
 
 class NoTargetProcessor(TargetProcessor):
-    """The processor of no target."""
+    """The processor of a target with nothing to fit."""
 
     def caption(self, columns: Mapping[str, Tensor]) -> str:
         return ""
 
 
-class NoTarget(Target[NoTargetProcessor]):
-    """No target. Labels in the data are ignored."""
+class UnfittedTarget(Target[NoTargetProcessor]):
+    """A target with nothing to fit, and so without files."""
 
-    settings = ()
-
-    def column(self, config: DataConfig) -> str:
-        raise NotImplementedError("no target has no column")
-
-    def parse(self, column: str, value: Any) -> Fields | str:
-        return {}
-
-    def fit(
-        self,
-        data: str,
-        rows: list[Row],
-        usable: list[Row],
-        source: Source[Any],
-        source_processor: Any,
-        config: DataConfig,
-        reused: ReusedProcessors,
-    ) -> NoTargetProcessor:
+    def fit(self, fitting: FittingData) -> NoTargetProcessor:
         return NoTargetProcessor()
 
     def files(self, processor: NoTargetProcessor, source_processor: Any) -> dict[str, bytes]:
@@ -50,6 +30,12 @@ class NoTarget(Target[NoTargetProcessor]):
 
     def load(self, folder: Path, source_processor: Any) -> NoTargetProcessor:
         return NoTargetProcessor()
+
+
+class NoTarget(UnfittedTarget):
+    """No target. Labels in the data are ignored."""
+
+    settings = ()
 
     def encode(self, row: Row, processor: NoTargetProcessor, config: DataConfig) -> tuple[()]:
         return ()

@@ -12,7 +12,7 @@ from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.source import Source
-from foveal.data.pairs.target import Target
+from foveal.data.pairs.target import FittingData, Target
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class PairFormat:
         Raises: UserError: no row can be used, or there is only one label.
         """
         source, usable = self.source.fit(data, rows, config, reused)
-        target = self.target.fit(data, rows, usable, self.source, source, config, reused)
-        return PairProcessor(source, target)
+        fitting = FittingData(data, rows, usable, self.source, source, config, reused)
+        return PairProcessor(source, self.target.fit(fitting))
 
     def files(self, processor: PairProcessor) -> dict[str, bytes]:
         """Return the contents of a processor's files by their names in the run folder."""

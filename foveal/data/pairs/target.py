@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -9,12 +10,28 @@ from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.core.examples import Column
-from foveal.data.core.fields import Fields
+from foveal.data.core.fields import Fields, as_texts
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row
 from foveal.data.pairs.source import Source
 
 ProcessorT = TypeVar("ProcessorT")
+
+
+@dataclass(frozen=True)
+class FittingData:
+    """What a target's processor is fitted to."""
+
+    data: str
+    """The name of DATA, for errors."""
+    rows: list[Row]
+    """The training rows."""
+    usable: list[Row]
+    """The training rows that the source can read."""
+    source: Source[Any]
+    source_processor: Any
+    config: DataConfig
+    reused: ReusedProcessors
 
 
 class Target(ABC, Generic[ProcessorT]):
@@ -29,26 +46,18 @@ class Target(ABC, Generic[ProcessorT]):
     is_class: ClassVar[bool] = False
     """Whether the name of a folder can be the target of all files in the folder."""
 
-    @abstractmethod
     def column(self, config: DataConfig) -> str:
         """Return the name of the target's column in a table."""
+        return self.field
 
-    @abstractmethod
     def parse(self, column: str, value: Any) -> Fields | str:
         """Return the value of a table's column as a row's field, or the reason why it can't be used."""
+        texts = as_texts({column: value})
+        return texts if isinstance(texts, str) else {self.field: texts[column].strip()}
 
     @abstractmethod
-    def fit(
-        self,
-        data: str,
-        rows: list[Row],
-        usable: list[Row],
-        source: Source[Any],
-        source_processor: Any,
-        config: DataConfig,
-        reused: ReusedProcessors,
-    ) -> ProcessorT:
-        """Return a processor fitted to the training rows. The source can read the rows in `usable`."""
+    def fit(self, fitting: FittingData) -> ProcessorT:
+        """Return a processor fitted to the training rows."""
 
     @abstractmethod
     def files(self, processor: ProcessorT, source_processor: Any) -> dict[str, bytes]:

@@ -10,11 +10,9 @@ from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.core.examples import Column, RaggedArray
-from foveal.data.core.fields import Fields, as_texts
-from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row
 from foveal.data.pairs.source import Source
-from foveal.data.pairs.target import Target, TargetProcessor
+from foveal.data.pairs.target import FittingData, Target, TargetProcessor
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
@@ -56,23 +54,11 @@ class TextTarget(Target[TextTargetProcessor]):
         name: str = getattr(config, self.setting)
         return name
 
-    def parse(self, column: str, value: Any) -> Fields | str:
-        texts = as_texts({column: value})
-        return texts if isinstance(texts, str) else {self.field: texts[column].strip()}
-
-    def fit(
-        self,
-        data: str,
-        rows: list[Row],
-        usable: list[Row],
-        source: Source[Any],
-        source_processor: Any,
-        config: DataConfig,
-        reused: ReusedProcessors,
-    ) -> TextTargetProcessor:
-        texts = self.references(rows)
-        tokenizer = self.make_tokenizer(texts, source, source_processor, config)
-        ratio = source.length_ratio(usable, source_processor, lambda row: self._count(row, tokenizer))
+    def fit(self, fitting: FittingData) -> TextTargetProcessor:
+        source, processor, config = fitting.source, fitting.source_processor, fitting.config
+        texts = self.references(fitting.rows)
+        tokenizer = self.make_tokenizer(texts, source, processor, config)
+        ratio = source.length_ratio(fitting.usable, processor, lambda row: self._count(row, tokenizer))
         return TextTargetProcessor(
             tokenizer, LengthLimit.from_texts(tokenizer, texts, config.max_length, ratio)
         )

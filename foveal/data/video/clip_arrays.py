@@ -14,7 +14,7 @@ from foveal.data.core.fields import Record
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import is_decompression_bomb
 from foveal.data.files.utf8 import open_file
-from foveal.data.images.image_decoding import white_level
+from foveal.data.images.pixel_levels import white_level
 
 CLIPS_ARRAY, LENGTHS_ARRAY = "clips", "lengths"
 

@@ -8,15 +8,9 @@ from jaxtyping import UInt8
 
 from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.utf8 import AnyPath
-from foveal.data.images.image_decoding import (
-    DecodedImage,
-    Pixels,
-    decode_animation,
-    image_from_array,
-    to_uint8,
-    upscale,
-)
+from foveal.data.images.image_decoding import DecodedImage, decode_animation, image_from_array, upscale
 from foveal.data.images.image_files import load_image
+from foveal.data.images.pixel_levels import Pixels, to_uint8
 from foveal.data.video.clip_arrays import ClipArray
 from foveal.data.video.clip_files import ClipFrames
 from foveal.data.video.video_decoding import decode_video, is_video

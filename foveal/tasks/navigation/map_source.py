@@ -10,12 +10,11 @@ from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.core.examples import Column, Examples, RaggedArray
-from foveal.data.core.fields import Fields
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.source import Source
-from foveal.data.pairs.target import Target, TargetProcessor
+from foveal.data.pairs.target import FittingData, Target, TargetProcessor
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.text_source import TextSource, encode_text
 from foveal.data.text.tokenizers import TokenIds, Tokenizer
@@ -102,24 +101,9 @@ class MovesTarget(Target[MovesProcessor]):
     settings = ("data.max_length",)
     field = "path"
 
-    def column(self, config: DataConfig) -> str:
-        return self.field
-
-    def parse(self, column: str, value: Any) -> Fields | str:
-        raise NotImplementedError("a path is read with its map")
-
-    def fit(
-        self,
-        data: str,
-        rows: list[Row],
-        usable: list[Row],
-        source: Source[Any],
-        source_processor: Any,
-        config: DataConfig,
-        reused: ReusedProcessors,
-    ) -> MovesProcessor:
-        longest = max(len(row.fields["path"]) for row in rows)
-        return MovesProcessor(LengthLimit.from_lengths(longest, 0.0, config.max_length))
+    def fit(self, fitting: FittingData) -> MovesProcessor:
+        longest = max(len(row.fields["path"]) for row in fitting.rows)
+        return MovesProcessor(LengthLimit.from_lengths(longest, 0.0, fitting.config.max_length))
 
     def files(self, processor: MovesProcessor, source_processor: Any) -> dict[str, bytes]:
         return {LENGTH_LIMIT_FILE: processor.length_limit.to_json().encode()}

@@ -189,8 +189,11 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         hypotheses: Sequence[Hypothesis],
         options: AttentionMapOptions,
     ) -> bytes:
-        """Return the content of the file that --attention names."""
-        raise NotImplementedError
+        """Return the content of the file that --attention names.
+
+        Raises: UserError: the task has no such figure.
+        """
+        raise UserError(f"--attention: there is no such figure for {self.no_attention_map}; leave it out")
 
     def _decode(
         self,

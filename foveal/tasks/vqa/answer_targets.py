@@ -1,6 +1,5 @@
 """Targets of questions about images: answers from a known set, generated answers, and choices of a row."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,13 +7,9 @@ import numpy as np
 from foveal.config import DataConfig
 from foveal.data.core.classes import ClassIds
 from foveal.data.core.examples import Column
-from foveal.data.core.fields import Fields, as_texts
-from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row
 from foveal.data.pairs.labels import LabelProcessor, LabelTarget
-from foveal.data.pairs.nothing import NoTargetProcessor
-from foveal.data.pairs.source import Source
-from foveal.data.pairs.target import Target
+from foveal.data.pairs.nothing import NoTargetProcessor, UnfittedTarget
 from foveal.data.text.text_target import TextTarget
 from foveal.tasks.vqa.data_settings import vqa_data
 
@@ -47,7 +42,7 @@ class WrittenAnswerTarget(TextTarget):
         self.settings += ("data.target_tokenizer",)
 
 
-class ChoiceTarget(Target[NoTargetProcessor]):
+class ChoiceTarget(UnfittedTarget):
     """An answer that is one of the row's `choices`. Rows share no classes, so there is nothing to fit."""
 
     settings = ("data.answer",)
@@ -55,28 +50,6 @@ class ChoiceTarget(Target[NoTargetProcessor]):
 
     def column(self, config: DataConfig) -> str:
         return vqa_data(config).answer
-
-    def parse(self, column: str, value: Any) -> Fields | str:
-        texts = as_texts({column: value})
-        return texts if isinstance(texts, str) else {self.field: texts[column].strip()}
-
-    def fit(
-        self,
-        data: str,
-        rows: list[Row],
-        usable: list[Row],
-        source: Source[Any],
-        source_processor: Any,
-        config: DataConfig,
-        reused: ReusedProcessors,
-    ) -> NoTargetProcessor:
-        return NoTargetProcessor()
-
-    def files(self, processor: NoTargetProcessor, source_processor: Any) -> dict[str, bytes]:
-        return {}
-
-    def load(self, folder: Path, source_processor: Any) -> NoTargetProcessor:
-        return NoTargetProcessor()
 
     def encode(self, row: Row, processor: NoTargetProcessor, config: DataConfig) -> int | str:
         answer, choices = row.fields["answer"], row.fields["choices"]

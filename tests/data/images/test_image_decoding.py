@@ -12,7 +12,6 @@ from PIL import Image
 from foveal.data.images import image_decoding
 from foveal.data.images.image_decoding import (
     IMAGE_FORMATS,
-    Pixels,
     decode_image,
     image_from_array,
     stored_short_side,
@@ -20,6 +19,7 @@ from foveal.data.images.image_decoding import (
     upscaled_shape,
 )
 from foveal.data.images.image_files import load_image
+from foveal.data.images.pixel_levels import Pixels
 from tests.support.image_bytes import SIDE, TiffTags, encode_image, gradient_image, luma, tiff
 
 LOSSLESS: dict[str, dict[str, Any]] = {"JPEG": {"quality": 100, "subsampling": 0}, "WEBP": {"lossless": True}}

@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from foveal.data.images.image_decoding import Pixels, decode_image, to_uint8, white_level
+from foveal.data.images.image_decoding import decode_image
+from foveal.data.images.pixel_levels import Pixels, to_uint8, white_level
 from tests.support.image_bytes import SIDE, encode_image
 
 LEVELS = np.array([[0, 1, 254, 255]], np.uint8)
