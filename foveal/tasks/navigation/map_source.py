@@ -10,10 +10,8 @@ from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.core.examples import Column, Examples, RaggedArray
-from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.data_part import DataPart
-from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import FittingData, Target, TargetProcessor
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.text_source import TextSource, encode_text
