@@ -32,8 +32,7 @@ class SmoothedSettings(TaskSettings):
 class LabelingTask(ExampleTask, ABC):
     """Base class of tasks with an encoder, and a head that predicts one of the processor's labels."""
 
-    Settings: ClassVar[type[SmoothedSettings]] = SmoothedSettings
-    settings: SmoothedSettings
+    Settings: ClassVar[type[TaskSettings]] = SmoothedSettings
     fits_labels = True
     has_classes = True
     has_decoder = False
@@ -59,6 +58,12 @@ class LabelingTask(ExampleTask, ABC):
     def model_for_classes(self, encoder: Any, classes: int) -> EncoderWithHead:
         """Return the model with a head for `classes` classes."""
         return EncoderWithHead(encoder, self.head(encoder, classes))
+
+    @property
+    def label_smoothing(self) -> float:
+        """The label smoothing of the objective, for tasks with `SmoothedSettings`."""
+        assert isinstance(self.settings, SmoothedSettings)
+        return self.settings.label_smoothing
 
     def predicted_labels(self, examples: Examples, progress: ProgressCallback) -> list[list[str]]:
         """Return the labels of each source, in the examples' order."""
@@ -114,9 +119,7 @@ class ClassificationTask(LabelingTask, ABC):
         return ClassificationHead(encoder.width, classes, model.head_pooling, model.dropout)
 
     def objective(self, preview_examples: Any = None) -> ClassificationObjective:
-        return ClassificationObjective(
-            self.model, self.processor.target.labels, self.settings.label_smoothing
-        )
+        return ClassificationObjective(self.model, self.processor.target.labels, self.label_smoothing)
 
     def choose_ids(self, objective: Any, batch: ExampleBatch) -> list[list[int]]:
         ids: list[list[int]] = objective.predict_batch(batch).argmax(1, keepdim=True).tolist()
@@ -141,7 +144,7 @@ class TaggingTask(LabelingTask, ABC):
         return TaggingHead(encoder.width, classes, self.config.model.dropout)
 
     def objective(self, preview_examples: Any = None) -> TaggingObjective:
-        return TaggingObjective(self.model, self.processor.target.labels, self.settings.label_smoothing)
+        return TaggingObjective(self.model, self.processor.target.labels, self.label_smoothing)
 
     def choose_ids(self, objective: TaggingObjective, batch: ExampleBatch) -> list[list[int]]:
         rows = zip(objective.predict_batch(batch).tolist(), batch.lengths["places"].tolist(), strict=True)

@@ -26,6 +26,7 @@ from foveal.models.decoder import decoder
 from foveal.models.encoder import text_encoder
 from foveal.models.image_networks import output_grid
 from foveal.models.stack_settings import VECTOR_ENCODER, keys_below
+from foveal.tasks.base import TaskSettings
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
@@ -42,19 +43,23 @@ from foveal.tasks.vqa.predict import answer_questions
 from foveal.tasks.vqa.vqa_examples import VQAExamples
 
 
-class VQASettings(SmoothedSettings):
+class VQAStackSettings(TaskSettings):
     question: EncoderStackConfig = EncoderStackConfig()
     """The stack that reads the question about an image; another one reads the dialog before."""
     fusion: EncoderStackConfig = EncoderStackConfig()
     """The stack that sees the vectors of image, question and dialog side by side."""
 
 
+class VQASettings(VQAStackSettings, SmoothedSettings):
+    """The settings of tasks whose answers have known labels or tokens."""
+
+
 class BaseVQATask(ExampleTask, ABC):
     """Base class of the three tasks. A batch has images, each with all its questions."""
 
-    Settings: ClassVar[type[VQASettings]] = VQASettings
+    Settings: ClassVar[type[VQAStackSettings]] = VQAStackSettings
     DataSettings = VQADataConfig
-    settings: VQASettings
+    settings: VQAStackSettings
 
     source: ClassVar[ImageAndTextSource] = ImageAndTextSource()
     source_kind = "image-and-text"
@@ -169,8 +174,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     name = "vqa-multiple-choice"
     purpose = "Choose the answer to a question about an image among those of its row."
     preset = "vqa-multiple-choice"
-    Settings = VQASettings
-    settings: VQASettings
+    Settings = VQAStackSettings
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "the choices are each row's own"}
     source = ImageAndTextSource(choices=True)
     target = ChoiceTarget()
@@ -184,9 +188,6 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 21 for named choices, 4 for images with questions, answers and choices."""
         return _recognize(data, named, ("choices",), 21, ("question", "answer", "choices"), 4)
-
-    def settings_read(self) -> set[str]:
-        return super().settings_read() - {"task.label_smoothing"}
 
     def new_model(self) -> MultipleChoiceModel:
         return self._model_for_vocab(self.processor.source.text.size)
