@@ -6,6 +6,7 @@ import cyclopts
 from cyclopts import Parameter
 
 from foveal.data.datasets import dataset_cache
+from foveal.data.datasets.dataset_registry import registered_datasets
 from foveal.tasks.registry import all_tasks, dataset_task, default_task
 from foveal.ui.console import STDOUT, log, print_facts, print_json
 
@@ -17,7 +18,7 @@ Json = Annotated[bool, Parameter(negative="")]
 def list_(*, json: Json = False) -> None:
     """List the data sets."""
     all_tasks()  # tasks register data sets of their own
-    entries = dataset_cache.list_datasets()
+    entries = registered_datasets()
     if json:
         print_json({entry.name: entry.description for entry in entries})
         return

@@ -17,7 +17,7 @@ from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import DataPaths, open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
-from foveal.store.run import check_outside_data, check_run_path, default_run_path
+from foveal.store.run import Run, check_outside_data, check_run_path, default_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.configure import load_training_config
 from foveal.tasks.data_init import data_dependent_init
@@ -101,35 +101,34 @@ def train(
         )
         prepared = bound_task.bind(processor).prepare(paths, log, reused)
         keep_freed_memory()
-        bound_task, origin = bound_task.bind(prepared.processor), preset
+        bound_task = bound_task.bind(prepared.processor)
         bound_task = bound_task.bind(prepared.processor, build_model(bound_task, torch_device))
-        has_own_start = (
-            data_dependent_init(bound_task, prepared, reused=base_run is not None) or base_run is not None
-        )
-        if base_run is not None:
-            all_filled = warm_start(base_run, bound_task)
-            origin = f"all weights of {from_}" if all_filled else f"the encoder of {from_}; the head is new"
+        fitted = data_dependent_init(bound_task, prepared, reused=base_run is not None)
+        origin = preset if base_run is None else _fill_from_run(bound_task, base_run)
         _print_setup(data, bound_task, origin, folder, prepared)
         if run is None and folder.exists():
             folder = default_run_path(data, model or (from_ or Path(preset)).name)
             log(f"another process has just created that folder: this run is {folder}")
-        started_run = new_run(
-            folder,
-            bound_task,
-            prepared,
-            paths,
-            preset,
-            str(torch_device),
-            bound_task.model if has_own_start else None,
-        )
+        first_weights = bound_task.model if fitted or base_run is not None else None
+        device_name = str(torch_device)
+        started_run = new_run(folder, bound_task, prepared, paths, preset, device_name, first_weights)
         if _has_images(prepared):
-            sheet = contact_sheet(
-                prepared.train.examples,
-                bound_task.train_batches(prepared.train),
-                prepared.processor.target.caption,
-            )
-            durable.atomic_write(folder / CONTACT_SHEET_FILE, sheet)
+            _write_contact_sheet(folder, bound_task, prepared)
         train_and_report(started_run, bound_task, prepared, signals, json)
+
+
+def _fill_from_run(task: Task, base_run: Run) -> str:
+    """Fill the task's model with weights of an earlier run. Return in words which weights these are."""
+    if warm_start(base_run, task):
+        return f"all weights of {base_run.path}"
+    return f"the encoder of {base_run.path}; the head is new"
+
+
+def _write_contact_sheet(folder: Path, task: Task, prepared: PreparedData[Any, Any]) -> None:
+    """Write a figure of training images, as they are and as the model reads them."""
+    batches, caption = task.train_batches(prepared.train), prepared.processor.target.caption
+    sheet = contact_sheet(prepared.train.examples, batches, caption)
+    durable.atomic_write(folder / CONTACT_SHEET_FILE, sheet)
 
 
 def _has_images(prepared: PreparedData[Any, Any]) -> bool:

@@ -4,15 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from foveal.data.audio.frame_places import FramePlaceBatches
-from foveal.data.core.examples import Examples
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
 from foveal.data.open import OpenedData
 from foveal.data.pairs.labels import LABELS_COLUMN
-from foveal.data.pairs.pair import PairProcessor
-from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.audio import AudioTask
-from foveal.tasks.shapes.labeling import TaggingTask, summarize_labels
+from foveal.tasks.shapes.labeling import TaggingTask
 from foveal.training.protocols import Batches
 
 
@@ -23,6 +18,8 @@ class AudioTaggingTask(AudioTask, TaggingTask):
     purpose = "Label each frame of a recording."
     preset = "audio-tagging"
     loss_unit = "frame"
+    examples_in_words = "labeled recordings"
+    speed_unit = "frames"
     place = "frame"
 
     @classmethod
@@ -40,8 +37,3 @@ class AudioTaggingTask(AudioTask, TaggingTask):
 
     def _with_places(self, batches: Batches) -> FramePlaceBatches:
         return FramePlaceBatches(batches, self.model.encoder.frames_per_vector)
-
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
-        labels = prepared.processor.target.labels
-        task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()} from {self.source_in_words()}"
-        return TaskSummary("labeled recordings", task, len(labels), "frames")

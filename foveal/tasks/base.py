@@ -110,7 +110,7 @@ class Task(ABC):
         self.config, self.processor, self.model = config, processor, model
         table = config.task.model_dump()
         for key, reason in self.refused_settings.items():
-            if table.pop(key, None):
+            if key in table:
                 raise ConfigError(f"task.{key}: {reason}; leave it out")
         self.settings = validate_section(self.Settings, table, "task")
 

@@ -8,19 +8,14 @@ import numpy as np
 
 from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import OpenedData
-from foveal.data.pairs.pair import PairProcessor
-from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.models.image_networks import output_grid
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.attention import image_attention_file
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, ImageTask, check_single_view, image_encoder_for
@@ -33,6 +28,7 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
     encoders = IMAGE_ENCODERS
     datasets = ("printed-words",)
     reads_files = "images"
+    examples_in_words = "captioned images"
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
@@ -57,11 +53,6 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         _, first, positions = np.unique(image_indices, return_index=True, return_inverse=True)
         outputs = super().predicted_texts(examples.subset(first.tolist()), progress)
         return [outputs[position] for position in positions.tolist()]
-
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ImageExamples]]) -> TaskSummary:
-        size, target = self.config.data.image.size, prepared.processor.target.tokenizer
-        task = f"{self.name}: {size} x {size} pixels to {target.size:,} {target.kind} tokens"
-        return TaskSummary("captioned images", task, SpecialTokens(target.size).vocab_size, "target tokens")
 
     def check_attention(self, run: str, file: Path) -> None:
         if file.suffix != ".png":

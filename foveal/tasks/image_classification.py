@@ -61,8 +61,8 @@ class ImageClassificationTask(ImageLabelTask):
 
     def objective(self, preview_examples: Any = None) -> ClassificationObjective:
         if isinstance(self.model, ModelWithProxy):
-            smoothing, fraction = self.settings.label_smoothing, self.settings.select_fraction
-            return SelectiveObjective(self.model, self.processor.target.labels, smoothing, fraction)
+            labels, fraction = self.processor.target.labels, self.settings.select_fraction
+            return SelectiveObjective(self.model, labels, self.label_smoothing, fraction)
         return super().objective(preview_examples)
 
     def adapt_weights(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

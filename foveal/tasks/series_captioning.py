@@ -2,13 +2,7 @@
 
 from collections.abc import Mapping
 
-from foveal.data.core.examples import Examples
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
 from foveal.data.open import OpenedData
-from foveal.data.pairs.pair import PairProcessor
-from foveal.data.text.special_tokens import SpecialTokens
-from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.series import SeriesTask
 
@@ -18,6 +12,7 @@ class SeriesCaptioningTask(SeriesTask, CaptioningTask):
     purpose = "Describe a series by a text."
     preset = "series-captioning"
     reads_files = "series"
+    examples_in_words = "series with a text"
     no_attention_map = "series"
 
     @classmethod
@@ -26,8 +21,3 @@ class SeriesCaptioningTask(SeriesTask, CaptioningTask):
         columns = {"values", str(named.get("text", "text"))}
         labeled = {"label", "labels"} & data.columns
         return 10 if data.kind == "table" and columns <= data.columns and not labeled else 0
-
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
-        target = prepared.processor.target.tokenizer
-        task = f"{self.name}: {self.source_in_words()} to {target.size:,} {target.kind} tokens"
-        return TaskSummary("series with a text", task, SpecialTokens(target.size).vocab_size, "target tokens")

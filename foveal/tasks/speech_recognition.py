@@ -3,17 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foveal.data.core.examples import Examples
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
 from foveal.data.open import OpenedData
-from foveal.data.pairs.pair import PairProcessor
-from foveal.data.text.special_tokens import SpecialTokens
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.metrics.recognition import cer, exact_match, wer
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.attention import speech_attention, word_attention_file
 from foveal.tasks.shapes.audio import AudioTask
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
@@ -26,6 +20,7 @@ class SpeechRecognitionTask(AudioTask, SequenceToSequenceTask):
     columns = ("text",)
     metrics = (exact_match, wer, cer)
     reads_files = "recordings"
+    examples_in_words = "recordings"
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
@@ -35,11 +30,6 @@ class SpeechRecognitionTask(AudioTask, SequenceToSequenceTask):
             return 2
         unlabeled = data.is_damaged or (data.has_table and label not in data.columns)
         return 2 if data.kind == "audio" and (text in data.columns or unlabeled) else 0
-
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
-        target = prepared.processor.target.tokenizer
-        task = f"{self.name}: {self.source_in_words()} to {target.size:,} {target.kind} tokens"
-        return TaskSummary("recordings", task, SpecialTokens(target.size).vocab_size, "target tokens")
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,}"

@@ -6,17 +6,12 @@ from typing import Any
 
 from foveal.config import DataConfig
 from foveal.data.core.classes import class_names_to_json, load_class_names
-from foveal.data.core.examples import Examples
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
 from foveal.data.open import OpenedData
 from foveal.data.pairs.labels import LabelEachTarget, LabelProcessor
-from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.words_source import WordsSource
 from foveal.encoders.text import TextEncoder
-from foveal.tasks.results import TaskSummary
-from foveal.tasks.shapes.examples import text_encoder_for
-from foveal.tasks.shapes.labeling import TaggingTask, summarize_labels
+from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
+from foveal.tasks.shapes.labeling import TaggingTask
 
 TAGS_FILE = "tags.json"
 
@@ -55,6 +50,8 @@ class TextTaggingTask(TaggingTask):
     encoders = ("text",)
     columns = ("tags",)
     loss_unit = "word"
+    examples_in_words = "tagged sentences"
+    speed_unit = "words"
     place = "word"
 
     @classmethod
@@ -69,11 +66,8 @@ class TextTaggingTask(TaggingTask):
     def encoder(self) -> TextEncoder:
         return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
 
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
-        source, tags = prepared.processor.source, prepared.processor.target.labels
-        labels = f"{summarize_labels(tags)}{self.for_each_place()}"
-        task = f"{self.name}: {labels} from {source.size:,} {source.kind} tokens"
-        return TaskSummary("tagged sentences", task, len(tags), "words")
+    def source_in_words(self) -> str:
+        return tokens_in_words(self.processor.source)
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,} of {facts['words']:,} words"

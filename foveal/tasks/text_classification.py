@@ -2,16 +2,11 @@
 
 from collections.abc import Mapping
 
-from foveal.data.core.examples import Examples
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
 from foveal.data.open import OpenedData
-from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.text_source import TextSource
 from foveal.encoders.text import TextEncoder
-from foveal.tasks.results import TaskSummary
-from foveal.tasks.shapes.examples import text_encoder_for
-from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
+from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
+from foveal.tasks.shapes.labeling import ClassificationTask
 
 
 class TextClassificationTask(ClassificationTask):
@@ -24,6 +19,8 @@ class TextClassificationTask(ClassificationTask):
     columns = ("text", "label")
     datasets = ("movie-reviews",)
     loss_unit = "text"
+    examples_in_words = "labeled texts"
+    speed_unit = "tokens"
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
@@ -35,7 +32,5 @@ class TextClassificationTask(ClassificationTask):
     def encoder(self) -> TextEncoder:
         return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
 
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
-        source, labels = prepared.processor.source, prepared.processor.target.labels
-        task = f"{self.name}: {summarize_labels(labels)} from {source.size:,} {source.kind} tokens"
-        return TaskSummary("labeled texts", task, len(labels), "tokens")
+    def source_in_words(self) -> str:
+        return tokens_in_words(self.processor.source)

@@ -2,13 +2,7 @@
 
 from collections.abc import Mapping
 
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
 from foveal.data.open import OpenedData
-from foveal.data.pairs.pair import PairProcessor
-from foveal.data.text.special_tokens import SpecialTokens
-from foveal.data.video.clip_examples import ClipExamples
-from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.clips import ClipTask
 
@@ -18,6 +12,7 @@ class VideoCaptioningTask(ClipTask, CaptioningTask):
     purpose = "Describe a clip by a text."
     preset = "video-captioning"
     reads_files = "clips"
+    examples_in_words = "clips with a text"
     no_attention_map = "clips"
 
     @classmethod
@@ -26,7 +21,5 @@ class VideoCaptioningTask(ClipTask, CaptioningTask):
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
         return 2 if data.kind == "clips" and text in data.columns and label not in data.columns else 0
 
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ClipExamples]]) -> TaskSummary:
-        size, target = self.config.data.image.size, prepared.processor.target.tokenizer
-        task = f"{self.name}: frames of {size} x {size} pixels to {target.size:,} {target.kind} tokens"
-        return TaskSummary("clips with a text", task, SpecialTokens(target.size).vocab_size, "target tokens")
+    def source_in_words(self) -> str:
+        return f"frames of {super().source_in_words()}"

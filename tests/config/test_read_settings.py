@@ -123,6 +123,17 @@ def test_a_setting_that_nothing_reads_is_refused(
     assert line in str(refused.value)
 
 
+REFUSED = [(task.preset, key) for task in all_tasks().values() for key in task.refused_settings]
+
+
+@pytest.mark.parametrize(("preset", "key"), REFUSED)
+def test_a_task_refuses_a_setting_of_other_tasks_with_any_value(preset: str, key: str) -> None:
+    """The value that other tasks have by default too."""
+    for value in ("0", "0.1"):
+        with pytest.raises(ConfigError, match=f"^task.{key}: .*; leave it out$"):
+            load_config(preset, [f"task.{key}={value}"])
+
+
 def test_a_users_file_goes_with_the_command_line(tmp_path: Path) -> None:
     """What the file sets is read in the file; with another choice on the command line it is dropped."""
     path = tmp_path / "mine.toml"

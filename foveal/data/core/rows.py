@@ -38,6 +38,15 @@ def text_key(text: str) -> str:
     return " ".join(text.split())
 
 
+def usable_rows(rows: Iterable[Row | SkippedRow], skipped: list[SkippedRow]) -> Iterator[Row]:
+    """Yield the rows that can be used. The other rows are added to `skipped`."""
+    for row in rows:
+        if isinstance(row, SkippedRow):
+            skipped.append(row)
+        else:
+            yield row
+
+
 def encode_or_skip(
     rows: Iterable[Row], encode: Callable[[Row], T | str], skipped: list[SkippedRow]
 ) -> tuple[list[Row], list[T]]:

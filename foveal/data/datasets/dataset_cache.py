@@ -17,10 +17,6 @@ from foveal.store.cache import cache_folder, file_lock
 from foveal.store.durable import atomic_folder, write_synced
 
 
-def list_datasets() -> tuple[DatasetEntry, ...]:
-    return registered_datasets()
-
-
 def dataset_entry(name: str) -> DatasetEntry:
     """Return the entry with this name.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from foveal.config import ImageConfig
 from foveal.core.allocator import free_memory
 from foveal.core.errors import UserError
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.utf8 import AnyPath
 from foveal.data.images.image_decoding import DecodedImage
 from foveal.data.images.image_files import load_image
@@ -33,10 +33,7 @@ def load_row_images(
     files: dict[str, DecodedImage | str] = {}
     unique: dict[str, Pixels] = {}
     total_bytes = checked_bytes = 0
-    for row in rows:
-        if isinstance(row, SkippedRow):
-            skipped.append(row)
-            continue
+    for row in usable_rows(rows, skipped):
         fields = dict(row.fields)
         file = _image_key(image := fields.pop("image"), row.location)
         if file not in files:

@@ -7,7 +7,7 @@ from typing import Any
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.core.prepared_data import ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow, text_key
+from foveal.data.core.rows import Row, SkippedRow, text_key, usable_rows
 from foveal.data.core.split_data import word_counts
 from foveal.data.files.aligned import read_aligned
 from foveal.data.files.data_part import DataPart
@@ -55,10 +55,7 @@ class TextSource(Source[Tokenizer]):
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
         column, target_column = self.column(config), target.column(config)
-        for row in read_rows(part.path, (column, target_column)):
-            if isinstance(row, SkippedRow):
-                skipped.append(row)
-                continue
+        for row in usable_rows(read_rows(part.path, (column, target_column)), skipped):
             text, fields = row.fields[column].strip(), target.parse(target_column, row.fields[target_column])
             if isinstance(fields, str):
                 skipped.append(SkippedRow(row.location, fields))
@@ -129,12 +126,9 @@ class PairedTextSource(TextSource):
             yield from super().read(part, target, config, skipped)
             return
         columns = self.column(config), target.column(config)
-        for row in read_aligned(*part.aligned, columns):
-            if isinstance(row, SkippedRow):
-                skipped.append(row)
-            else:
-                source, text = (row.fields[column].strip() for column in columns)
-                yield Row(row.location, {"source": source, "target": text}, text_key(source))
+        for row in usable_rows(read_aligned(*part.aligned, columns), skipped):
+            source, text = (row.fields[column].strip() for column in columns)
+            yield Row(row.location, {"source": source, "target": text}, text_key(source))
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from foveal.core.errors import UserError
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.aligned import read_lines
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.tables import TABLE_SUFFIXES, read_rows
@@ -24,11 +24,8 @@ def read_unlabeled_texts(part: DataPart, column: str, skipped: list[SkippedRow])
     """
     path = part.path
     if part.suffix in TABLE_SUFFIXES:
-        for row in read_rows(path, (column,)):
-            if isinstance(row, SkippedRow):
-                skipped.append(row)
-            else:
-                yield Row(row.location, {"source": row.fields[column].strip()})
+        for row in usable_rows(read_rows(path, (column,)), skipped):
+            yield Row(row.location, {"source": row.fields[column].strip()})
         return
     count = 0
     for line in read_lines(path):

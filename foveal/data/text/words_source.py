@@ -7,7 +7,7 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.data.core.examples import Column
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.target import Target
 from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged
@@ -34,12 +34,9 @@ class WordsSource(TextSource):
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
-        for row in read_tagged(part.path, target.column(config)):
-            if isinstance(row, SkippedRow):
-                skipped.append(row)
-            else:
-                words = row.fields["tokens"]
-                yield Row(row.location, {"source": words, target.field: row.fields["tags"]}, " ".join(words))
+        for row in usable_rows(read_tagged(part.path, target.column(config)), skipped):
+            words = row.fields["tokens"]
+            yield Row(row.location, {"source": words, target.field: row.fields["tags"]}, " ".join(words))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read sentences: lines of words separated by white space, a column of a table, or a file in a
@@ -48,11 +45,8 @@ class WordsSource(TextSource):
         Tags are ignored, and need not exist.
         """
         if part.suffix in CONLL_SUFFIXES or (part.is_table and "tokens" in part.known_columns()):
-            for row in read_tagged(part.path, None):
-                if isinstance(row, SkippedRow):
-                    skipped.append(row)
-                else:
-                    yield Row(row.location, {"source": row.fields["tokens"]})
+            for row in usable_rows(read_tagged(part.path, None), skipped):
+                yield Row(row.location, {"source": row.fields["tokens"]})
             return
         for row in read_unlabeled_texts(part, config.text, skipped):
             yield Row(row.location, {"source": row.fields["source"].split()})

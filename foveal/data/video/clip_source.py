@@ -7,7 +7,7 @@ from foveal.config import DataConfig
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, RowIndices
 from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches, collate_examples
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.core.standardize import Statistics
 from foveal.data.files.data_part import DataPart
 from foveal.data.images.image_examples import ImageProcessor
@@ -75,10 +75,7 @@ def _read_clips(
     rows: Iterator[Row | SkippedRow], config: DataConfig, skipped: list[SkippedRow]
 ) -> Iterator[tuple[Row, DecodedClip]]:
     """Yield rows with their decoded clips. Rows and frames that can't be read are added to `skipped`."""
-    for row in rows:
-        if isinstance(row, SkippedRow):
-            skipped.append(row)
-            continue
+    for row in usable_rows(rows, skipped):
         image = config.image
         clip = load_clip(row.fields.pop("frames"), image.size, image.channels, config.max_length)
         if isinstance(clip, str):

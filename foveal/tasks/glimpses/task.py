@@ -35,8 +35,8 @@ class GlimpsesTask(ImageLabelTask):
     name = "glimpses"
     purpose = "Label each image by a few glimpses of it."
     preset = "glimpses"
-    Settings = GlimpsesSettings  # type: ignore[assignment]
-    settings: GlimpsesSettings  # type: ignore[assignment]
+    Settings = GlimpsesSettings
+    settings: GlimpsesSettings
     refused_settings: ClassVar[Mapping[str, str]] = {
         "label_smoothing": "what counts is whether the answer is right"
     }

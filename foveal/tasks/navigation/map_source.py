@@ -10,46 +10,30 @@ from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.core.examples import Column, Examples, RaggedArray
-from foveal.data.core.prepared_data import ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.data_part import DataPart
-from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import FittingData, Target, TargetProcessor
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
-from foveal.data.text.text_source import TEXT_FOLDER, encode_text
-from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
+from foveal.data.text.text_source import TextSource, encode_text
+from foveal.data.text.tokenizers import TokenIds, Tokenizer
 from foveal.data.text.unlabeled_texts import check_length
 from foveal.tasks.navigation.episode_files import EPISODE_COLUMNS, INPUT_COLUMNS, read_episodes
 from foveal.tasks.navigation.grid_world import SYMBOLS, WALL, moves_to_text, shortest_path
 
 
-class MapSource(Source[Tokenizer]):
+class MapSource(TextSource):
     """An instruction as tokens, a map as symbols, and a start. Rows with the same map are in the
     same split."""
 
     settings = ("data.tokenizer", "data.vocab_size", "data.max_length", "data.batch_tokens")
-    fixed_settings = ("data.tokenizer", "data.vocab_size")
-    has_tokenizer = True
 
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
-        return _usable_rows(read_episodes(part, EPISODE_COLUMNS), skipped)
+        return _keyed_by_map(read_episodes(part, EPISODE_COLUMNS), skipped)
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        return _usable_rows(read_episodes(part, INPUT_COLUMNS), skipped)
-
-    def fit(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[Tokenizer, list[Row]]:
-        texts = (row.fields["source"] for row in rows)
-        return reused.source or make_tokenizer(config.tokenizer, config.vocab_size, texts), rows
-
-    def files(self, processor: Tokenizer, target_processor: Any) -> dict[str, bytes]:
-        return {f"{TEXT_FOLDER}/{TOKENIZER_FILE}": processor.to_json().encode()}
-
-    def load(self, folder: Path) -> Tokenizer:
-        return load_tokenizer(folder / TEXT_FOLDER)
+        return _keyed_by_map(read_episodes(part, INPUT_COLUMNS), skipped)
 
     def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> TokenIds | str:
         tokens, moves = encode_text(row.fields["source"], processor), len(row.fields["path"])
@@ -76,15 +60,9 @@ class MapSource(Source[Tokenizer]):
         start = np.array([row.fields["start"] for row in rows], np.int64).reshape(-1, 3)
         return Examples({"source": RaggedArray.from_rows(values), "map": padded, "start": start, **columns})
 
-    def names(self, rows: list[Row]) -> list[str]:
-        return [row.fields["source"] for row in rows]
-
     def hashed(self, row: Row, reference: Any) -> Any:
         fields = row.fields
         return fields["map"], fields["source"], [*map(int, fields["start"])], reference
-
-    def content_hashes(self, rows: list[Row]) -> list[str]:
-        return []
 
     def lengths(self, rows: list[Row], examples: Any) -> list[int]:
         """Return the number of moves of the shortest path to each goal."""
@@ -147,9 +125,6 @@ class MovesTarget(Target[MovesProcessor]):
         return [moves_to_text(row.fields["path"]) for row in rows]
 
 
-def _usable_rows(rows: Iterable[Row | SkippedRow], skipped: list[SkippedRow]) -> Iterator[Row]:
-    for row in rows:
-        if isinstance(row, SkippedRow):
-            skipped.append(row)
-        else:
-            yield Row(row.location, row.fields, " ".join(row.fields["map"]))
+def _keyed_by_map(rows: Iterable[Row | SkippedRow], skipped: list[SkippedRow]) -> Iterator[Row]:
+    for row in usable_rows(rows, skipped):
+        yield Row(row.location, row.fields, " ".join(row.fields["map"]))

@@ -4,16 +4,11 @@ from abc import ABC
 from typing import Any
 
 from foveal.config import Config
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
-from foveal.data.pairs.pair import PairProcessor
-from foveal.data.video.clip_examples import ClipExamples
 from foveal.data.video.clip_source import ClipSource
 from foveal.encoders.video import Conv3dEncoder, FrameEncoder
 from foveal.models.video import video_encoder
-from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
-from foveal.tasks.shapes.labeling import LabelingTask, summarize_labels
+from foveal.tasks.shapes.labeling import LabelingTask
 
 CLIP_ENCODERS = ("frames", "conv3d")
 
@@ -35,6 +30,11 @@ class ClipTask(ExampleTask, ABC):
     def encoder(self) -> FrameEncoder | Conv3dEncoder:
         return clip_encoder_for(self.config)
 
+    def source_in_words(self) -> str:
+        """Return the size of the frames that the model reads."""
+        size = self.config.data.image.size
+        return f"{size} x {size} pixels"
+
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,} of {facts['frames']:,} frames"
 
@@ -42,7 +42,5 @@ class ClipTask(ExampleTask, ABC):
 class ClipLabelingTask(ClipTask, LabelingTask, ABC):
     """Base class of tasks that label clips or their frames."""
 
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ClipExamples]]) -> TaskSummary:
-        labels, size = prepared.processor.target.labels, self.config.data.image.size
-        task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()} from {size} x {size} pixels"
-        return TaskSummary("labeled clips", task, len(labels), "frames")
+    examples_in_words = "labeled clips"
+    speed_unit = "frames"

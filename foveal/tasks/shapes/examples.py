@@ -45,6 +45,11 @@ def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
     return text_encoder(config.model.encoder, SpecialTokens(size).vocab_size, config.data.max_length)
 
 
+def tokens_in_words(tokenizer: Tokenizer) -> str:
+    """Return a description of the tokens of a tokenizer."""
+    return f"{tokenizer.size:,} {tokenizer.kind} tokens"
+
+
 class ExampleTask(Task, ABC):
     """A task whose data are examples of a source and a target."""
 

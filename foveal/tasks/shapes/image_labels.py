@@ -4,13 +4,8 @@ from abc import ABC
 from typing import Any
 
 from foveal.core.progress import ProgressCallback, iterate_batches
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
-from foveal.data.images.image_examples import ImageExamples
-from foveal.data.pairs.pair import PairProcessor
-from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.images import ImageTask
-from foveal.tasks.shapes.labeling import ClassificationTask, summarize_labels
+from foveal.tasks.shapes.labeling import ClassificationTask
 
 
 class ImageLabelTask(ImageTask, ClassificationTask, ABC):
@@ -19,6 +14,8 @@ class ImageLabelTask(ImageTask, ClassificationTask, ABC):
     columns = ("label",)
     default_classes = 10
     loss_unit = "image"
+    examples_in_words = "labeled images"
+    speed_unit = "images"
 
     def predict_with_probabilities(
         self, examples: Any, progress: ProgressCallback
@@ -30,13 +27,3 @@ class ImageLabelTask(ImageTask, ClassificationTask, ABC):
             names += [self.processor.target.labels[index] for index in highest.indices.tolist()]
             probabilities += highest.values.tolist()
         return names, probabilities
-
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ImageExamples]]) -> TaskSummary:
-        labels = prepared.processor.target.labels
-        task = f"{self.name}: {summarize_labels(labels)} from {self.source_in_words()}"
-        return TaskSummary("labeled images", task, len(labels), "images")
-
-    def source_in_words(self) -> str:
-        """Return a description of the size of the images that the model reads."""
-        size = self.config.data.image.size
-        return f"{size} x {size} pixels"

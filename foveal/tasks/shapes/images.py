@@ -49,3 +49,8 @@ class ImageTask(ExampleTask, ABC):
 
     source: ClassVar[Source[Any]] = ImageSource()
     source_kind = "image"
+
+    def source_in_words(self) -> str:
+        """Return the size of the images that the model reads."""
+        size = self.config.data.image.size
+        return f"{size} x {size} pixels"

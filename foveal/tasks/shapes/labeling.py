@@ -9,6 +9,7 @@ from foveal.config.values import Fraction
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
+from foveal.data.core.prepared_data import PreparedData
 from foveal.data.pairs.labels import LabelEachTarget, LabelTarget
 from foveal.data.pairs.target import Target
 from foveal.heads.classification import ClassificationHead
@@ -19,7 +20,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.tagging import TaggingObjective
 from foveal.tasks.base import TaskSettings
-from foveal.tasks.results import EvaluationResult, PredictedIds
+from foveal.tasks.results import EvaluationResult, PredictedIds, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
 
 
@@ -31,8 +32,7 @@ class SmoothedSettings(TaskSettings):
 class LabelingTask(ExampleTask, ABC):
     """Base class of tasks with an encoder, and a head that predicts one of the processor's labels."""
 
-    Settings: ClassVar[type[SmoothedSettings]] = SmoothedSettings
-    settings: SmoothedSettings
+    Settings: ClassVar[type[TaskSettings]] = SmoothedSettings
     fits_labels = True
     has_classes = True
     has_decoder = False
@@ -41,6 +41,10 @@ class LabelingTask(ExampleTask, ABC):
     """The number of classes in `example_model`."""
     place: ClassVar[str] = ""
     """The word for a place that has a label. Empty if the whole source has a single label."""
+    examples_in_words: ClassVar[str]
+    """The words for the examples in a summary, such as labeled images."""
+    speed_unit: ClassVar[str]
+    """The unit of speed."""
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | {"model.dropout"}
@@ -55,6 +59,12 @@ class LabelingTask(ExampleTask, ABC):
         """Return the model with a head for `classes` classes."""
         return EncoderWithHead(encoder, self.head(encoder, classes))
 
+    @property
+    def label_smoothing(self) -> float:
+        """The label smoothing of the objective, for tasks with `SmoothedSettings`."""
+        assert isinstance(self.settings, SmoothedSettings)
+        return self.settings.label_smoothing
+
     def predicted_labels(self, examples: Examples, progress: ProgressCallback) -> list[list[str]]:
         """Return the labels of each source, in the examples' order."""
         objective, outputs = self.objective(), [list[str]()] * len(examples)
@@ -63,9 +73,15 @@ class LabelingTask(ExampleTask, ABC):
                 outputs[row] = [self.label_text(examples, row, label_id) for label_id in ids]
         return outputs
 
-    def for_each_place(self) -> str:
-        """Return the words after the labels in a summary."""
-        return f" for each {self.place}," if self.place else ""
+    def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
+        labels = prepared.processor.target.labels
+        each = f" for each {self.place}," if self.place else ""
+        task = f"{self.name}: {summarize_labels(labels)}{each} from {self.source_in_words()}"
+        return TaskSummary(self.examples_in_words, task, len(labels), self.speed_unit)
+
+    @abstractmethod
+    def source_in_words(self) -> str:
+        """Return a description of what the model reads of a source."""
 
     def label_text(self, examples: Any, row: int, number: int) -> str:
         """Return the text of a label of a row."""
@@ -103,9 +119,7 @@ class ClassificationTask(LabelingTask, ABC):
         return ClassificationHead(encoder.width, classes, model.head_pooling, model.dropout)
 
     def objective(self, preview_examples: Any = None) -> ClassificationObjective:
-        return ClassificationObjective(
-            self.model, self.processor.target.labels, self.settings.label_smoothing
-        )
+        return ClassificationObjective(self.model, self.processor.target.labels, self.label_smoothing)
 
     def choose_ids(self, objective: Any, batch: ExampleBatch) -> list[list[int]]:
         ids: list[list[int]] = objective.predict_batch(batch).argmax(1, keepdim=True).tolist()
@@ -130,7 +144,7 @@ class TaggingTask(LabelingTask, ABC):
         return TaggingHead(encoder.width, classes, self.config.model.dropout)
 
     def objective(self, preview_examples: Any = None) -> TaggingObjective:
-        return TaggingObjective(self.model, self.processor.target.labels, self.settings.label_smoothing)
+        return TaggingObjective(self.model, self.processor.target.labels, self.label_smoothing)
 
     def choose_ids(self, objective: TaggingObjective, batch: ExampleBatch) -> list[list[int]]:
         rows = zip(objective.predict_batch(batch).tolist(), batch.lengths["places"].tolist(), strict=True)

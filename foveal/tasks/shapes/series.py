@@ -3,17 +3,12 @@
 from abc import ABC
 from typing import Any, ClassVar
 
-from foveal.data.core.examples import Examples
-from foveal.data.core.prepared_data import PreparedData
-from foveal.data.core.split_data import SplitData
-from foveal.data.pairs.pair import PairProcessor
 from foveal.data.pairs.source import Source
 from foveal.data.series.series_source import SeriesSource
 from foveal.encoders.series import SeriesEncoder
 from foveal.models.encoder import series_encoder
-from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
-from foveal.tasks.shapes.labeling import LabelingTask, summarize_labels
+from foveal.tasks.shapes.labeling import LabelingTask
 
 DEFAULT_CHANNELS = 6
 """The number of channels in `example_model`."""
@@ -43,12 +38,8 @@ class SeriesTask(ExampleTask, ABC):
 class SeriesLabelingTask(SeriesTask, LabelingTask, ABC):
     """Base class of tasks that label series or their steps."""
 
+    examples_in_words = "labeled series"
+    speed_unit = "time steps"
+
     def settings_read(self) -> set[str]:
         return super().settings_read() - {"data.label"}  # the label has no column of its own
-
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
-        labels = prepared.processor.target.labels
-        task = f"{self.name}: {summarize_labels(labels)}{self.for_each_place()}"
-        return TaskSummary(
-            "labeled series", f"{task} from {self.source_in_words()}", len(labels), "time steps"
-        )

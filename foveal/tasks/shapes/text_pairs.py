@@ -22,7 +22,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.attention import text_attention, word_attention_file
-from foveal.tasks.shapes.examples import text_encoder_for
+from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 
@@ -35,6 +35,7 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
     encoders = ("text",)
     columns = ("source", "target")
     next_command = ("generate", "--prompt", "TEXT")
+    examples_in_words = "pairs"
 
     def settings_read(self) -> set[str]:
         shares_embedding = self.config.data.shared_vocabulary  # which is the encoder's
@@ -54,11 +55,13 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
         source, target = prepared.processor.source, prepared.processor.target.tokenizer
-        names = f"{source.size:,} {source.kind} tokens to {target.size:,}"
-        if source is target:
-            names = f"{source.size:,} {source.kind} tokens of both sides together"
+        sides = "of both sides together" if source is target else f"to {target.size:,}"
         outcomes = SpecialTokens(target.size).vocab_size
-        return TaskSummary("pairs", f"{self.name}: {names}", outcomes, "target tokens")
+        task = f"{self.name}: {self.source_in_words()} {sides}"
+        return TaskSummary(self.examples_in_words, task, outcomes, "target tokens")
+
+    def source_in_words(self) -> str:
+        return tokens_in_words(self.processor.source)
 
     def read_sources(self, request: GenerateRequest, log: Log) -> tuple[list[str], Examples]:
         sources = request.prompts()

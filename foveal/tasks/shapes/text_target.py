@@ -13,6 +13,7 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.examples import Examples
+from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.pairs.target import Target
 from foveal.data.prepare_examples import read_unlabeled
@@ -31,8 +32,8 @@ from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.hard_attention import HardAttentionObjective
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.results import EvaluationResult, PredictedIds
-from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
+from foveal.tasks.results import EvaluationResult, PredictedIds, TaskSummary
+from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
 from foveal.tasks.shapes.labeling import SmoothedSettings
 
 NUM_PREVIEWS = 3
@@ -56,6 +57,8 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     """The kind of files for --input, if sources are not texts."""
     no_attention_map: ClassVar[str] = ""
     """The kind of sources, if --attention can't show them."""
+    examples_in_words: ClassVar[str]
+    """The words for the examples in a summary, such as captioned images."""
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | keys_below("model", DECODER)
@@ -70,6 +73,16 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         """Return the model for a tokenizer with `tokens` tokens."""
         vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
         return EncoderWithHead(encoder, decoder(self.config.model, vocabulary, max_length, encoder.width))
+
+    def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
+        target = prepared.processor.target.tokenizer
+        task = f"{self.name}: {self.source_in_words()} to {tokens_in_words(target)}"
+        outcomes = SpecialTokens(target.size).vocab_size
+        return TaskSummary(self.examples_in_words, task, outcomes, "target tokens")
+
+    @abstractmethod
+    def source_in_words(self) -> str:
+        """Return a description of what the model reads of a source."""
 
     @abstractmethod
     def encoder(self) -> Any:

@@ -26,9 +26,10 @@ from foveal.models.decoder import decoder
 from foveal.models.encoder import text_encoder
 from foveal.models.image_networks import output_grid
 from foveal.models.stack_settings import VECTOR_ENCODER, keys_below
+from foveal.tasks.base import TaskSettings
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
-from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
+from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
 from foveal.tasks.shapes.labeling import ClassificationTask, SmoothedSettings, summarize_labels
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
@@ -42,23 +43,29 @@ from foveal.tasks.vqa.predict import answer_questions
 from foveal.tasks.vqa.vqa_examples import VQAExamples
 
 
-class VQASettings(SmoothedSettings):
+class VQAStackSettings(TaskSettings):
     question: EncoderStackConfig = EncoderStackConfig()
     """The stack that reads the question about an image; another one reads the dialog before."""
     fusion: EncoderStackConfig = EncoderStackConfig()
     """The stack that sees the vectors of image, question and dialog side by side."""
 
 
+class VQASettings(VQAStackSettings, SmoothedSettings):
+    """The settings of tasks whose answers have known labels or tokens."""
+
+
 class BaseVQATask(ExampleTask, ABC):
     """Base class of the three tasks. A batch has images, each with all its questions."""
 
-    Settings: ClassVar[type[VQASettings]] = VQASettings
+    Settings: ClassVar[type[VQAStackSettings]] = VQAStackSettings
     DataSettings = VQADataConfig
-    settings: VQASettings
+    settings: VQAStackSettings
 
     source: ClassVar[ImageAndTextSource] = ImageAndTextSource()
     source_kind = "image-and-text"
     encoders = IMAGE_ENCODERS
+    examples_in_words = "questions about images"
+    speed_unit = "questions"
 
     @classmethod
     def fixed_settings(cls) -> tuple[str, ...]:
@@ -101,13 +108,11 @@ class BaseVQATask(ExampleTask, ABC):
     def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
         return answer_questions(self, data, questions, choices)
 
-    def summary_of(self, processor: PairProcessor, target: str, num_outcomes: int, unit: str) -> TaskSummary:
-        """Return the description of a task with the `target`."""
-        size, inputs = self.config.data.image.size, processor.source
-        source = f"{size} x {size} pixels and {inputs.text.size:,} {inputs.text.kind} tokens"
-        history = ", with the history" if inputs.history else ""
-        task = f"{self.name}: {target} from {source}{history}"
-        return TaskSummary("questions about images", task, num_outcomes, unit)
+    def source_in_words(self) -> str:
+        """Return a description of what the model reads of a question."""
+        size, source = self.config.data.image.size, self.processor.source
+        history = ", with the history" if source.history else ""
+        return f"{size} x {size} pixels and {tokens_in_words(source.text)}{history}"
 
 
 class VQATask(BaseVQATask, ClassificationTask):
@@ -145,10 +150,6 @@ class VQATask(BaseVQATask, ClassificationTask):
         _log_unseen_answers(data, part, self.processor, log, True)
         return part, facts
 
-    def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
-        labels = prepared.processor.target.labels
-        return self.summary_of(prepared.processor, summarize_labels(labels), len(labels), "questions")
-
 
 class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
     name = "vqa-generate"
@@ -167,20 +168,17 @@ class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
         return VQAModel(encoder, decoder(self.config.model, vocabulary, max_length, encoder.width))
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
-        target, outcomes = (
-            prepared.processor.target.tokenizer,
-            SpecialTokens(prepared.processor.target.tokenizer.size).vocab_size,
-        )
-        words = f"{target.size:,} {target.kind} tokens"
-        return self.summary_of(prepared.processor, words, outcomes, "target tokens")
+        target = prepared.processor.target.tokenizer
+        task = f"{self.name}: {tokens_in_words(target)} from {self.source_in_words()}"
+        outcomes = SpecialTokens(target.size).vocab_size
+        return TaskSummary(self.examples_in_words, task, outcomes, "target tokens")
 
 
 class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     name = "vqa-multiple-choice"
     purpose = "Choose the answer to a question about an image among those of its row."
     preset = "vqa-multiple-choice"
-    Settings = VQASettings
-    settings: VQASettings
+    Settings = VQAStackSettings
     refused_settings: ClassVar[Mapping[str, str]] = {"label_smoothing": "the choices are each row's own"}
     source = ImageAndTextSource(choices=True)
     target = ChoiceTarget()
@@ -194,9 +192,6 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
         """Return 21 for named choices, 4 for images with questions, answers and choices."""
         return _recognize(data, named, ("choices",), 21, ("question", "answer", "choices"), 4)
-
-    def settings_read(self) -> set[str]:
-        return super().settings_read() - {"task.label_smoothing"}
 
     def new_model(self) -> MultipleChoiceModel:
         return self._model_for_vocab(self.processor.source.text.size)
@@ -227,7 +222,8 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
         choices = round(np.mean(prepared.train.examples.lengths("choices")))
-        return self.summary_of(prepared.processor, "one of each row's choices", choices, "questions")
+        task = f"{self.name}: one of each row's choices from {self.source_in_words()}"
+        return TaskSummary(self.examples_in_words, task, choices, self.speed_unit)
 
 
 def _recognize(

@@ -17,8 +17,8 @@ from foveal.core.errors import UserError
 from foveal.data import prepare_examples
 from foveal.data.core.rows import Row
 from foveal.data.datasets import dataset_cache, package_download, published
-from foveal.data.datasets.dataset_cache import dataset_entry, get_dataset, list_datasets, resolve
-from foveal.data.datasets.dataset_registry import table_files
+from foveal.data.datasets.dataset_cache import dataset_entry, get_dataset, resolve
+from foveal.data.datasets.dataset_registry import registered_datasets, table_files
 from foveal.data.files.archives import read_archive
 from foveal.data.files.tables import read_rows
 from foveal.data.open import open_path
@@ -63,7 +63,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def test_the_entries_are_pinned() -> None:
-    entries = list_datasets()
+    entries = registered_datasets()
     assert len({entry.name for entry in entries}) == len(entries) > 10
     for entry in entries:
         assert all((entry.description, entry.license, entry.size, entry.version))
