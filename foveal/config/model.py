@@ -130,7 +130,16 @@ class EncoderStackConfig(StackConfig):
 
 
 EncoderName = Literal[
-    "none", "text", "pyramid", "convolution", "series", "image", "patches", "frames", "conv3d"
+    "none",
+    "text",
+    "pyramid",
+    "convolution",
+    "series",
+    "series-network",
+    "image",
+    "patches",
+    "frames",
+    "conv3d",
 ]
 
 
@@ -138,13 +147,14 @@ class EncoderConfig(EncoderStackConfig):
     """The section `model.encoder`: the encoder of the source. Some mixers of a decoder read its memory."""
 
     kind: EncoderName = "none"
-    """Encoder: none, text, pyramid, convolution, series, image, patches, frames or conv3d.
+    """Encoder: none, text, pyramid, convolution, series, series-network, image, patches, frames or conv3d.
 
-    Of frames of sound: a pyramid of bidirectional LSTMs, or strided convolutions before the stack. Of an
-    image: a named network, or patches before the stack. Of the frames of a clip: a network for each before
-    the stack, or convolutions over time, rows and columns."""
+    Of frames of sound: a pyramid of bidirectional LSTMs, or strided convolutions before the stack. Of a
+    series: a stack, or a named network of 1D convolutions. Of an image: a named network, or patches before
+    the stack. Of the frames of a clip: a network for each before the stack, or convolutions over time, rows
+    and columns."""
     network: str = "resnet-20"
-    """Network for images, by its published name."""
+    """Network for images, or for series, by its published name."""
     stem: Literal["published", "small"] = "published"
     """First layers of the network: published, or small for images of about 32 pixels.
 
