@@ -38,6 +38,10 @@ class MiniRocketEncoder(nn.Module):
         self.register_buffer("thresholds", torch.zeros(SLOTS, minirocket.KERNELS))
         self.register_buffer("channels", torch.ones(MAX_DILATIONS, minirocket.KERNELS, d_in))
 
+    def input_block(self) -> nn.Module:
+        """Return this encoder, whose thresholds are fitted to training series."""
+        return self
+
     @torch.no_grad()
     def fit(self, values: Float[Tensor, "N S C"], lengths: Int[Tensor, " N"]) -> None:
         """Choose dilations, channels and thresholds for training series; see
@@ -49,9 +53,9 @@ class MiniRocketEncoder(nn.Module):
         for index, (dilation, slots) in enumerate(self._groups()):
             rows = torch.randint(len(values), (minirocket.KERNELS,))
             responses = minirocket.dilated_convolution(values[rows].mT, self.channels[index], dilation)
-            counted = minirocket.counted_steps(lengths[rows], values.shape[1], dilation, index)
+            begins, ends = minirocket.counted_steps(lengths[rows], dilation, index)
             for kernel in range(minirocket.KERNELS):
-                own = responses[kernel, kernel][counted[kernel, kernel]].double()
+                own = responses[kernel, kernel, begins[kernel, kernel] : ends[kernel, kernel]].double()
                 own_levels = levels[slots, kernel].to(own.device)
                 self.thresholds[slots, kernel] = own.quantile(own_levels).to(self.thresholds.dtype)
 
@@ -64,7 +68,7 @@ class MiniRocketEncoder(nn.Module):
         device = values.device.type
         # The features must not depend on autocast.
         with torch.no_grad(), _without_autocast(device):
-            parts = zip(values.split(rows), lengths.split(rows), strict=True)
+            parts = zip(torch.split(values, rows), torch.split(lengths, rows), strict=True)
             features = torch.cat([self._features(*part) for part in parts])
         return make_memory(features[:, None], None, "times", "mean"), {}
 
@@ -74,14 +78,14 @@ class MiniRocketEncoder(nn.Module):
         features = []
         for index, (dilation, slots) in enumerate(self._groups()):
             responses = minirocket.dilated_convolution(series, self.channels[index], dilation)
-            counted = minirocket.counted_steps(lengths, values.shape[1], dilation, index)
-            shares = minirocket.positive_shares(responses, counted, self.thresholds[slots].T)
+            counted = minirocket.counted_steps(lengths, dilation, index)
+            shares = minirocket.positive_shares(responses, *counted, self.thresholds[slots].T)
             features.append(shares.flatten(1))
         return torch.cat(features, 1)
 
     def _groups(self) -> list[tuple[int, slice]]:
         """Return each dilation with the slots that have it."""
-        values, counts = self.dilations.unique_consecutive(return_counts=True)
+        values, counts = torch.unique_consecutive(self.dilations, return_counts=True)
         ends = counts.cumsum(0).tolist()
         return [
             (dilation, slice(end - count, end))

@@ -7,14 +7,18 @@ import math
 from itertools import combinations
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
+
+from foveal.ops.jit.dispatch import use_fast_path
+from foveal.ops.jit.launch import Kernel
 
 KERNEL_LENGTH, HEAVY_WEIGHTS = 9, 3
 KERNELS = math.comb(KERNEL_LENGTH, HEAVY_WEIGHTS)
 """84 kernels: three weights of 2, and six of -1, in every order."""
 GOLDEN_RATIO = (1 + 5**0.5) / 2
+_forward = Kernel("positive_shares", "forward")
 
 
 def kernels() -> Float[Tensor, "84 9"]:
@@ -46,26 +50,36 @@ def dilated_convolution(
 
 
 def counted_steps(
-    lengths: Int[Tensor, " B"], steps: int, dilation: int, kernel_parity: int
-) -> Bool[Tensor, "B K S"]:
-    """Return the steps that count for each kernel: all, or those at which the kernel is inside of the series.
+    lengths: Int[Tensor, " B"], dilation: int, kernel_parity: int
+) -> tuple[Int[Tensor, "B K"], Int[Tensor, "B K"]]:
+    """Return the first of the steps that count for each kernel, and the step after the last.
 
-    The two alternate from kernel to kernel. All steps count if the kernel fits nowhere.
+    All steps of the series count, or those at which the kernel is inside of the series. The two alternate
+    from kernel to kernel. All steps count if the kernel fits nowhere.
     """
     margin = KERNEL_LENGTH // 2 * dilation
     inside = (torch.arange(KERNELS, device=lengths.device) + kernel_parity) % 2 == 1
-    margins = torch.where(inside & (lengths[:, None] > 2 * margin), margin, 0)[:, :, None]
-    step = torch.arange(steps, device=lengths.device)
-    return (step >= margins) & (step < lengths[:, None, None] - margins)
+    margins = torch.where(inside & (lengths[:, None] > 2 * margin), margin, 0)
+    return margins, lengths[:, None] - margins
 
 
 def positive_shares(
-    responses: Float[Tensor, "B K S"], counted: Bool[Tensor, "B K S"], thresholds: Float[Tensor, "K Q"]
+    responses: Float[Tensor, "B K S"],
+    begins: Int[Tensor, "B K"],
+    ends: Int[Tensor, "B K"],
+    thresholds: Float[Tensor, "K Q"],
 ) -> Float[Tensor, "B K Q"]:
-    """Return the share of the counted steps at which a response is above each threshold of its kernel."""
-    responses = responses.masked_fill_(~counted, -torch.inf)
-    above = [(responses > each[:, None]).sum(2) for each in thresholds.T]
-    return torch.stack(above, 2) / counted.sum(2, keepdim=True).clamp(min=1)
+    """Return the share of the steps from begin to end at which a response is above each threshold."""
+    if use_fast_path("positive_shares", "kernel", _forward.usable(responses, thresholds)):
+        (B, K, S), Q = responses.shape, thresholds.shape[1]
+        shares = responses.new_empty(B, K, Q)
+        arguments = responses.contiguous(), begins.contiguous(), ends.contiguous(), thresholds.contiguous()
+        _forward(B, *arguments, shares, K, S, Q)
+        return shares
+    step = torch.arange(responses.shape[2], device=responses.device)
+    counted = (step >= begins[:, :, None]) & (step < ends[:, :, None])
+    above = [((responses > each[:, None]) & counted).sum(2) for each in thresholds.T]
+    return torch.stack(above, 2) / (ends - begins).clamp(min=1)[:, :, None]
 
 
 def quantiles(count: int) -> Float[Tensor, " Q"]:

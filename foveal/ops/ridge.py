@@ -80,12 +80,16 @@ def ridge_classifier(features: Float[Tensor, "N D"], labels: Int[Tensor, " N"], 
 def logit_scale(scores: Float[Tensor, "N C"], labels: Int[Tensor, " N"]) -> float:
     """Return the positive factor of the scores with the smallest mean `-log softmax(factor * scores)[label]`.
 
-    The loss is convex in the factor, so golden section search over its logarithm finds the minimum.
+    One more row with any other label than its own is counted, so that no finite number of rows makes the
+    classifier certain: the target of a row's label is (N + 1) / (N + 2) (Platt 1999). The loss is convex in
+    the factor, so golden section search over its logarithm finds the minimum.
     """
+    count, classes = scores.shape
+    smoothing = classes / (classes - 1) / (count + 2)
     low, high, ratio = -4.0, 6.0, (5**0.5 - 1) / 2
 
     def loss(exponent: float) -> float:
-        return float(F.cross_entropy(scores * math.exp(exponent), labels))
+        return float(F.cross_entropy(scores * math.exp(exponent), labels, label_smoothing=smoothing))
 
     for _ in range(TEMPERATURE_STEPS):
         left, right = high - ratio * (high - low), low + ratio * (high - low)
@@ -109,7 +113,7 @@ def _left_singular_vectors(
     count, width = features.shape
     rows_first = count <= width
     gram = torch.zeros(min(count, width), min(count, width), dtype=torch.float64, device=features.device)
-    for chunk in (features if not rows_first else features.T).split(ROWS_PER_CHUNK):
+    for chunk in torch.split(features.T if rows_first else features, ROWS_PER_CHUNK):
         part = chunk.double()
         gram += part.T @ part
     squares, vectors = torch.linalg.eigh(gram)
@@ -126,4 +130,4 @@ def _left_singular_vectors(
 
 def _matmul_in_chunks(first: Float[Tensor, "M K"], second: Float[Tensor, "K C"]) -> Float[Tensor, "M C"]:
     """Return the product in double precision, without a copy of all of `first`."""
-    return torch.cat([chunk.double() @ second for chunk in first.split(ROWS_PER_CHUNK)])
+    return torch.cat([chunk.double() @ second for chunk in torch.split(first, ROWS_PER_CHUNK)])
