@@ -36,6 +36,7 @@ from foveal.training.dry_run import DryRunResult, dry_run
 from foveal.training.plan import budget_to_steps, parse_budget
 from foveal.training.protocols import Batches
 from foveal.ui.console import format_bytes, format_duration, log, print_facts
+from foveal.ui.progress_bar import ProgressBar
 
 CONTACT_SHEET_FILE = "contact_sheet.png"
 
@@ -113,6 +114,8 @@ def train(
         bound_task = bound_task.bind(prepared.processor, build_model(bound_task, torch_device))
         fitted = data_dependent_init(bound_task, prepared, reused=base_run is not None)
         origin = preset if base_run is None else _fill_from_run(bound_task, base_run)
+        with ProgressBar("features") as progress:
+            fitted |= bound_task.fit_head(prepared.train, progress)
         _print_setup(data, bound_task, origin, folder, prepared)
         first_weights = bound_task.model if fitted or base_run is not None else None
         device_name = str(torch_device)
@@ -188,7 +191,7 @@ def _print_setup(data: str, task: Task, origin: str, folder: Path, prepared: Pre
     )
     steps, warmup = _estimate_steps(config, batches, step), config.schedule.warmup_steps
     timed = parse_budget(config.training.budget).unit == "seconds"
-    if steps < 2 * warmup and (timed or config.schedule.name != "one-cycle"):
+    if 0 < steps < 2 * warmup and (timed or config.schedule.name != "one-cycle"):
         log(f"about {steps:,} steps, and {warmup} of them are warm-up: lower schedule.warmup_steps")
     if config.training.precision == "bfloat16" and not has_fast_bfloat16(next(network.parameters()).device):
         log("this machine has no fast bfloat16: training.precision=float32 is several times faster")

@@ -3,13 +3,13 @@
 import errno
 import hashlib
 import json
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.core.finite_json import finite_json
 from foveal.store import durable
 from foveal.store.regular_files import open_regular, read_regular
 
@@ -38,7 +38,7 @@ class JsonlLog:
 
     def write(self, record: dict[str, Any]) -> None:
         """Append a line. NaN and infinities, which JSON does not have, become null."""
-        line = json.dumps(_json_safe(record), allow_nan=False).encode() + b"\n"
+        line = json.dumps(finite_json(record), allow_nan=False).encode() + b"\n"
         with durable.explain_disk_errors(self.path):
             if os.write(self._descriptor, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -71,9 +71,3 @@ class JsonlLog:
 
     def close(self) -> None:
         os.close(self._descriptor)
-
-
-def _json_safe(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return {key: _json_safe(part) for key, part in value.items()} if isinstance(value, dict) else value

@@ -89,6 +89,19 @@ def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str
     return {key: tensor.clone() for key, tensor in tensors.items()}, facts
 
 
+def check_finite(tensors: dict[str, Tensor], name: str) -> None:
+    """Check that weights are numbers. `name` is for the error message.
+
+    Raises: UserError: a weight is NaN or infinite.
+    """
+    for key, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise UserError(
+                f"{name}: {key} is not finite (NaN or infinite), so every answer would be wrong: get the "
+                "weights again, or train a new run"
+            )
+
+
 def unique_state_dict(model: nn.Module) -> dict[str, Tensor]:
     """Return every parameter once (shared parameters under their first name) and every persistent buffer."""
     parameters = dict(model.named_parameters())

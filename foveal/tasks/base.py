@@ -295,6 +295,10 @@ class Task(ABC):
         """Return the task with an objective that always has a gradient, for views of activations."""
         return self
 
-    def fit_images(self, data: Any) -> Any:
-        """Return the images of a training split, for initial weights that are computed from images."""
-        return getattr(data, "examples", None)
+    def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:
+        """Return encoder inputs of a training split, for initial weights that are computed from data."""
+        raise UserError(f"task.name={self.name} computes no weights from data: take another model")
+
+    def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
+        """Fit the head in closed form to a training split, if the config says so. Return whether it does."""
+        return False

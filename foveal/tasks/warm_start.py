@@ -11,7 +11,7 @@ from foveal.core.module_facts import fit_weights, reusable_encoder
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.store.regular_files import read_regular
 from foveal.store.run import Run
-from foveal.store.sealed import load_weights, open_tensors
+from foveal.store.sealed import check_finite, load_weights, open_tensors
 from foveal.tasks.base import Task
 from foveal.tasks.registry import open_task
 
@@ -50,7 +50,7 @@ def reuses_whole_model(base_task: Task, config: Config) -> bool:
 def load_run_weights(run: Run, task: Task) -> None:
     """Fill the model of `task` with the run's best weights.
 
-    Raises: UserError: the run has no weights yet, or no head.
+    Raises: UserError: the run has no weights yet, no head, or a weight that is not finite.
     """
     tensors = _weights(run)
     if _has_no_head(tensors):
@@ -120,7 +120,9 @@ def load_initial_weights(run: Run, model: nn.Module) -> None:
 def _weights(run: Run) -> dict[str, Tensor]:
     if not run.weights.is_file():
         raise UserError(f"{run.path}: no weights yet: continue training with foveal resume {run.path}")
-    return open_tensors(read_regular(run.weights), str(run.weights))[0]
+    tensors = open_tensors(read_regular(run.weights), str(run.weights))[0]
+    check_finite(tensors, str(run.weights))
+    return tensors
 
 
 def _has_no_head(tensors: dict[str, Tensor]) -> bool:

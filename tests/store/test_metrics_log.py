@@ -18,14 +18,17 @@ def path(tmp_path: Path) -> Path:
 
 def test_numbers_json_does_not_have_become_null(path: Path) -> None:
     log = JsonlLog(path)
-    log.write({"a": float("nan"), "b": {"c": float("-inf"), "d": 0.1}, "e": "NaN"})
+    log.write({"a": float("nan"), "b": {"c": float("-inf"), "d": 0.1}, "e": "NaN", "f": [[float("inf")]]})
     log.close()
 
     def refuse(name: str) -> None:
         raise AssertionError(f"bare {name}")
 
     (line,) = path.read_text().splitlines()
-    assert json.loads(line, parse_constant=refuse) == {"a": None, "b": {"c": None, "d": 0.1}, "e": "NaN"}
+    assert json.loads(line, parse_constant=refuse) == {
+        **{"a": None, "b": {"c": None, "d": 0.1}, "e": "NaN"},
+        "f": [[None]],
+    }
 
 
 def test_a_line_is_there_as_soon_as_it_is_written(path: Path) -> None:

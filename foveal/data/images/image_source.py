@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from foveal.config import DataConfig
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, RowIndices
@@ -19,6 +21,7 @@ from foveal.data.images.image_batches import (
     ImageTrainBatches,
     center_crops,
     collate_images,
+    sampled_pixels,
     standardize_images,
 )
 from foveal.data.images.image_examples import ImageExamples, ImageProcessor, image_statistics
@@ -111,6 +114,9 @@ class ImageSource(PixelSource):
 
     def eval_batches(self, examples: Any, config: DataConfig) -> ImageEvalBatches:
         return ImageEvalBatches(examples, config.image)
+
+    def fit_inputs(self, examples: Any, seed: int) -> tuple[Tensor, ...]:
+        return (sampled_pixels(examples, seed),)
 
     def collate(self, examples: Any, rows: RowIndices) -> ExampleBatch:
         return collate_images(examples, rows, standardize_images(center_crops(examples, rows), examples))

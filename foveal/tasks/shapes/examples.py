@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from torch import Tensor
+
 from foveal.config import Config
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
@@ -119,6 +121,9 @@ class ExampleTask(Task, ABC):
     def eval_batch(self, examples: Any, rows: RowIndices) -> ExampleBatch:
         """Return a batch of the examples at the indices `rows` (B,), without augmentation."""
         return self.source.collate(examples, rows)
+
+    def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:
+        return self.source.fit_inputs(data.examples, self.config.training.seed)
 
     def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
         unlabeled = prepare_examples.read_unlabeled(
