@@ -17,7 +17,14 @@ from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import DataPaths, open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
-from foveal.store.run import Run, check_outside_data, check_run_path, default_run_path
+from foveal.store.run import (
+    Run,
+    RunExistsError,
+    check_outside_data,
+    check_run_path,
+    default_run_path,
+    next_run_path,
+)
 from foveal.tasks.base import Task
 from foveal.tasks.configure import choose_training
 from foveal.tasks.data_init import data_dependent_init
@@ -112,18 +119,24 @@ def train(
         prepared = bound_task.bind(processor).prepare(paths, log, reused)
         keep_freed_memory()
         bound_task = bound_task.bind(prepared.processor)
+        _check_held_out(bound_task, prepared, paths)
         bound_task = bound_task.bind(prepared.processor, build_model(bound_task, torch_device))
         fitted = data_dependent_init(bound_task, prepared, reused=base_run is not None)
         origin = preset if base_run is None else _fill_from_run(bound_task, base_run)
         with ProgressBar("features") as progress:
             fitted |= bound_task.fit_head(prepared.train, progress)
         _print_setup(data, bound_task, origin, folder, prepared)
-        if run is None and folder.exists():
-            folder = default_run_path(data, origin_name)
-            log(f"another process has just created that folder: this run is {folder}")
         first_weights = bound_task.model if fitted or base_run is not None else None
         device_name = str(torch_device)
-        started_run = new_run(folder, bound_task, prepared, paths, preset, device_name, first_weights)
+        while True:
+            try:
+                started_run = new_run(folder, bound_task, prepared, paths, preset, device_name, first_weights)
+                break
+            except RunExistsError:
+                if run is not None:
+                    raise
+                folder = next_run_path(folder)
+                log(f"another process has just created that folder: this run is {folder}")
         if _has_images(prepared):
             _write_contact_sheet(folder, bound_task, prepared)
         train_and_report(started_run, bound_task, prepared, signals, json)
@@ -137,6 +150,19 @@ def _open_base_run(path: Path) -> Run:
     return (
         published_run(str(path), log) if is_published(str(path)) and not path.exists() else open_logged(path)
     )
+
+
+def _check_held_out(task: Task, prepared: PreparedData[Any, Any], paths: DataPaths) -> None:
+    """Check that the held-out splits are large enough for batches, before anything is written.
+
+    Raises: UserError: a split is too small.
+    """
+    for split in ("valid", "test"):
+        if (split_data := getattr(prepared, split)) is not None:
+            try:
+                task.eval_batches(split_data)
+            except UserError as error:
+                raise UserError(f"{getattr(paths, split) or paths.data}: {error}") from None
 
 
 def _fill_from_run(task: Task, base_run: Run) -> str:
