@@ -180,6 +180,11 @@ class ModelConfig(StackConfig):
     """First weights of hidden layers: default, xavier, kaiming or a standard deviation such as 0.01."""
     head_pooling: Literal["mean", "last", "max", "attention", "encoder"] = "mean"
     """How a classifier pools the memory: mean, last, max, attention or encoder (the encoder's way)."""
+    head_fit: Literal["none", "ridge"] = "none"
+    """Closed form that the projection of a classifier starts from: none or ridge.
+
+    `ridge` fits the projection to the encoder's features of all training rows before the first step; with
+    training.budget=0steps nothing else is trained."""
     encoder: EncoderConfig = EncoderConfig()
 
     @field_validator("initialization")

@@ -7,6 +7,7 @@ from torch import nn
 
 from foveal.config import ConfigError, EncoderConfig
 from foveal.encoders.conv_series import ConvSeriesEncoder
+from foveal.encoders.minirocket import MiniRocketEncoder
 from foveal.layers.series.blocks import InceptionModule, ResidualSeriesBlock, convolution_body
 from foveal.layers.series.conv1d import SeriesConvNormAct, SeriesNorm
 
@@ -77,9 +78,20 @@ class InceptionTime:
         return ConvSeriesEncoder(channels, blocks, d_in)
 
 
+@dataclass(frozen=True)
+class MiniRocket:
+    """Fixed convolutions with thresholds from training series, for a linear classifier (Dempster 2021)."""
+
+    has_steps: ClassVar[bool] = False
+
+    def make_encoder(self, channels: int, config: EncoderConfig) -> MiniRocketEncoder:
+        return MiniRocketEncoder(channels)
+
+
 SERIES_NETWORKS: dict[str, SeriesNetwork] = {
     "resnet-1d": SeriesResNet(),
     "inception-time": InceptionTime(),
+    "minirocket": MiniRocket(),
 }
 """Networks of series by their names, for `model.encoder.network`."""
 
