@@ -6,12 +6,13 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from foveal.store.sealed import open_tensors
 from tests.support.command_line import predictions, run_command, succeed, train_run
 from tests.support.interrupted_command import act_at
-from tests.support.small_series import slopes, write_steps, write_ts
+from tests.support.small_series import slopes, write_ts
 
 PRESETS = ("series-resnet", "series-inception")
 FAST = ("data.valid_fraction=0.2", "data.test_fraction=0.2", "training.evaluate_every=10")
@@ -40,9 +41,17 @@ def test_train_evaluate_predict_inspect(preset: str) -> None:
 
 
 def test_a_label_for_each_step() -> None:
-    """Whether this value and the one before are above 0: a window of two steps."""
+    """Whether this value and the next are above 0: a window of two steps, one of them ahead."""
+    chance = np.random.default_rng(0)
+    rows = [chance.normal(size=chance.integers(4, 10)) for _ in range(120)]
+    after = [np.append(row[1:], -1) for row in rows]
+    labels = [
+        np.where((row > 0) & (later > 0), "both", "not") for row, later in zip(rows, after, strict=True)
+    ]
+    lengths = [len(row) for row in rows]
+    np.savez("both.npz", x=np.concatenate(rows)[:, None], y=np.concatenate(labels), lengths=lengths)
     network = ("model.encoder.kind=series-network", "model.encoder.network=resnet-1d")
-    result = train(write_steps(), "series-tagging", *network, steps=100)
+    result = train("both.npz", "series-tagging", *network, "data.batch_tokens=200", steps=60)
     assert result["accuracy"] > 0.9
 
 
