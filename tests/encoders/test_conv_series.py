@@ -69,7 +69,7 @@ def test_the_statistics_are_those_of_all_steps(name: str) -> None:
     torch.testing.assert_close(norm.state_dict(), peer.state_dict())
 
 
-@pytest.mark.parametrize("name", SERIES_NETWORKS)
+@pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("training", [True, False])
 def test_published_networks_in_plain_torch(name: str, channels: int, training: bool) -> None:

@@ -26,7 +26,7 @@ def batches(data: Examples, seed: int = 0, batch_tokens: int = 20, **series: Any
 
 
 @pytest.mark.parametrize("series", [{"batch_size": 8}, {"jitter": 0.1}, {"batch_size": 8, "scaling": 0.1}])
-def test_every_series_once_and_a_pure_function(series: dict[str, float]) -> None:
+def test_every_series_once_and_a_pure_function(series: dict[str, Any]) -> None:
     data = examples()
     one, again, other = batches(data, **series), batches(data, **series), batches(data, seed=1, **series)
     orders = []
@@ -57,7 +57,7 @@ def test_sizes_differ_by_one_however_long_the_series_are(batch_size: int, sizes:
 def test_a_series_is_changed_alike_in_any_batch() -> None:
     """The change depends on seed, epoch and series; the padding stays zero."""
     data = examples()
-    change = {"jitter": 0.3, "scaling": 0.2}
+    change: dict[str, Any] = {"jitter": 0.3, "scaling": 0.2}
     seen: list[dict[int, torch.Tensor]] = []
     for size in (4, 16):
         given, found = batches(data, batch_size=size, **change), {}
