@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -26,8 +26,9 @@ from foveal.store.run import (
     next_run_path,
 )
 from foveal.tasks.base import Task
-from foveal.tasks.configure import load_training_config
+from foveal.tasks.configure import choose_training
 from foveal.tasks.data_init import data_dependent_init
+from foveal.tasks.published_run import is_published, published_run
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model, new_run, open_logged, resolve_config
@@ -52,6 +53,7 @@ def train(
     test: str | None = None,
     run: Path | None = None,
     budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    pretrained: Literal["auto", "no"] = "auto",
     device: str = "auto",
     print_config: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -73,7 +75,8 @@ def train(
         A preset or network from `foveal models`, or the path of a TOML file; if not given, the task's own, or
         the model of --from.
     from_
-        A run whose weights and tokenizer to start from; for another task or other labels only its encoder.
+        A run whose weights and tokenizer to start from, or published weights: minilm or lite0; for another
+        task or other labels only its encoder.
     valid
         Held-out data that selects the best weights; nothing is then split off from DATA.
     test
@@ -82,6 +85,8 @@ def train(
         The folder to create; runs/DATA-MODEL-N if not given.
     budget
         How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens.
+    pretrained
+        auto starts from published weights where DATA are few, and fetches them once; no never does.
     device
         cpu, cuda, or auto.
     print_config
@@ -91,15 +96,19 @@ def train(
     """
     if print_config and json:
         raise UserError("--print-config prints TOML: leave out --json")
-    base_run = None if from_ is None else open_logged(from_)
-    opened = open_data(data, log)
-    config, preset = load_training_config(opened, overrides, task, model, base_run, budget)
+    opened, start = open_data(data, log), None if from_ is None else _open_base_run(from_)
+    config, preset, base_run, defaults = choose_training(
+        opened, overrides, task, model, start, budget, pretrained == "auto", log
+    )
+    if defaults is not None and defaults.reason:
+        log(str(defaults))
     if print_config:
         print_plain(config_to_toml(config), end="")
         return
     torch_device = resolve_device(device)
     config = resolve_config(config, torch_device)
-    folder = run or default_run_path(data, model or (from_ or Path(preset)).name)
+    origin_name = model or (from_ or Path(defaults.weights if base_run and defaults else preset)).name
+    folder = run or default_run_path(data, origin_name)
     check_run_path(folder)
     check_outside_data(folder, data, valid, test)
     with SignalHandler() as signals:
@@ -131,6 +140,16 @@ def train(
         if _has_images(prepared):
             _write_contact_sheet(folder, bound_task, prepared)
         train_and_report(started_run, bound_task, prepared, signals, json)
+
+
+def _open_base_run(path: Path) -> Run:
+    """Return the run at a path, or the run of published weights with that name.
+
+    Raises: UserError: there is neither.
+    """
+    return (
+        published_run(str(path), log) if is_published(str(path)) and not path.exists() else open_logged(path)
+    )
 
 
 def _check_held_out(task: Task, prepared: PreparedData[Any, Any], paths: DataPaths) -> None:

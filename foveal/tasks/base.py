@@ -18,6 +18,7 @@ from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.stack_settings import encoder_settings, keys_below
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
+from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
@@ -165,6 +166,13 @@ class Task(ABC):
         `named` are the user's settings `data.*` that name columns.
         """
         return 0
+
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        """Return the defaults for data of some size and shape.
+
+        The task is bound to the config of its own preset, with the user's settings.
+        """
+        return Defaults(self.preset)
 
     @abstractmethod
     def prepare(

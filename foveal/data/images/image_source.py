@@ -4,6 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,11 @@ class ImageSource(PixelSource):
 
     def eval_batches(self, examples: Any, config: DataConfig) -> ImageEvalBatches:
         return ImageEvalBatches(examples, config.image)
+
+    def count(self, part: DataPart, target: Target[Any], config: DataConfig, most: int) -> int:
+        read = labeled_images if target.is_class else captioned_images
+        rows = read(part, target.column(config))
+        return sum(isinstance(row, Row) for row in islice(rows, most))
 
     def fit_inputs(self, examples: Any, seed: int) -> tuple[Tensor, ...]:
         return (sampled_pixels(examples, seed),)

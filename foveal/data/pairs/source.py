@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -150,6 +151,13 @@ class Source(ABC, Generic[ProcessorT]):
     def collate(self, examples: Any, rows: RowIndices) -> ExampleBatch:
         """Return the examples at the indices `rows` (B,) as a batch for evaluation."""
         return collate_examples(examples, rows)
+
+    def count(self, part: DataPart, target: "Target[Any]", config: DataConfig, most: int) -> int:
+        """Return the number of usable rows of a part, `most` at most, without decoding files.
+
+        Raises: UserError: the part can't be read.
+        """
+        return sum(1 for _ in islice(self.read(part, target, config, []), most))
 
     def fit_inputs(self, examples: Any, seed: int) -> tuple[Tensor, ...]:
         """Return encoder inputs of some examples, for initial weights that are computed from data.
