@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.core.terminal_text import escape_controls
 from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import plot_curves
 from foveal.metrics.report import Report, make_report
@@ -150,7 +151,8 @@ def print_report(task: Task, report: Report, console: Console) -> None:
             ("output", example.output),
         ):
             console.print(
-                Text.assemble((name.ljust(9), "cyan"), truncate(text, MAX_EXAMPLE_LENGTH)), soft_wrap=True
+                Text.assemble((name.ljust(9), "cyan"), escape_controls(truncate(text, MAX_EXAMPLE_LENGTH))),
+                soft_wrap=True,
             )
         console.print()
 
