@@ -18,8 +18,8 @@ from foveal.data.datasets.dataset_registry import AEON
 from foveal.data.datasets.package_download import Wheel
 from foveal.data.files.archives import NamedContents
 
-TEST_SUBJECTS = 6
-"""Of the twenty subjects with a watch, those in the test set."""
+TEST_SUBJECTS = 3
+"""Of the ten subjects with a watch, those in the test set."""
 
 
 def write_ts(path: Path, name: str, series: Sequence[NDArray[Any]], labels: Sequence[str]) -> None:
@@ -69,7 +69,7 @@ def write_pigs(files: NamedContents, folder: Path) -> None:
 
 
 def write_exercises(files: NamedContents, folder: Path) -> None:
-    """Write the recordings of a watch. Six of the twenty subjects are the test set."""
+    """Write the recordings of a watch. Three of the ten subjects are the test set."""
     for _, content in files:
         table = np.load(io.BytesIO(content), allow_pickle=True).item()
         names = [table["y_labels"][label] for label in table["y"]]
