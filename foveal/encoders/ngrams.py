@@ -7,19 +7,15 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.encoders.make_memory import make_memory
 from foveal.layers.blocks.moe import AuxLosses
-from foveal.ops.ngrams import ngram_codes, term_weights
-
-UNUSED = torch.iinfo(torch.int64).max
-"""The code of columns without an n-gram."""
+from foveal.ops.ngrams import UNUSED, ngram_codes, ngram_vocabulary, term_weights
 
 
 class NgramEncoder(nn.Module):
     """`memory, aux = encoder(tokens, lengths)`: the TF-IDF of `width` n-grams of 1 to `longest` tokens.
 
     The n-grams are those that occur in most training texts, in two at least. An n-gram that occurs c times in
-    a text has the weight `(1 + ln c) idf` with `idf = 1 + ln((1 + N) / (1 + n))`, where n of N training texts
-    have the n-gram (Salton and Buckley 1988). The vector of a text has length 1. Before `fit`, there are no
-    n-grams. Nothing is learned by gradients.
+    a text has the weight `(1 + ln c) idf` (Salton and Buckley 1988; `ops.ngrams`). The vector of a text has
+    length 1. Before `fit`, there are no n-grams. Nothing is learned by gradients.
     """
 
     codes: Tensor
@@ -40,12 +36,10 @@ class NgramEncoder(nn.Module):
     def fit(self, tokens: Int[Tensor, "N S"], lengths: Int[Tensor, " N"]) -> None:
         """Choose the n-grams and compute their weights; see `layers.data_dependent_init`."""
         rows = zip(tokens, lengths.tolist(), strict=True)
-        seen = torch.cat([torch.unique(ngram_codes(row[:length], self.longest)) for row, length in rows])
-        codes, counts = torch.unique(seen, return_counts=True)
-        codes, counts = codes[counts >= 2], counts[counts >= 2]
-        chosen = counts.argsort(descending=True, stable=True)[: self.width].sort().values
-        self.codes.fill_(UNUSED)[: len(chosen)] = codes[chosen]
-        self.idf.zero_()[: len(chosen)] = 1 + ((1 + len(tokens)) / (1 + counts[chosen])).log()
+        texts = [ngram_codes(row[:length], self.longest) for row, length in rows]
+        codes, idf = ngram_vocabulary(texts, self.width)
+        self.codes.copy_(codes)
+        self.idf.copy_(idf)
 
     def forward(
         self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None = None

@@ -1,5 +1,7 @@
 """N-grams of tokens as numbers, and the weights of a bag of n-grams."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -19,6 +21,28 @@ def ngram_codes(tokens: Int[Tensor, " S"], longest: int) -> Int[Tensor, " N"]:
         codes = codes[: len(tokens) - length + 1] * MULTIPLIER + tokens[length - 1 :] + 1
         parts.append(codes)
     return torch.cat(parts) if parts else tokens
+
+
+UNUSED = torch.iinfo(torch.int64).max
+"""The code of columns without an n-gram."""
+
+
+def ngram_vocabulary(
+    texts: Sequence[Int[Tensor, " _"]], width: int
+) -> tuple[Int[Tensor, " D"], Float[Tensor, " D"]]:
+    """Return the codes of the `width` n-grams that occur in most texts, in two at least, and their weights.
+
+    The codes ascend. The weight is `idf = 1 + ln((1 + N) / (1 + n))`, where n of N texts have the n-gram.
+    Columns without an n-gram have the code `UNUSED` and the weight 0.
+    """
+    seen = torch.cat([torch.unique(codes) for codes in texts])
+    found, counts = torch.unique(seen, return_counts=True)
+    found, counts = found[counts >= 2], counts[counts >= 2]
+    chosen = counts.argsort(descending=True, stable=True)[:width].sort().values
+    codes, idf = found.new_full((width,), UNUSED), torch.zeros(width, device=found.device)
+    codes[: len(chosen)] = found[chosen]
+    idf[: len(chosen)] = 1 + ((1 + len(texts)) / (1 + counts[chosen])).log()
+    return codes, idf
 
 
 def term_weights(

@@ -17,6 +17,7 @@ from foveal.data.open import DataPaths, OpenedData
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.stack_settings import encoder_settings, keys_below
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
@@ -306,6 +307,10 @@ class Task(ABC):
     def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:
         """Return encoder inputs of a training split, for initial weights that are computed from data."""
         raise UserError(f"task.name={self.name} computes no weights from data: take another model")
+
+    def baseline(self, train: Any, held_out: Any) -> Baseline | None:
+        """Return the best score of simple methods on a held-out split; None if the task has none."""
+        return None
 
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
         """Fit the head in closed form to a training split, if the config says so. Return whether it does."""
