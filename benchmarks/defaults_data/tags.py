@@ -71,8 +71,10 @@ def write_entities(files: NamedContents, folder: Path) -> None:
         blocks = [block for block in content.decode("utf-8").split("\n\n") if block.strip()]
         cut = int(len(blocks) * 0.9)
         for split, part in {"train": blocks[:cut], "test": blocks[cut:]}.items():
-            rows = [[line.split("\t") for line in block.splitlines() if line] for block in part]
-            text = "\n".join("".join(f"{row[0]}\t{row[-1]}\n" for row in sentence) for sentence in rows)
+            rows = [[line.split("\t") for line in block.split("\n") if line.strip()] for block in part]
+            text = "\n".join(
+                "".join(f"{row[0]}\t{row[-1]}\n" for row in sentence if row[0].strip()) for sentence in rows
+            )
             (folder / f"{split}.conll").write_text(text, encoding="utf-8")
 
 

@@ -33,7 +33,7 @@ def _mail_text(raw: str) -> str:
         subject = str(mail["subject"] or "")
     except (LookupError, ValueError, AttributeError):  # what spam claims of its own coding is often wrong
         text, subject = raw.partition("\n\n")[2], ""
-    return re.sub(r"[^\S\n]+", " ", f"{subject}\n{text}").encode(errors="ignore").decode().strip()
+    return re.sub(r"[^\S\n]+|\0", " ", f"{subject}\n{text}").encode(errors="ignore").decode().strip()
 
 
 def _mails(files: NamedContents) -> Iterator[tuple[str, str]]:
