@@ -65,7 +65,7 @@ class MiniRocketEncoder(nn.Module):
                 own_levels = levels[slots, kernel].to(own.device)
                 self.thresholds[slots, kernel] = own.quantile(own_levels).to(self.thresholds.dtype)
 
-        features = self._shares(values, lengths)
+        features = self._positive_shares(values, lengths)
         self.mean.copy_(features.mean(0))
         self.deviation.copy_(features.std(0, unbiased=False))
 
@@ -74,17 +74,21 @@ class MiniRocketEncoder(nn.Module):
     ) -> tuple[Memory, AuxLosses]:
         if lengths is None:
             lengths = torch.full(values.shape[:1], values.shape[1], device=values.device)
-        features = (self._shares(values, lengths) - self.mean) / self.deviation.clamp(min=MIN_DEVIATION)
+        features = (self._positive_shares(values, lengths) - self.mean) / self.deviation.clamp(
+            min=MIN_DEVIATION
+        )
         return make_memory(features[:, None], None, "times", "mean"), {}
 
-    def _shares(self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
+    def _positive_shares(
+        self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"]
+    ) -> Float[Tensor, "B D"]:
         rows = max(1, VALUES_PER_CHUNK // (minirocket.KERNELS * values.shape[1]))
         # The features must not depend on autocast.
         with torch.no_grad(), _without_autocast(values.device.type):
             parts = zip(torch.split(values, rows), torch.split(lengths, rows), strict=True)
-            return torch.cat([self._shares_of_chunk(*part) for part in parts])
+            return torch.cat([self._shares_of_rows(*part) for part in parts])
 
-    def _shares_of_chunk(
+    def _shares_of_rows(
         self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"]
     ) -> Float[Tensor, "B D"]:
         present = torch.arange(values.shape[1], device=values.device) < lengths[:, None]

@@ -22,7 +22,7 @@ class RidgeFit(NamedTuple):
 
     weight: Float[Tensor, "C D"]
     bias: Float[Tensor, " C"]
-    left_out: Float[Tensor, "N C"]
+    leave_one_out: Float[Tensor, "N C"]
     """The logits of each row by the classifier that is fitted to all other rows."""
     penalty: float
 
@@ -49,24 +49,24 @@ def ridge_classifier(features: Float[Tensor, "N D"], labels: Int[Tensor, " N"], 
     target_mean = targets.mean(0)
     left, squares, to_weights = _left_singular_vectors(features - mean.to(features.dtype))
     projected = left.T @ (targets - target_mean)
-    best_error, best_penalty, best_left_out = torch.inf, 0.0, targets
+    best_error, best_penalty, best_leave_one_out = torch.inf, 0.0, targets
     for relative in PENALTIES:
         penalty = relative * max(float(squares.mean()), 1e-12)
         shrink = squares / (squares + penalty)
         fitted = left @ (shrink[:, None] * projected) + target_mean
         leverage = left.square() @ shrink + 1 / count
-        left_out = targets - (targets - fitted) / (1 - leverage.clamp(max=1 - 1e-6))[:, None]
-        error = float((left_out - targets).square().mean())
+        leave_one_out = targets - (targets - fitted) / (1 - leverage.clamp(max=1 - 1e-6))[:, None]
+        error = float((leave_one_out - targets).square().mean())
         if error < best_error:
-            best_error, best_penalty, best_left_out = error, penalty, left_out
+            best_error, best_penalty, best_leave_one_out = error, penalty, leave_one_out
     weight = to_weights(projected / (squares + best_penalty)[:, None]).T
-    factor = logit_scale(best_left_out, labels)
+    factor = logit_scale(best_leave_one_out, labels)
     bias = target_mean - weight @ mean
     dtype = features.dtype
     return RidgeFit(
         (factor * weight).to(dtype),
         (factor * bias).to(dtype),
-        (factor * best_left_out).to(dtype),
+        (factor * best_leave_one_out).to(dtype),
         best_penalty,
     )
 

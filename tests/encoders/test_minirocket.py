@@ -42,7 +42,7 @@ def test_kernels_are_all_orders_of_three_heavy_weights() -> None:
 
 def test_features_are_shares_of_steps_above_thresholds() -> None:
     encoder, values, lengths = fitted()
-    features = encoder._shares(values, lengths)
+    features = encoder._positive_shares(values, lengths)
     groups, kernels = encoder._groups(), minirocket.kernels().numpy()
     assert len({dilation for dilation, _ in groups}) > 2
     start = 0
@@ -63,7 +63,7 @@ def test_features_are_shares_of_steps_above_thresholds() -> None:
 
 def test_thresholds_come_from_training_series() -> None:
     encoder, values, lengths = fitted()
-    features = encoder._shares(values, lengths)
+    features = encoder._positive_shares(values, lengths)
     assert 0.3 < float(features.mean()) < 0.7
     assert bool(encoder.channels.sum(2).ge(1).all())
     spread = features.std(0)

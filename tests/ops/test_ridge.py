@@ -45,15 +45,15 @@ def test_equals_the_normal_equations_and_leaves_each_row_out(width: int) -> None
         design = torch.cat([X, ones], 1)[rest]
         penalty = fit.penalty * torch.eye(width + 1, dtype=X.dtype)
         penalty[-1, -1] = 0
-        left_out = torch.linalg.solve(design.T @ design + penalty, design.T @ targets[rest])
-        predicted = torch.cat([X, ones], 1)[row] @ left_out
-        torch.testing.assert_close(fit.left_out[row], factor * predicted, rtol=1e-6, atol=1e-6)
+        leave_one_out = torch.linalg.solve(design.T @ design + penalty, design.T @ targets[rest])
+        predicted = torch.cat([X, ones], 1)[row] @ leave_one_out
+        torch.testing.assert_close(fit.leave_one_out[row], factor * predicted, rtol=1e-6, atol=1e-6)
 
 
 def test_logits_are_probabilities_of_left_out_rows() -> None:
     features, labels = blobs(200, 10)
     fit = ridge_classifier(features, labels, 3)
-    scaled = [float(F.cross_entropy(fit.left_out * factor, labels)) for factor in (0.8, 1.0, 1.25)]
+    scaled = [float(F.cross_entropy(fit.leave_one_out * factor, labels)) for factor in (0.8, 1.0, 1.25)]
     assert scaled[1] == min(scaled)
     assert scaled[1] < math.log(3)
 
@@ -62,8 +62,8 @@ def test_noise_is_shrunk_to_the_frequencies_of_the_classes() -> None:
     generator = torch.Generator().manual_seed(3)
     features, labels = torch.randn(60, 500, generator=generator), torch.arange(60) % 4 // 3
     fit = ridge_classifier(features, labels, 2)
-    assert float(F.cross_entropy(fit.left_out, labels)) < 0.7
-    assert bool(fit.left_out.argmax(1).eq(0).float().mean() > 0.7)
+    assert float(F.cross_entropy(fit.leave_one_out, labels)) < 0.7
+    assert bool(fit.leave_one_out.argmax(1).eq(0).float().mean() > 0.7)
 
 
 def test_constant_features_and_equal_rows_do_no_harm() -> None:
