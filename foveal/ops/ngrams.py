@@ -36,11 +36,11 @@ def ngram_vocabulary(
     Columns without an n-gram have the code `UNUSED` and the weight 0.
     """
     seen = torch.cat([torch.unique(codes) for codes in texts])
-    found, counts = torch.unique(seen, return_counts=True)
-    found, counts = found[counts >= 2], counts[counts >= 2]
+    distinct, counts = torch.unique(seen, return_counts=True)
+    distinct, counts = distinct[counts >= 2], counts[counts >= 2]
     chosen = counts.argsort(descending=True, stable=True)[:width].sort().values
-    codes, idf = found.new_full((width,), UNUSED), torch.zeros(width, device=found.device)
-    codes[: len(chosen)] = found[chosen]
+    codes, idf = distinct.new_full((width,), UNUSED), torch.zeros(width, device=distinct.device)
+    codes[: len(chosen)] = distinct[chosen]
     idf[: len(chosen)] = 1 + ((1 + len(texts)) / (1 + counts[chosen])).log()
     return codes, idf
 
