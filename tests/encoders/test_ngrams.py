@@ -46,9 +46,6 @@ def test_the_weights_are_tf_idf() -> None:
         counts = Counter(gram for gram in grams(text, 3) if gram in known)
         weights = {g: (1 + math.log(c)) * (1 + math.log(5 / (1 + having[g]))) for g, c in counts.items()}
         norm = math.sqrt(sum(weight**2 for weight in weights.values()))
-        places = {
-            g: int(torch.searchsorted(encoder.codes, ngram_codes(tokens(g), len(g))[-1])) for g in weights
-        }
         expected = torch.zeros(50)
         for gram, weight in weights.items():
             code = ngram_codes(tokens(gram), len(gram))[-1]

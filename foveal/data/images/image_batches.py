@@ -17,7 +17,7 @@ from foveal.core.runtime import derived_seed
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import RowIndices
 from foveal.data.core.length_buckets import collate_columns
-from foveal.data.core.shuffle import permute_indices
+from foveal.data.core.shuffle import permute_indices, shuffled_batch
 from foveal.data.images.augmentation import (
     color_jitter,
     crop_with_padding,
@@ -79,9 +79,9 @@ class ImageTrainBatches:
         self.per_epoch = -(-len(examples) // batch)
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
-        index, count = range(self.per_epoch)[index], len(self._examples)
-        indices = np.arange(index * count // self.per_epoch, (index + 1) * count // self.per_epoch)
-        rows = permute_indices(indices, count, derived_seed(self._seed, "images", epoch))
+        index = range(self.per_epoch)[index]
+        seed = derived_seed(self._seed, "images", epoch)
+        rows = shuffled_batch(len(self._examples), self.per_epoch, index, seed)
         batch = collate_images(self._examples, rows, self._augmented(rows, epoch))
         if self._augment.mixup:
             generator = np.random.default_rng(derived_seed(self._seed, "mixup", epoch, index))
