@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.nn import functional as F
 
 from foveal.config import AugmentConfig, ImageConfig
 from foveal.core.errors import UserError
@@ -33,6 +34,8 @@ PROBABILITY_STEPS = 1 << 52
 """Random numbers are multiples of 1 / PROBABILITY_STEPS."""
 MAX_FIT_IMAGES, MAX_FIT_PIXELS = 4096, 1 << 24
 """Largest numbers of images and of pixels that initial weights are computed from: 200 MB in color."""
+BASELINE_SIDE, BASELINE_CHUNK = 16, 256
+"""Side of the images that a baseline reads, and images that are made small together."""
 CROP_TRIES = 10
 """Tries to find a random crop of an image."""
 
@@ -166,6 +169,16 @@ def sampled_pixels(images: ImageExamples, seed: int) -> Tensor:
     count = min(len(images), MAX_FIT_IMAGES, MAX_FIT_PIXELS // size**2)
     rows = permute_indices(np.arange(count), len(images), derived_seed(seed, "fit"))
     return standardize_images(center_crops(images, rows), images)
+
+
+def small_pixels(images: ImageExamples) -> Tensor:
+    """Return the pixels of each image (N, D) at `BASELINE_SIDE` pixels to a side, standardized by channel."""
+    parts = []
+    for rows in np.array_split(np.arange(len(images)), -(-len(images) // BASELINE_CHUNK)):
+        pixels = standardize_images(center_crops(images, rows), images)
+        side = min(BASELINE_SIDE, pixels.shape[2])
+        parts.append(F.adaptive_avg_pool2d(pixels, side).flatten(1))
+    return torch.cat(parts)
 
 
 def collate_images(examples: ImageExamples, rows: RowIndices, images: Tensor) -> ExampleBatch:

@@ -10,6 +10,7 @@ from foveal.core.errors import UserError
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.simple_features import SimpleFeatures, summary_statistics
 from foveal.data.core.standardize import STATISTICS_FILE, FloatArray, Statistics
 from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.source import Source
@@ -26,6 +27,7 @@ class SeriesSource(Source[Statistics]):
 
     settings = ("data.max_length", "data.batch_tokens", "data.series")
     fixed_settings = ("data.series.standardize",)
+    simple_features_in_words = "summary statistics"
     same_label = "all of the {count:,} series to train on have the label"
     place = "step"
 
@@ -87,6 +89,9 @@ class SeriesSource(Source[Statistics]):
         self, rows: list[Row], processor: Statistics, target_tokens: Callable[[Row], int]
     ) -> float:
         return sum(map(target_tokens, rows)) / sum(len(row.fields["values"]) for row in rows)
+
+    def simple_features(self, train: Examples, held_out: Examples) -> SimpleFeatures:
+        return summary_statistics(train, held_out)
 
     def names(self, rows: list[Row]) -> list[str]:
         return [row.location for row in rows]
