@@ -19,8 +19,9 @@ from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
 from foveal.store.run import Run, check_outside_data, check_run_path, default_run_path
 from foveal.tasks.base import Task
-from foveal.tasks.configure import load_training_config
+from foveal.tasks.configure import column_settings, encoding_setting, load_training_config
 from foveal.tasks.data_init import data_dependent_init
+from foveal.tasks.infer import describe_task
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model, new_run, open_logged, resolve_config
@@ -84,8 +85,11 @@ def train(
     if print_config and json:
         raise UserError("--print-config prints TOML: leave out --json")
     base_run = None if from_ is None else open_logged(from_)
-    opened = open_data(data, log)
+    opened = open_data(data, log, encoding_setting(overrides))
     config, preset = load_training_config(opened, overrides, task, model, base_run, budget)
+    named, task_origin = column_settings(overrides), _task_origin(task, model, from_)
+    for line in describe_task(opened, named, type(task_of(config)), task_origin):
+        log(line)
     if print_config:
         print(config_to_toml(config), end="")
         return
@@ -115,6 +119,13 @@ def train(
         if _has_images(prepared):
             _write_contact_sheet(folder, bound_task, prepared)
         train_and_report(started_run, bound_task, prepared, signals, json)
+
+
+def _task_origin(task: str | None, model: str | None, from_: Path | None) -> str:
+    """Return the option that names the task; empty if the task is inferred from DATA."""
+    if task is not None:
+        return "--task"
+    return f"--model {model}" if model else f"--from {from_}" if from_ else ""
 
 
 def _fill_from_run(task: Task, base_run: Run) -> str:

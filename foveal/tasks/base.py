@@ -18,6 +18,7 @@ from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.stack_settings import encoder_settings, keys_below
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
@@ -159,12 +160,9 @@ class Task(ABC):
             )
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return how well `data` fits the task; 0 means not at all. The highest score decides.
-
-        `named` are the user's settings `data.*` that name columns.
-        """
-        return 0
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
+        """Return how well `data` fits; `named` are the user's settings `data.*` that name columns."""
+        return NO_FIT
 
     @abstractmethod
     def prepare(

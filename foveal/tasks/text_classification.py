@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from foveal.data.open import OpenedData
 from foveal.data.text.text_source import TextSource
 from foveal.encoders.text import TextEncoder
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
 from foveal.tasks.shapes.labeling import ClassificationTask
 
@@ -23,11 +24,14 @@ class TextClassificationTask(ClassificationTask):
     speed_unit = "tokens"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 24 for a named label, 15 for a table with both columns."""
         if data.kind in ("table", "text") and "label" in named:
-            return 24
-        return 15 if data.kind == "table" and {str(named.get("text", "text")), "label"} <= data.columns else 0
+            return Fit(24, f"data.label={named['label']} names labels")
+        text = str(named.get("text", "text"))
+        if data.kind == "table" and {text, "label"} <= data.columns:
+            return Fit(15, f"there are the columns {text} and label")
+        return NO_FIT
 
     def encoder(self) -> TextEncoder:
         return text_encoder_for(self.config, None if self.processor is None else self.processor.source)

@@ -25,7 +25,13 @@ FRAMES_FIELD = "log_mel"
 class AudioSource(Source[AudioFeatureExtractor]):
     """A recording as standardized log-mel frames. The field `file` of a row is the path."""
 
-    settings = ("data.sample_rate", "data.mel_bins", "data.max_seconds", "data.batch_tokens")
+    settings = (
+        "data.encoding",
+        "data.sample_rate",
+        "data.mel_bins",
+        "data.max_seconds",
+        "data.batch_tokens",
+    )
     fixed_settings = ("data.sample_rate", "data.mel_bins", "data.max_seconds")
     same_label = "all of the {count:,} recordings to train on have the label"
     place = "frame"

@@ -24,6 +24,17 @@ def read_file_bytes(image: AnyPath) -> bytes | str:
         return f"can't be read: {getattr(error, 'strerror', None) or error}; get the file again"
 
 
+def read_first_bytes(file: AnyPath, count: int) -> bytes:
+    """Return at most the first `count` bytes of a regular file; none if it can't be read."""
+    try:
+        if isinstance(_file_size(file), str):
+            return b""
+        with file.open("rb") as opened:
+            return opened.read(count)
+    except Exception:  # many kinds, of the system, of zipfile and of its decompressors
+        return b""
+
+
 def _file_size(file: AnyPath) -> int | str:
     """Return the size in bytes, or the reason why the file is not opened."""
     if isinstance(file, zipfile.Path):

@@ -69,7 +69,7 @@ class ImageSource(PixelSource):
     split.
     """
 
-    settings = ("data.image", "data.augment")
+    settings = ("data.encoding", "data.image", "data.augment")
     same_label = "all of the {count:,} images to train on have the label"
 
     def read(
