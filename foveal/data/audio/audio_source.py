@@ -16,7 +16,7 @@ from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.store.durable import file_sha256
 
-AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
+AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif")
 AUDIO_FOLDER = "audio"
 FRAMES_FIELD = "log_mel"
 """The field of a row with its log-mel frames, between fitting the statistics and encoding the row."""

@@ -130,7 +130,7 @@ class DataPart:
         Raises: UserError: the table can't be read.
         """
         if isinstance(self._header, UserError):
-            raise self._header
+            raise UserError(str(self._header))  # a new one, so that the traceback does not hold the zip open
         return self._header
 
     @cached_property

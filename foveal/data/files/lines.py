@@ -7,14 +7,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from foveal.data.core.rows import NOT_UTF8
 from foveal.data.files.utf8 import encoding_hint
 
 MAX_LINE_BYTES = 1 << 20
 """Largest number of bytes of a row. Longer rows are taken to be damaged."""
-
-
-NOT_UTF8 = "not UTF-8"
-"""The start of the reason for a line in another encoding."""
 
 
 class Line(NamedTuple):

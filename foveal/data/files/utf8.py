@@ -40,11 +40,13 @@ def open_lines(path: AnyPath) -> BufferedIOBase:
     Raises: UserError: the system denies access.
     """
     file = open_file(path)
-    mark = file.read(len(codecs.BOM_UTF16_LE))
-    file.seek(0)
-    if mark not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return file
-    return BufferedReader(_Utf16File(path, file))
+    try:
+        start = cast(BufferedReader, file).peek(len(codecs.BOM_UTF16_LE))  # a pipe can be read only once
+    except BaseException:
+        file.close()
+        raise
+    is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return BufferedReader(_Utf16File(path, file)) if is_utf16 else file
 
 
 class _Utf16File(RawIOBase):

@@ -30,7 +30,7 @@ SHORT_LINE = 24
 FILE_NAME = re.compile(
     r"\S+\.(jpe?g|png|gif|bmp|webp|tiff?|wav|flac|ogg|mp3|mp4|avi|txt|xml|json|npy)(\s+\S+)?", re.I
 )
-NUMBERS = re.compile(r"[-+0-9.eE,;:\s]*|\s*(nan|inf)?\s*")
+NUMBERS = re.compile(r"([-+0-9.eE,;:\s]|nan|inf)*")
 FASTTEXT_LABEL = re.compile(r"__label__\S+\s")
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 MAX_CLASSES, ROWS_PER_CLASS = 20, 3
