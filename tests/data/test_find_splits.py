@@ -87,7 +87,7 @@ def test_folders(suffix: str, location: str, names: tuple[str, ...], tmp_path: P
 def test_folders_of_pictures_that_may_be_splits_are_refused(names: tuple[str, ...], tmp_path: Path) -> None:
     picture = encode_image(gradient_image(8, 8), "PNG")
     data = write_files(tmp_path / "a", {f"{name}/{label}/1.png": picture for name in names for label in "xy"})
-    with pytest.raises(UserError, match="look like splits.*; rename the folders to train, valid and test"):
+    with pytest.raises(UserError, match=r"look like splits.*; rename the folders to train, valid and test"):
         infer_task(open_path(data), {})
 
 
