@@ -26,8 +26,9 @@ from foveal.store.run import (
     next_run_path,
 )
 from foveal.tasks.base import Task
-from foveal.tasks.configure import choose_training
+from foveal.tasks.configure import choose_training, column_settings, encoding_setting
 from foveal.tasks.data_init import data_dependent_init
+from foveal.tasks.infer import describe_task
 from foveal.tasks.published_run import is_published, published_run
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
@@ -96,10 +97,14 @@ def train(
     """
     if print_config and json:
         raise UserError("--print-config prints TOML: leave out --json")
-    opened, start = open_data(data, log), None if from_ is None else _open_base_run(from_)
+    opened = open_data(data, log, encoding_setting(overrides))
+    start = None if from_ is None else _open_base_run(from_)
     config, preset, base_run, defaults = choose_training(
         opened, overrides, task, model, start, budget, pretrained == "auto", log
     )
+    named, task_origin = column_settings(overrides), _task_origin(task, model, from_)
+    for line in describe_task(opened, named, type(task_of(config)), task_origin):
+        log(line)
     if defaults is not None and defaults.reason:
         log(str(defaults))
     if print_config:
@@ -140,6 +145,13 @@ def train(
         if _has_images(prepared):
             _write_contact_sheet(folder, bound_task, prepared)
         train_and_report(started_run, bound_task, prepared, signals, json)
+
+
+def _task_origin(task: str | None, model: str | None, from_: Path | None) -> str:
+    """Return the option that names the task; empty if the task is inferred from DATA."""
+    if task is not None:
+        return "--task"
+    return f"--model {model}" if model else f"--from {from_}" if from_ else ""
 
 
 def _open_base_run(path: Path) -> Run:
