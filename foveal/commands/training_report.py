@@ -56,7 +56,10 @@ def train_and_report(
     valid = None if data.valid is None else task.eval_batches(data.valid)
     budget = parse_budget(config.training.budget)
     screen = TrainingScreen(budget.amount if budget.unit == "seconds" else None, unit)
-    trainer = Trainer(run, model, objective, task.train_batches(data.train), valid, screen)
+    tested = held_out if config.training.final_test else None
+    test_batches = 0 if tested is None else task.eval_batches(tested).per_epoch
+    train_batches = task.train_batches(data.train)
+    trainer = Trainer(run, model, objective, train_batches, valid, screen, test_batches)
     try:
         with screen:
             try:
@@ -67,9 +70,9 @@ def train_and_report(
         progress, report = trainer.state.counters, None
         load_run_weights(run, task)
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
-        if held_out is not None:
+        if tested is not None:
             split = "valid" if data.test is None else "test"
-            scores, report = evaluate_and_score(task, objective, held_out, split)
+            scores, report = evaluate_and_score(task, objective, tested, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
         components = ", ".join(map(str, task.components()))
@@ -82,7 +85,7 @@ def train_and_report(
         raise Interrupted(
             stop.number, f"{step}{saved}; go on with: {shell_command('resume', run.path)}"
         ) from None
-    _print_summary(run, task, result, report, progress.best_step)
+    _print_summary(run, task, result, report, progress.best_step, has_held_out=held_out is not None)
     if json:
         print_json(result)
 
@@ -154,9 +157,14 @@ def print_report(task: Task, report: Report, console: Console) -> None:
 
 
 def _print_summary(
-    run: Run, task: Task, result: dict[str, Any], report: Report | None, best_step: int | None
+    run: Run,
+    task: Task,
+    result: dict[str, Any],
+    report: Report | None,
+    best_step: int | None,
+    has_held_out: bool,
 ) -> None:
-    missing = () if "split" in result else ("DATA",)
+    missing = () if has_held_out else ("DATA",)
     name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
     if report is not None:

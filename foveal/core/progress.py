@@ -1,10 +1,17 @@
 """Callbacks that report the progress of work, and iteration over batches with such a callback."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 ProgressCallback = Callable[[int, int], None]
 """Called with (i, n) before part i of n begins. An exception that it raises ends the work."""
+
+
+class SecondsLeft(NamedTuple):
+    """The time that a training still takes: in steps, and in evaluations with the test."""
+
+    steps: float
+    evaluations: float
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from foveal.core.errors import UserError
+from foveal.core.log import notify_with
 
 STDERR = Console(stderr=True, highlight=False)
 """For everything but results."""
@@ -21,6 +22,9 @@ PREVIEW_WIDTH = 144
 def log(message: str) -> None:
     """Print a line about the progress of the work on standard error."""
     STDERR.print(Text(message, style="dim"), soft_wrap=True)
+
+
+notify_with(log)
 
 
 def check_png_path(out: Path | None) -> None:

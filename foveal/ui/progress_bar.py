@@ -37,6 +37,7 @@ class ProgressBar:
         self._progress = Progress(*columns, console=STDERR, transient=True)
         self._bar = self._progress.add_task(description, total=1.0, at="", left="")
         self._started = self._last_line = time.monotonic()
+        self._times: list[float] = []
 
     def __enter__(self) -> ProgressCallback:
         return self._update
@@ -49,9 +50,12 @@ class ProgressBar:
         now = time.monotonic()
         if done == 0:
             self._started = self._last_line = now
+            self._times = []
+        self._times.append(now)
+        if done == 0:
             return
         seconds = now - self._started
-        at, left = f"{done:,}/{total:,}", f"{format_duration(seconds / done * (total - done))} left"
+        at, left = f"{done:,}/{total:,}", self._time_left(total - done)
         if STDERR.is_terminal:
             if seconds > SHOW_AFTER_SECONDS:
                 self._progress.start()
@@ -59,3 +63,12 @@ class ProgressBar:
         elif now > self._last_line + LINE_INTERVAL_SECONDS:
             self._last_line = now
             STDERR.print(f"{self.description} {at}  {left}")
+
+    def _time_left(self, count: int) -> str:
+        """Return the time of `count` more parts at the pace of the later half; nothing after a first part."""
+        parts = len(self._times) - 1
+        if parts < 2:
+            return ""
+        recent = -(-parts // 2)
+        pace = (self._times[-1] - self._times[-1 - recent]) / recent
+        return f"{format_duration(pace * count)} left"

@@ -11,6 +11,7 @@ import torch
 import foveal
 from benchmarks.kill import story
 from foveal.config import preset_names
+from foveal.store.run import open_run
 from foveal.store.sealed import open_json
 from foveal.tasks.config import load_config
 from tests.support.command_line import TINY_MODEL, refuse, relative_paths, run_command, succeed
@@ -268,3 +269,16 @@ def test_settings_of_a_run_to_begin_from_are_printed(finished: Path) -> None:
     kept = (finished / "config.toml").read_text().splitlines()
     changed = [line for line in printed.splitlines() if line not in kept]
     assert changed == ["lr = 0.0001  # Highest learning rate."]
+
+
+def test_a_short_training_has_a_short_warm_up_unless_it_is_set() -> None:
+    told = succeed("train", "text.txt", *TINY_MODEL, "--budget", "30steps", "--run", "short")
+    assert "about 30 steps: 3 of them are warm-up; else schedule.warmup_steps=50" in told.err
+    rates = [json.loads(line)["rate"] for line in Path("short/metrics.jsonl").read_text().splitlines()[:3]]
+    assert rates[2] == pytest.approx(3 * rates[0])
+    assert rates[2] == open_run(Path("short")).config.optimizer.lr
+    told = succeed(
+        "train", "text.txt", *TINY_MODEL, "schedule.warmup_steps=20", "--budget", "30steps", "--run", "set"
+    )
+    assert "about 30 steps, and 20 of them are warm-up, as set" in told.err
+    assert open_run(Path("set")).config.schedule.warmup_steps == 20
