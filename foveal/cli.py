@@ -2,6 +2,8 @@
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from keyword import iskeyword
 
 import cyclopts
@@ -70,7 +72,7 @@ def main() -> None:
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
         with SignalHandler() as signals:
-            with signals.deferred():  # numpy and torch swallow exceptions while they are imported
+            with signals.deferred(), _starting(arguments):  # torch swallows exceptions while it is imported
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
             command(*bound.args, **bound.kwargs)
     except cyclopts.CycloptsError as error:
@@ -87,6 +89,19 @@ def main() -> None:
             raise
         code, message = _exit_code_and_message(error)
         _exit_with_error(message, code)
+
+
+@contextmanager
+def _starting(arguments: list[str]) -> Iterator[None]:
+    """Return a context that says on a terminal that a command starts, since importing it takes seconds."""
+    shown = bool(arguments) and arguments[0] in COMMANDS and sys.stderr is not None and sys.stderr.isatty()
+    if shown:
+        print(f"foveal {arguments[0]} ...", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def _explain_old_arguments(arguments: list[str]) -> str:

@@ -27,6 +27,7 @@ from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model, new_run, open_logged, resolve_config
 from foveal.tasks.warm_start import processors_to_reuse, warm_start
 from foveal.training.plan import limit_warmup, parse_budget
+from foveal.ui.activity import Activity
 from foveal.ui.console import log, print_facts
 
 CONTACT_SHEET_FILE = "contact_sheet.png"
@@ -83,8 +84,9 @@ def train(
     if print_config and json:
         raise UserError("--print-config prints TOML: leave out --json")
     base_run = None if from_ is None else open_logged(from_)
-    opened = open_data(data, log)
-    config, preset = load_training_config(opened, overrides, task, model, base_run, budget)
+    with Activity(f"reading {data}"):
+        opened = open_data(data, log)
+        config, preset = load_training_config(opened, overrides, task, model, base_run, budget)
     if print_config:
         print(config_to_toml(config), end="")
         return
@@ -98,13 +100,15 @@ def train(
         processor, reused = (
             (None, NO_REUSE) if base_run is None else processors_to_reuse(base_run, bound_task)
         )
-        prepared = bound_task.bind(processor).prepare(paths, log, reused)
+        with Activity(f"reading {data}"):
+            prepared = bound_task.bind(processor).prepare(paths, log, reused)
         keep_freed_memory()
         bound_task = bound_task.bind(prepared.processor)
         bound_task = bound_task.bind(prepared.processor, build_model(bound_task, torch_device))
         fitted = data_dependent_init(bound_task, prepared, reused=base_run is not None)
         origin = preset if base_run is None else _fill_from_run(bound_task, base_run)
-        cost = measure_cost(bound_task, prepared)
+        with Activity("measuring a step"):
+            cost = measure_cost(bound_task, prepared)
         bound_task = _shorten_warmup(bound_task, cost.total_steps, overrides)
         _print_setup(data, bound_task, origin, folder, prepared, cost)
         if run is None and folder.exists():

@@ -96,7 +96,7 @@ def evaluate_and_score(
     """Return the loss of held-out data with its metrics, and a report on the model's outputs."""
     batches, precision = task.eval_batches(held_out), task.config.training.precision
     predicted_ids: dict[int, list[int]] = {}
-    with ProgressBar(f"{split} loss") as progress:
+    with ProgressBar(f"{split} loss", before=f"{split} loss") as progress:
         scores = evaluate(
             task.model,
             objective,
@@ -105,7 +105,7 @@ def evaluate_and_score(
             progress=progress,
             predicted_ids=predicted_ids,
         )
-    with ProgressBar(f"{split} outputs") as progress:
+    with ProgressBar(f"{split} outputs", before=f"{split} outputs and scores") as progress:
         result = task.score(held_out, predicted_ids, progress)
     return with_perplexity(task, scores), evaluation_report(result)
 

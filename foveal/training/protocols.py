@@ -78,6 +78,9 @@ class Reporter(Protocol):
     def step_skipped(self, record: dict[str, Any]) -> None:
         """An update was not applied. `record["culprit"]` says where the first non-finite number appeared."""
 
+    def evaluating(self, index: int, total: int) -> None:
+        """Batch `index` of `total` validation batches is about to be evaluated."""
+
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         """The validation batches were evaluated. `record` has the means. `best_step` is the step of the best
         means so far."""

@@ -176,6 +176,11 @@ class Trainer:
         """Evaluate (except at step 0), keep the weights if they are the best, and preview. Each happens once
         per step."""
         state, counters = self.state, self.state.counters
+
+        def report_progress(index: int, total: int) -> None:
+            signals.poll()
+            self.reporter.evaluating(index, total)
+
         if state.average and counters.step:
             state.average.on_evaluation(counters.step)
         with state.average.applied() if state.average else nullcontext():
@@ -185,7 +190,7 @@ class Trainer:
                     self.objective,
                     self.valid,
                     precision=self.config.precision,
-                    progress=lambda index, total: signals.poll(),
+                    progress=report_progress,
                 )
                 counters.last_eval_step = counters.step
                 best = means["loss"] < (math.inf if counters.best_loss is None else counters.best_loss)

@@ -97,6 +97,13 @@ class TrainingScreen:
     def step_skipped(self, record: dict[str, Any]) -> None:
         STDERR.print(f"[red]step {record['step']}: skipped: {record['culprit']}")
 
+    def evaluating(self, index: int, total: int) -> None:
+        if self._live:
+            self._progress.update(self._bar, speed=f"evaluating {index:,}/{total:,}")
+        elif time.monotonic() > self._last_line + 10:
+            self._last_line = time.monotonic()
+            STDERR.print(f"evaluating {index:,}/{total:,}")
+
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         self.valid = record["loss"]
         is_best = best_step in (None, record["step"])

@@ -139,6 +139,9 @@ class RecordingReporter:
     def step_skipped(self, record: dict[str, Any]) -> None:
         self.skipped.append(record)
 
+    def evaluating(self, index: int, total: int) -> None:
+        assert 0 <= index < total
+
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         self.evaluations.append((record, best_step))
 
