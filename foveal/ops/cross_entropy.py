@@ -71,7 +71,7 @@ def linear_argmax(
     h: Float[Tensor, "N D"], weight: Float[Tensor, "V D"], bias: Float[Tensor, " V"] | None
 ) -> Int[Tensor, " N"]:
     """Return the highest of `W h + b` of each row, computed in chunks of rows."""
-    chunks = h.split(max(1, LOGITS_PER_CHUNK // len(weight)))
+    chunks = torch.split(h, max(1, LOGITS_PER_CHUNK // len(weight)))
     return torch.cat([F.linear(rows, weight, bias).argmax(1) for rows in chunks])
 
 

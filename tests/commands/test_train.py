@@ -282,3 +282,12 @@ def test_a_short_training_has_a_short_warm_up_unless_it_is_set() -> None:
     )
     assert "about 30 steps, and 20 of them are warm-up, as set" in told.err
     assert open_run(Path("set")).config.schedule.warmup_steps == 20
+
+
+def test_the_test_can_be_left_out() -> None:
+    told = succeed(
+        "train", "text.txt", *TINY_MODEL, "training.final_test=false", "--budget", "2steps", "--run", "r"
+    )
+    assert "test loss" not in told.err
+    assert told.err.splitlines()[-1].split() == ["foveal", "evaluate", "r"]
+    assert json.loads(succeed("evaluate", "r", "--json").out)["split"] == "test"
