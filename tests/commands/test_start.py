@@ -27,7 +27,6 @@ def test_no_large_library_is_imported_before_the_first_step() -> None:
     Path("text.txt").write_text("\n".join(sentences()))
     succeed("train", "text.txt", *TINY_MODEL, "--budget", "1steps", "--run", "first")  # compiles the kernels
     arguments = ["train", "text.txt", *TINY_MODEL, "--budget", "2steps", "--run", "second"]
-    told = subprocess.run(
-        [sys.executable, "-c", STEP, *arguments], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", STEP, *arguments]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n", told

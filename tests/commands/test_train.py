@@ -285,9 +285,8 @@ def test_a_short_training_has_a_short_warm_up_unless_it_is_set() -> None:
 
 
 def test_the_test_can_be_left_out() -> None:
-    told = succeed(
-        "train", "text.txt", *TINY_MODEL, "training.final_test=false", "--budget", "2steps", "--run", "r"
-    )
+    no_test = ("training.final_test=false", "--budget", "2steps", "--run", "r")
+    told = succeed("train", "text.txt", *TINY_MODEL, *no_test)
     assert "test loss" not in told.err
     assert told.err.splitlines()[-1].split() == ["foveal", "evaluate", "r"]
     assert json.loads(succeed("evaluate", "r", "--json").out)["split"] == "test"
