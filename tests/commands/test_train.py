@@ -215,7 +215,8 @@ def test_going_on_from_a_run(finished: Path) -> None:
     run = f"runs/new-{finished.name}-1"
     for name in ("config.toml", "inputs/text/tokenizer.json"):
         mine, its = Path(run, name).read_text(), (finished / name).read_text()
-        assert mine == its.replace('"20steps"', '"3steps"')
+        shorter = its.replace('"20steps"', '"3steps"').replace("warmup_steps = 2 ", "warmup_steps = 0 ")
+        assert mine == shorter
     first = json.loads(Path(run, "metrics.jsonl").read_text().splitlines()[0])
     scratch = train("new.txt", "--run", "scratch", steps=3)
     assert first["loss"] < float(str(scratch["loss"]))
