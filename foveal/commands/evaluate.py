@@ -9,6 +9,7 @@ from foveal.commands.training_report import evaluate_and_score, loss_rows, print
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.metrics.report import Report
+from foveal.tasks.data_overrides import with_columns
 from foveal.tasks.session import Session, load
 from foveal.tasks.test_time_views import with_test_time_views
 from foveal.ui.console import STDOUT, print_facts, print_json
@@ -31,7 +32,7 @@ def evaluate(
     run: Path,
     data: str | None = None,
     /,
-    *,
+    *overrides: str,
     tta: str | None = None,
     tta_scales: str | None = None,
     device: str = "auto",
@@ -45,6 +46,8 @@ def evaluate(
         The run folder.
     data
         Other data: a path or a name from `foveal data list`.
+    overrides
+        Names of the columns of DATA, such as data.text=review data.label=mood.
     tta
         Views of an image whose predictions are averaged: none (the center alone), flip (the mirror image,
         too), flip-shift (also shifted by a pixel), or ten-crop (center and corners, and mirror images).
@@ -57,6 +60,7 @@ def evaluate(
     """
     with SignalHandler():
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
+        session = with_columns(session, overrides)
         split, sizes, scores, report = evaluate_run(session, data)
     if json:
         more = {} if report is None else report.to_json()

@@ -15,7 +15,7 @@ from foveal.metrics.report import Report, make_report
 from foveal.store.durable import atomic_write
 from foveal.store.run import Run
 from foveal.tasks.base import TOKEN, Task
-from foveal.tasks.results import EvaluationResult
+from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.warm_start import load_run_weights
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
@@ -92,7 +92,7 @@ def evaluate_and_score(
 ) -> tuple[dict[str, float], Report | None]:
     """Return the loss of held-out data with its metrics, and a report on the model's outputs."""
     batches, precision = task.eval_batches(held_out), task.config.training.precision
-    predicted_ids: dict[int, list[int]] = {}
+    predicted: LabelsByRow = {}
     with ProgressBar(f"{split} loss") as progress:
         scores = evaluate(
             task.model,
@@ -100,10 +100,10 @@ def evaluate_and_score(
             batches,
             precision=precision,
             progress=progress,
-            predicted_ids=predicted_ids,
+            predicted_labels=predicted,
         )
     with ProgressBar(f"{split} outputs") as progress:
-        result = task.score(held_out, predicted_ids, progress)
+        result = task.score(held_out, predicted, progress)
     return with_perplexity(task, scores), evaluation_report(result)
 
 

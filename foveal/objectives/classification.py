@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -12,6 +12,7 @@ from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
 from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.predicted_labels import at_temperature, predicted_labels
 from foveal.objectives.stateless import StatelessObjective
 
 
@@ -40,24 +41,28 @@ class ClassificationObjective(StatelessObjective):
         terms = {"loss": Term(_losses(logits, batch, smoothing).sum(), weights["loss"])}
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
         with torch.no_grad():
-            predicted = logits.argmax(1)
-            loss, correct = float(_losses(logits, batch, 0.0).sum()), float(predicted.eq(labels).sum())
+            loss, correct = float(_losses(logits, batch, 0.0).sum()), float(logits.argmax(1).eq(labels).sum())
         metrics = {"loss": (loss, weights["loss"]), "accuracy": (correct, float(len(labels)))}
-        return ObjectiveOutput(
-            terms, metrics, {} if training else predicted_ids_by_row(batch, predicted)
-        ), None
+        if training:
+            return ObjectiveOutput(terms, metrics), None
+        predicted = predicted_labels(batch.rows, logits, labels, [1] * len(labels))
+        return ObjectiveOutput(terms, metrics, predicted), None
 
     def per_example_loss(self, batch: ExampleBatch) -> Float[Tensor, " B"]:
         """Return the training loss of each row."""
         return _losses(self._logits(batch)[0], batch, self.label_smoothing)
 
+    def class_logits(self, batch: ExampleBatch) -> Float[Tensor, "B C"]:
+        """Return the logits of the classes. The model must be in evaluation mode."""
+        with torch.inference_mode():
+            return self._logits(batch.to(next(self.model.parameters()).device))[0]
+
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
         """Return the probability of each class (B, C). The model must be in evaluation mode."""
-        with torch.inference_mode():
-            return self._logits(batch.to(next(self.model.parameters()).device))[0].softmax(1)
+        return self.class_logits(batch).softmax(1)
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the logits and `aux`.
+        """Return the logits at the model's temperature, and `aux`.
 
         If a source has several views (B * views), the logits are the logarithm of the mean probability over
         its views.
@@ -70,7 +75,7 @@ class ClassificationObjective(StatelessObjective):
         if views > 1:
             logits = logits.view(rows, views, -1).log_softmax(2).logsumexp(1) - math.log(views)
             aux = {name: sums.view(rows, views).mean(1) for name, sums in aux.items()}
-        return logits, aux
+        return at_temperature(logits, self.model), aux
 
 
 def _losses(logits: Tensor, batch: ExampleBatch, label_smoothing: float) -> Tensor:
@@ -81,8 +86,3 @@ def _losses(logits: Tensor, batch: ExampleBatch, label_smoothing: float) -> Tens
         return losses
     rest = F.cross_entropy(logits, columns["other"], reduction="none", label_smoothing=label_smoothing)
     return torch.lerp(rest, losses, columns["share"])
-
-
-def predicted_ids_by_row(batch: ExampleBatch, ids: Int[Tensor, " B"]) -> dict[int, list[int]]:
-    """Return the predicted label of each row, in a list of length one, by row."""
-    return dict(zip(batch.rows.tolist(), ids[:, None].tolist(), strict=True))

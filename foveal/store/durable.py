@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from foveal.core.errors import RunFailed
@@ -39,11 +39,19 @@ def sync_folder(folder: Path) -> None:
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step. Readers see the old file or the new one."""
+    """Replace `path` by `content` in one step. Readers see the old file or the new one.
+
+    If that fails, nothing is left beside `path`.
+    """
     temporary = path.with_name(f".{path.name}.part")
     with explain_disk_errors(path):
-        write_synced(temporary, content)
-        os.replace(temporary, path)
+        try:
+            write_synced(temporary, content)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
         sync_folder(path.parent)
 
 

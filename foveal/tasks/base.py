@@ -1,7 +1,7 @@
 """The base class of tasks. A task is bound to a config, a processor and a model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -13,12 +13,13 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.files.lines import Line
 from foveal.data.open import DataPaths, OpenedData
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.stack_settings import encoder_settings, keys_below
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
-from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
+from foveal.tasks.results import AnsweredRow, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
 TaskT = TypeVar("TaskT", bound="Task")
@@ -83,6 +84,8 @@ class Task(ABC):
     """Whether the model has its own stack after the encoder."""
     balances_experts: ClassVar[bool] = True
     """Whether the objective includes the load balancing terms of a mixture of experts."""
+    writes_answers: ClassVar[bool] = False
+    """Whether answers are written token by token or move by move, with log-probabilities."""
     averages_views: ClassVar[bool] = False
     """Whether predictions can be averaged over several views of an image."""
 
@@ -229,25 +232,34 @@ class Task(ABC):
         return [*encoder, stack_component("decoder", model)] if self.has_decoder else encoder
 
     @abstractmethod
-    def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
-        """Return the model's output for each source of `data`.
+    def predict(self, data: str, top: int, log: Log, progress: ProgressCallback) -> list[AnsweredRow]:
+        """Return each row of `data` in order, with the `top` likeliest answers of the model.
 
-        Raises: UserError: the task has no outputs.
+        Raises: UserError: the task has no answers, or the model can read no row.
         """
 
-    def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
+    def predict_lines(self, lines: Iterable[Line], top: int) -> Iterator[AnsweredRow]:
+        """Yield each line of text with the `top` likeliest answers, as soon as the line is read.
+
+        Raises: UserError: the task reads no lines of text.
+        """
+        raise UserError(
+            f"this run reads no lines of text (task {self.name}); give DATA, a file or folder, in their place"
+        )
+
+    def answer(
+        self, data: Path, questions: Sequence[str], choices: Sequence[str], top: int
+    ) -> list[AnsweredRow]:
         """Answer questions about a file.
 
         Raises: UserError: the task answers no questions.
         """
         raise UserError(f"this run reads no questions (task {self.name}); leave out --question")
 
-    def score(
-        self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback
-    ) -> EvaluationResult | None:
+    def score(self, data: Any, predicted: LabelsByRow, progress: ProgressCallback) -> EvaluationResult | None:
         """Return scores of the model's outputs for a held-out split; None if the loss is the only score.
 
-        `predicted_ids` are the label ids that the objective predicted while it computed the loss, if any.
+        `predicted` are the labels that the objective predicted while it computed the loss, if any.
         """
         return None
 

@@ -1,5 +1,6 @@
 """Run the command in the process of the tests: a process of its own would import torch each time."""
 
+import csv
 import io
 import json
 import sys
@@ -69,6 +70,11 @@ def predictions(*arguments: str) -> list[dict[str, str]]:
     """Run `foveal predict` and return its predictions."""
     found: list[dict[str, str]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
     return found
+
+
+def table_rows(text: str) -> list[dict[str, str]]:
+    """Return the rows of a table with answers, which `foveal predict` has printed as CSV."""
+    return list(csv.DictReader(io.StringIO(text)))
 
 
 def refuse(*arguments: object) -> str:

@@ -9,7 +9,7 @@ from foveal.metrics.cider import caption_words, cider
 from foveal.metrics.recognition import exact_match
 from foveal.metrics.score import MetricResult
 from foveal.metrics.translation import bleu, chrf
-from foveal.tasks.results import EvaluationResult, PredictedIds
+from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 
@@ -20,9 +20,9 @@ class CaptioningTask(SequenceToSequenceTask, ABC):
     columns = ("text",)
     next_command = ("generate", "--input", "DATA")
 
-    def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
+    def score(self, data: Any, predicted: LabelsByRow, progress: ProgressCallback) -> EvaluationResult:
         """Return the metrics by row, and CIDEr-D with all texts of the same content as references."""
-        result = super().score(data, predicted_ids, progress)
+        result = super().score(data, predicted, progress)
         by_content = cider_by_content(data.content_hashes, data.references, result.outputs)
         return replace(result, scores=[*result.scores, by_content])
 
