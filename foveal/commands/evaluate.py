@@ -68,7 +68,7 @@ def evaluate(
     else:
         task = session.task
         size = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in sizes.items())
-        rows = loss_rows(task, split, scores)
+        rows = loss_rows(task, split, scores, report)
         print_facts([("run", str(run)), ("data", f"{split}: {size}"), *rows], STDOUT)
         if report is not None:
             print_report(task, report, STDOUT)

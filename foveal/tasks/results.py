@@ -88,3 +88,5 @@ class EvaluationResult:
     scores: list[MetricResult]
     losses: list[float] | None = None
     """The loss of each example, by which the worst are found; None where the first score ranks them."""
+    notes: tuple[str, ...] = ()
+    """What to know about the scores."""

@@ -8,7 +8,7 @@ from foveal.core.progress import ProgressCallback
 from foveal.metrics.cider import caption_words, cider
 from foveal.metrics.recognition import exact_match
 from foveal.metrics.score import MetricResult
-from foveal.metrics.translation import bleu, chrf
+from foveal.metrics.translation import bleu_if_meaningful, chrf
 from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
@@ -16,7 +16,7 @@ from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 class CaptioningTask(SequenceToSequenceTask, ABC):
     """Base class of tasks with captions. Several rows can have the same content with different texts."""
 
-    metrics = (chrf, bleu, exact_match)  # BLEU is not meaningful for captions of few words
+    metrics = (chrf, bleu_if_meaningful, exact_match)  # BLEU is not meaningful for captions of few words
     columns = ("text",)
     next_command = ("generate", "--input", "DATA")
 

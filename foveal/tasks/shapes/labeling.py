@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import islice
+from operator import eq
 from typing import Any, ClassVar
 
 from jaxtyping import Float
@@ -18,6 +19,7 @@ from foveal.data.pairs.labels import LabelEachTarget, LabelTarget
 from foveal.data.pairs.target import Target
 from foveal.heads.classification import ClassificationHead
 from foveal.heads.tagging import TaggingHead
+from foveal.metrics.calibration import calibration_error
 from foveal.metrics.labels import accuracy, macro_f1
 from foveal.metrics.score import MetricResult
 from foveal.metrics.tags import are_entity_tags, entity_f1, tag_accuracy, tag_macro_f1
@@ -153,7 +155,9 @@ class ClassificationTask(LabelingTask, ABC):
         rows = [predicted[row] for row in range(len(data))]
         labels = (self.labels_of(data.examples, row) for row in range(len(data)))
         outputs = [names[row.ids[0]] for names, row in zip(labels, rows, strict=True)]
+        is_correct = [[text == output] for text, output in zip(data.references, outputs, strict=True)]
         scores = self.label_scores(data.references, outputs)
+        scores.append(calibration_error([row.probabilities for row in rows], is_correct))
         losses = [row.loss for row in rows]
         return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores, losses)
 
@@ -187,7 +191,9 @@ class TaggingTask(LabelingTask, ABC):
         mark entities."""
         labels, rows = self.labels, [predicted[row] for row in range(len(data))]
         outputs = [[labels[label_id] for label_id in row.ids] for row in rows]
+        is_correct = [[*map(eq, *pair)] for pair in zip(data.references, outputs, strict=True)]
         scores = [tag_accuracy(data.references, outputs), tag_macro_f1(data.references, outputs)]
+        scores.append(calibration_error([row.probabilities for row in rows], is_correct))
         if are_entity_tags(labels):
             scores.append(entity_f1(data.references, outputs))
         references, texts = ([" ".join(row) for row in rows] for rows in (data.references, outputs))

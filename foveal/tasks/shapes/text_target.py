@@ -38,10 +38,11 @@ from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens
 from foveal.tasks.shapes.labeling import SmoothedSettings
 
 NUM_PREVIEWS = 3
+NO_BLEU = "BLEU is left out: it compares four words in a row, and no reference has four"
 EVAL_BEAM, EVAL_LENGTH_PENALTY = 5, 1.0
 """Beam size and length penalty of the beam search for evaluation."""
-Metric = Callable[[list[str], list[str]], MetricResult]
-"""A function from references and outputs to a score."""
+Metric = Callable[[list[str], list[str]], MetricResult | None]
+"""A function from references and outputs to a score, or to None if it says nothing about such texts."""
 
 
 class SequenceToSequenceTask(ExampleTask, ABC):
@@ -53,7 +54,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     writes_answers = True
     target: ClassVar[Target[Any]] = TextTarget()
     metrics: ClassVar[tuple[Metric, ...]]
-    """The metrics. The first metric ranks the worst examples."""
+    """The metrics. The first metric with a score ranks the worst examples."""
     generate_options = ("prompt", "input", *SAMPLING_OPTIONS, *BEAM_OPTIONS, "attention", "head")
     reads_files: ClassVar[str] = ""
     """The kind of files for --input, if sources are not texts."""
@@ -116,8 +117,9 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         outputs, references = self.predicted_texts(data.examples, progress), data.references
         if self.processor.target.tokenizer.kind == "word":  # word tokenizers do not preserve white space
             references = [" ".join(text.split()) for text in references]
-        scores = [metric(references, outputs) for metric in self.metrics]
-        return EvaluationResult(data.sources, references, outputs, data.lengths, scores)
+        scores = [score for metric in self.metrics if (score := metric(references, outputs)) is not None]
+        notes = () if len(scores) == len(self.metrics) else (NO_BLEU,)
+        return EvaluationResult(data.sources, references, outputs, data.lengths, scores, notes=notes)
 
     def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:
         """Return the best texts of a beam search, which is as wide as in evaluation, or `top`."""
