@@ -12,7 +12,7 @@ from foveal.metrics.report import Report
 from foveal.tasks.data_overrides import with_columns
 from foveal.tasks.session import Session, load
 from foveal.tasks.test_time_views import with_test_time_views
-from foveal.ui.console import STDOUT, print_facts, print_json
+from foveal.ui.console import STDOUT, log, print_facts, print_json
 
 SIZE_KEYS = (
     "examples",
@@ -61,10 +61,11 @@ def evaluate(
     with SignalHandler():
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         session = with_columns(session, overrides)
+        log_calibration(session)
         split, sizes, scores, report = evaluate_run(session, data)
     if json:
         more = {} if report is None else report.to_json()
-        print_json({"run": str(run), "split": split} | sizes | scores | more)
+        print_json({"run": str(run), "split": split} | sizes | scores | more | calibration_json(session))
     else:
         task = session.task
         size = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in sizes.items())
@@ -72,6 +73,17 @@ def evaluate(
         print_facts([("run", str(run)), ("data", f"{split}: {size}"), *rows], STDOUT)
         if report is not None:
             print_report(task, report, STDOUT)
+
+
+def log_calibration(session: Session) -> None:
+    """Say that a run is calibrated."""
+    if session.temperature != 1:
+        log(f"calibrated: probabilities at temperature {session.temperature:.4g} (foveal calibrate)")
+
+
+def calibration_json(session: Session) -> dict[str, float]:
+    """Return the temperature of a calibrated run."""
+    return {} if session.temperature == 1 else {"temperature": session.temperature}
 
 
 class RunEvaluation(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from foveal.commands.answer_table import AnswerTable, answer_fields, check_answer_file
+from foveal.commands.evaluate import calibration_json, log_calibration
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
@@ -91,6 +92,7 @@ def predict(
     with SignalHandler(), ProgressBar("predicted") as progress:
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         task = with_columns(session, overrides).task
+        log_calibration(session)
         if threshold is not None and UNSURE in task.labels:
             raise UserError(f"--threshold: {run} has a label '{UNSURE}'; leave out --threshold")
         rows: Iterable[AnsweredRow]
@@ -117,7 +119,8 @@ def predict(
         atomic_write(out, table.content(out.suffix.lower()))
     counts = {} if task.writes_answers else _label_counts(shown)
     if json:
-        print_json({"run": str(run), "data": data} | _to_json(shown, top is not None) | counts)
+        content = _to_json(shown, top is not None) | counts | calibration_json(session)
+        print_json({"run": str(run), "data": data} | content)
     else:
         _log_summary(shown, counts, out, threshold)
 

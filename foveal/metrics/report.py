@@ -152,7 +152,7 @@ class Report:
     """
 
     scores: tuple[MetricResult, ...]
-    intervals: dict[str, ConfidenceInterval]
+    intervals: dict[str, ConfidenceInterval | None]
     by_length: list[LengthBin]
     worst: list[ScoredExample]
     warning: str = ""
@@ -174,7 +174,8 @@ class Report:
         for score in self.scores:
             content[score.name] = score.value
             if score.name in self.intervals:
-                content[f"{score.name}_interval"] = list(self.intervals[score.name])
+                interval = self.intervals[score.name]
+                content[f"{score.name}_interval"] = None if interval is None else list(interval)
             if score.signature:
                 content[f"{score.name}_signature"] = score.signature
         content["by_length"] = [
@@ -197,11 +198,14 @@ class Report:
         """
         names = [*self.by_length[0].values] if self.by_length else []
         header = ["score", "value", *(["95 % interval"] if self.intervals else []), "n"]
-        intervals = {name: f"{low:.4g} to {high:.4g}" for name, (low, high) in self.intervals.items()}
+        intervals = {
+            name: "-" if interval is None else f"{interval[0]:.4g} to {interval[1]:.4g}"
+            for name, interval in self.intervals.items()
+        }
         scores = [
             [
                 *(score.name, f"{score.value:.4g}"),
-                *([intervals.get(score.name, "-")] if self.intervals else []),
+                *([intervals[score.name]] if self.intervals else []),
                 f"{len(score.per_example):,}",
             ]
             for score in self.scores
@@ -235,10 +239,9 @@ def make_report(
     `lengths` (N,) are the lengths of the sources, in units such as words, characters or frames. `lengths` is
     empty if all sources have the same length.
     """
-    intervals = {score.name: confidence_interval(score, seed) for score in scores if len(sources) > 1}
     return Report(
         tuple(scores),
-        {name: interval for name, interval in intervals.items() if interval is not None},
+        {score.name: confidence_interval(score, seed) for score in scores if len(sources) > 1},
         scores_by_length(scores, lengths) if lengths else [],
         worst_examples(scores[0], sources, references, outputs, losses=losses),
         collapse_warning(references, outputs),

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -56,6 +56,10 @@ class ClassificationObjective(StatelessObjective):
         """Return the logits of the classes. The model must be in evaluation mode."""
         with torch.inference_mode():
             return self._logits(batch.to(next(self.model.parameters()).device))[0]
+
+    def class_labels(self, batch: ExampleBatch) -> Int[Tensor, " B"]:
+        """Return the correct labels, negative if training does not have them."""
+        return batch.columns["label"]
 
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
         """Return the probability of each class (B, C). The model must be in evaluation mode."""

@@ -1,11 +1,24 @@
 """What evaluation and prediction take from the logits of classes."""
 
 import math
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.result import PredictedLabels
+from foveal.data.core.batching import ExampleBatch
+
+
+@runtime_checkable
+class ClassObjective(Protocol):
+    """The objective of a model with a logit for each class of each place."""
+
+    def class_logits(self, batch: ExampleBatch) -> Tensor:
+        """Return the logits (P, C) of the P places of a batch, row by row."""
+
+    def class_labels(self, batch: ExampleBatch) -> Tensor:
+        """Return the correct labels (P,), negative if training does not have them."""
 
 
 def at_temperature(logits: Tensor, model: nn.Module) -> Tensor:

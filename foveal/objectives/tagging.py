@@ -1,7 +1,7 @@
 """Tagging: a label for each word of a source."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -58,6 +58,11 @@ class TaggingObjective(StatelessObjective):
         with torch.inference_mode():
             features, _ = self._features(batch)
             return self._project(features[sequence_mask(batch.lengths["places"], features.shape[1])])
+
+    def class_labels(self, batch: ExampleBatch) -> Int[Tensor, " P"]:
+        """Return the tags of all words of the batch, row by row."""
+        targets = batch.columns["target"]
+        return targets[sequence_mask(batch.lengths["target"], targets.shape[1])]
 
     def _project(self, features: Float[Tensor, "P D"]) -> Float[Tensor, "P C"]:
         """Return the logits at the model's temperature."""

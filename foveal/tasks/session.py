@@ -21,6 +21,7 @@ from foveal.layers.initialization import initialize
 from foveal.store.run import Run, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.base import Task
+from foveal.tasks.calibration import apply_calibration
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
@@ -59,6 +60,11 @@ class Session:
     @property
     def processor(self) -> Any:
         return self.task.processor
+
+    @property
+    def temperature(self) -> float:
+        """The temperature of the logits of classes; 1 for a run that is not calibrated."""
+        return float(getattr(self.model, "temperature", 1.0))
 
     def held_out(self, data: str | None, option_hint: str, log: Log = log_to_console) -> EvaluationData:
         """Return all of `data`, or without `data` the run's test split, else the run's validation split.
@@ -129,12 +135,15 @@ def build_model(task: Task, device: torch.device) -> nn.Module:
 def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to_console) -> Session:
     """Open a run folder: its task with processor and model, and its objective.
 
+    If the run is calibrated, the model has its temperature.
+
     Raises: UserError: the path is not a run, is damaged, or has no weights yet.
     """
     run = open_logged(Path(path), log)
     task = open_task(run)
     task = task.bind(task.processor, build_model(task, torch.device(device)).eval())
     load_run_weights(run, task)
+    apply_calibration(run, task.model, log)
     return Session(run, task, task.objective())
 
 

@@ -18,7 +18,7 @@ def error_by_definition(probabilities: list[float], is_correct: list[bool]) -> f
         if inside:
             confidence = np.mean([probabilities[index] for index in inside])
             accuracy = np.mean([is_correct[index] for index in inside])
-            error += len(inside) / len(probabilities) * abs(accuracy - confidence)
+            error += len(inside) / len(probabilities) * float(abs(accuracy - confidence))
     return error
 
 

@@ -66,9 +66,9 @@ def train_run(data: str, *more: object, run: str, steps: int) -> dict[str, Any]:
     return result
 
 
-def predictions(*arguments: str) -> list[dict[str, str]]:
+def predictions(*arguments: str) -> list[dict[str, Any]]:
     """Run `foveal predict` and return its predictions."""
-    found: list[dict[str, str]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
+    found: list[dict[str, Any]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
     return found
 
 

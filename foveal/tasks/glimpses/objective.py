@@ -1,7 +1,7 @@
 """The objective of glimpses: cross-entropy for the label, and REINFORCE for the locations."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -62,6 +62,10 @@ class GlimpsesObjective(StatelessObjective):
         """Return the logits of the classes. The model must be in evaluation mode."""
         with torch.inference_mode():
             return self._last_logits(self.rollout(batch))
+
+    def class_labels(self, batch: ExampleBatch) -> Int[Tensor, " B"]:
+        """Return the correct labels, negative if training does not have them."""
+        return batch.columns["label"]
 
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
         """Return the probability of each class (B, C). The model must be in evaluation mode."""
