@@ -107,7 +107,7 @@ def predict(
             rows = _apply_threshold(rows, threshold)
         shown: list[AnsweredRow] = []
         if out is None and not json:
-            table = AnswerTable(_remember(rows, shown), task.writes_answers, top is not None)
+            table = AnswerTable(_collect(rows, shown), task.writes_answers, top is not None)
             for line in table.lines():
                 sys.stdout.write(line)
                 if data == STANDARD_INPUT:
@@ -191,7 +191,7 @@ def _apply_threshold(rows: Iterable[AnsweredRow], threshold: float) -> Iterator[
         yield row if row.answer is None else row._replace(answer=row.answer.above(threshold))
 
 
-def _remember(rows: Iterable[AnsweredRow], shown: list[AnsweredRow]) -> Iterator[AnsweredRow]:
+def _collect(rows: Iterable[AnsweredRow], shown: list[AnsweredRow]) -> Iterator[AnsweredRow]:
     for row in rows:
         shown.append(row)
         yield row
