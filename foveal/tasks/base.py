@@ -1,7 +1,7 @@
 """The base class of tasks. A task is bound to a config, a processor and a model."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -13,13 +13,14 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.files.lines import Line
 from foveal.data.open import DataPaths, OpenedData
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.stack_settings import encoder_settings, keys_below
+from foveal.tasks.answering import AnsweringTask
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
-from foveal.tasks.results import AnsweredRow, EvaluationResult, LabelsByRow, TaskSummary
+from foveal.tasks.defaults import Defaults, DefaultsRequest
+from foveal.tasks.results import EvaluationResult, LabelsByRow, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
 TaskT = TypeVar("TaskT", bound="Task")
@@ -34,7 +35,7 @@ class TaskSettings(StrictModel):
     """Name of the task."""
 
 
-class Task(ABC):
+class Task(AnsweringTask):
     """The base class of tasks. A subclass with a `name` is a task, in a file or folder with everything that
     only this task has.
 
@@ -84,8 +85,6 @@ class Task(ABC):
     """Whether the model has its own stack after the encoder."""
     balances_experts: ClassVar[bool] = True
     """Whether the objective includes the load balancing terms of a mixture of experts."""
-    writes_answers: ClassVar[bool] = False
-    """Whether answers are written token by token or move by move, with log-probabilities."""
     averages_views: ClassVar[bool] = False
     """Whether predictions can be averaged over several views of an image."""
 
@@ -169,6 +168,13 @@ class Task(ABC):
         """
         return 0
 
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        """Return the defaults for data of some size and shape.
+
+        The task is bound to the config of its own preset, with the user's settings.
+        """
+        return Defaults(self.preset)
+
     @abstractmethod
     def prepare(
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
@@ -231,31 +237,6 @@ class Task(ABC):
         encoder = encoder_components(model.encoder)
         return [*encoder, stack_component("decoder", model)] if self.has_decoder else encoder
 
-    @abstractmethod
-    def predict(self, data: str, top: int, log: Log, progress: ProgressCallback) -> list[AnsweredRow]:
-        """Return each row of `data` in order, with the `top` likeliest answers of the model.
-
-        Raises: UserError: the task has no answers, or the model can read no row.
-        """
-
-    def predict_lines(self, lines: Iterable[Line], top: int) -> Iterator[AnsweredRow]:
-        """Yield each line of text with the `top` likeliest answers, as soon as the line is read.
-
-        Raises: UserError: the task reads no lines of text.
-        """
-        raise UserError(
-            f"this run reads no lines of text (task {self.name}); give DATA, a file or folder, in their place"
-        )
-
-    def answer(
-        self, data: Path, questions: Sequence[str], choices: Sequence[str], top: int
-    ) -> list[AnsweredRow]:
-        """Answer questions about a file.
-
-        Raises: UserError: the task answers no questions.
-        """
-        raise UserError(f"this run reads no questions (task {self.name}); leave out --question")
-
     def score(self, data: Any, predicted: LabelsByRow, progress: ProgressCallback) -> EvaluationResult | None:
         """Return scores of the model's outputs for a held-out split; None if the loss is the only score.
 
@@ -300,13 +281,17 @@ class Task(ABC):
         """Return the weights of a run of this task, adapted to the parts of the task's own model."""
         return tensors
 
-    def reset_head(self) -> None:  # noqa: B027 - most tasks leave a new head as it is
+    def reset_head(self) -> None:
         """Initialize the weights of a new head for an encoder from another run."""
 
     def with_smooth_loss(self) -> "Task":
         """Return the task with an objective that always has a gradient, for views of activations."""
         return self
 
-    def fit_images(self, data: Any) -> Any:
-        """Return the images of a training split, for initial weights that are computed from images."""
-        return getattr(data, "examples", None)
+    def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:
+        """Return encoder inputs of a training split, for initial weights that are computed from data."""
+        raise UserError(f"task.name={self.name} computes no weights from data: take another model")
+
+    def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
+        """Fit the head in closed form to a training split, if the config says so. Return whether it does."""
+        return False

@@ -33,6 +33,7 @@ from foveal.models.encoder import (
     series_encoder,
     text_encoder,
 )
+from foveal.models.series_networks import InceptionTime, SeriesNetwork, SeriesResNet
 from foveal.models.stack import make_stack
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
@@ -71,6 +72,8 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "hybrid": {"mixers": "lstm,attention", "bidirectional": True, **AROUND},
     "experts": {"mixers": "attention", **AROUND, "feedforward": "moe"},
     "series": {"mixers": "gru", "bidirectional": True, "pooling": "final-states"},
+    "resnet-1d": {},
+    "inception-time": {},
     "frames": {"mixers": "attention", "positions": {"kind": "sinusoidal"}, **AROUND},
     "conv3d": {},
     "patches": {"mixers": "attention", "positions": {"kind": "learned"}, **AROUND},
@@ -120,7 +123,12 @@ DECODERS: dict[str, dict[str, Any]] = {
 POOLINGS = ("mean", "last", "max", "attention", "encoder")
 HEADS = [*DECODERS, *(f"classify {pooling}" for pooling in POOLINGS), "tag"]
 SOUNDS = {"pyramid": "pyramid", "sound": "convolution"}
-VECTORS = ("series", *SOUNDS)
+NETWORKS_1D: dict[str, SeriesNetwork] = {
+    "resnet-1d": SeriesResNet((WIDTH, WIDTH), (4, 3)),
+    "inception-time": InceptionTime(3, 2, 3, (4, 3, 2)),
+}
+"""The networks of series, of few channels."""
+VECTORS = ("series", *NETWORKS_1D, *SOUNDS)
 FEW = ("edges", "visual words", "pyramid", "sound")
 """Memories of fewer places than are tagged: of 1, of 4, and a fourth of the source's."""
 PAIRS = [(encoder, head) for encoder in ENCODERS for head in HEADS if head != "tag" or encoder not in FEW]
@@ -151,6 +159,8 @@ def made(encoder: str, head: str, seed: int = 0) -> Any:
     config, marks = config_of(encoder, head), SpecialTokens(WORDS)
     if encoder == "series":
         reader: Any = series_encoder(config.model.encoder, CHANNELS, LONGEST)
+    elif encoder in NETWORKS_1D:
+        reader = NETWORKS_1D[encoder].make_encoder(CHANNELS, config.model.encoder)
     elif encoder in SOUNDS:
         reader = audio_encoder(config.model.encoder.model_copy(update={"kind": SOUNDS[encoder]}), CHANNELS)
     elif encoder == "frames":

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from torch import Tensor
+
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -17,7 +19,7 @@ from foveal.data.core.examples import RowIndices
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.rows import Row
 from foveal.data.files.lines import Line
-from foveal.data.open import DataPaths, open_path
+from foveal.data.open import DataPaths, OpenedData, open_path
 from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
@@ -26,6 +28,7 @@ from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
 from foveal.tasks.base import Task
+from foveal.tasks.defaults import MAX_COUNTED_ROWS
 from foveal.tasks.results import Answer, AnsweredRow
 from foveal.tasks.shapes.answered_rows import answer_data, answer_lines
 from foveal.training.protocols import Batches
@@ -137,6 +140,21 @@ class ExampleTask(Task, ABC):
     def eval_batch(self, examples: Any, rows: RowIndices) -> ExampleBatch:
         """Return a batch of the examples at the indices `rows` (B,), without augmentation."""
         return self.source.collate(examples, rows)
+
+    def count_training_rows(self, data: OpenedData) -> int:
+        """Return the number of rows of the training split, `MAX_COUNTED_ROWS` at most.
+
+        Rows that are still to be held out count as well. 0 if the data can't be read, which their reader
+        reports, or are still to be made.
+        """
+        if data.kind == "missing":
+            return 0
+        with suppress(UserError):
+            return self.source.count(data.train, self.target, self.config.data, MAX_COUNTED_ROWS)
+        return 0
+
+    def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:
+        return self.source.fit_inputs(data.examples, self.config.training.seed)
 
     def predict(self, data: str, top: int, log: Log, progress: ProgressCallback) -> list[AnsweredRow]:
         return answer_data(self, data, top, log, progress)
