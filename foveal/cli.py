@@ -47,7 +47,7 @@ EXAMPLES = {
     "predict": (
         "foveal predict runs/reviews-text-classification-1 more.csv",
         "foveal predict runs/photos-image-classification-1 photos/ --out answers.csv --top 5",
-        "foveal predict runs/reviews-text-classification-1 - --threshold 0.8 < texts.txt",
+        "foveal predict runs/reviews-text-classification-1 --text 'a great film' --threshold 0.8",
     ),
 }
 """Examples in the help of the commands with most arguments."""

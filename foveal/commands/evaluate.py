@@ -62,9 +62,10 @@ def evaluate(
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         session = with_columns(session, overrides)
         log_calibration(session)
-        split, sizes, scores, report = evaluate_run(session, data)
+        split, sizes, scores, report, trained_on = evaluate_run(session, data)
     if json:
         more = {} if report is None else report.to_json()
+        more |= {"trained_on": True} if trained_on else {}
         print_json({"run": str(run), "split": split} | sizes | scores | more | calibration_json(session))
     else:
         task = session.task
@@ -93,6 +94,8 @@ class RunEvaluation(NamedTuple):
     sizes: dict[str, int]
     scores: dict[str, float]
     report: Report | None
+    trained_on: bool
+    """Whether the run was trained on rows of the data."""
 
 
 def evaluate_run(session: Session, data: str | None) -> RunEvaluation:
@@ -103,4 +106,5 @@ def evaluate_run(session: Session, data: str | None) -> RunEvaluation:
     part, split, facts = session.held_out(data, "to measure it on")
     scores, report = evaluate_and_score(session.task, session.objective, part, split)
     sizes = {key: facts[key] for key in SIZE_KEYS if key in facts}
-    return RunEvaluation(split, sizes, scores, report)
+    trained_on = bool(facts.get("trained_on"))
+    return RunEvaluation(split, sizes, scores, report, trained_on)

@@ -74,6 +74,12 @@ class Session:
         """
         if data is not None:
             split_data, facts = self.task.prepare_held_out(data, log)
+            if _was_trained_on(self.run, data, facts):
+                log(
+                    f"{data}: the run was trained on rows of these data, so the scores say little about "
+                    f"others; foveal evaluate {self.run.path} scores the held-out rows"
+                )
+                facts = facts | {"trained_on": True}
             return EvaluationData(split_data, data, facts)
         prepared = prepare_run_data(self.run, log)
         if prepared.held_out is None:
@@ -184,6 +190,17 @@ def new_run(
         files = files | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
     toml = config_to_toml(task.config)
     return create_run(path, task.config, toml, files, data_facts, extra_files=extra_files)
+
+
+def _was_trained_on(run: Run, data: str, facts: dict[str, Any]) -> bool:
+    """Return whether `data` are the training split or all of the data of a run, by their hash or path."""
+    own = run.manifest["data"]
+    hashes = {split: part.get("sha256") for split, part in own["facts"]["parts"].items()}
+    digest = facts.get("sha256")
+    if digest is not None and digest in (hashes.get("valid"), hashes.get("test")):
+        return False
+    is_train = digest is not None and digest == hashes.get("train")
+    return is_train or (own["data"] is not None and _absolute_paths(data) == own["data"])
 
 
 def _absolute_paths(data: str | OpenedData | None) -> str | None:

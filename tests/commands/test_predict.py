@@ -249,3 +249,18 @@ def test_no_lines(foveal: list[str]) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert f"standard input: {reason}" in done.stderr
+
+
+def test_scores_on_rows_of_the_training_are_told(learned: Path) -> None:
+    """By the path of the run's data, or by the hash of its training split; not on its held-out rows."""
+    told = succeed("evaluate", "labels", learned / "labels.csv", "--json")
+    assert "the run was trained on rows of these data" in told.err
+    assert json.loads(told.out)["trained_on"] is True
+    write_labels("rows.csv")
+    held_out = ("--valid", "held.csv")
+    Path("held.csv").write_text("text,label\na red cat,cat\na red dog,none\n")
+    succeed("train", "rows.csv", *SMALL, *held_out, "--budget", "1steps", "--run", "other")
+    shutil.copy("rows.csv", "copy.csv")
+    assert "was trained on rows of" in succeed("evaluate", "other", "copy.csv").err
+    assert "was trained on rows of" not in succeed("evaluate", "other", "held.csv").err
+    assert "was trained on rows of" not in succeed("evaluate", "other").err
