@@ -28,6 +28,7 @@ COMMANDS = {
     "evaluate": "Score a run on its held-out data, or on other data.",
     "generate": "Generate text, targets, captions, masked words or images with a run.",
     "predict": "Print a run's prediction for each row, image, recording, clip or map.",
+    "calibrate": "Fit the probabilities of a run's labels to how often they are right.",
     "inspect": "Look inside a run, or inside a model before its training.",
     "compare-finetuning": "Compare ways to fine-tune a run on your own images.",
     "import": "Create a run from a Hugging Face model folder, or from published weights.",
@@ -49,7 +50,8 @@ EXAMPLES = {
     ),
     "predict": (
         "foveal predict runs/reviews-text-classification-1 more.csv",
-        "foveal predict runs/photos-image-classification-1 photo.jpg --json",
+        "foveal predict runs/photos-image-classification-1 photos/ --out answers.csv --top 5",
+        "foveal predict runs/reviews-text-classification-1 --text 'a great film' --threshold 0.8",
     ),
 }
 """Examples in the help of the commands with most arguments."""

@@ -17,7 +17,7 @@ from foveal.store.durable import atomic_write
 from foveal.store.run import Run
 from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.baseline import Baseline
-from foveal.tasks.results import EvaluationResult
+from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.warm_start import load_run_weights
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
@@ -102,7 +102,7 @@ def evaluate_and_score(
 ) -> tuple[dict[str, float], Report | None]:
     """Return the loss of held-out data with its metrics, and a report on the model's outputs."""
     batches, precision = task.eval_batches(held_out), task.config.training.precision
-    predicted_ids: dict[int, list[int]] = {}
+    predicted: LabelsByRow = {}
     with ProgressBar(f"{split} loss", before=f"{split} loss") as progress:
         scores = evaluate(
             task.model,
@@ -110,10 +110,10 @@ def evaluate_and_score(
             batches,
             precision=precision,
             progress=progress,
-            predicted_ids=predicted_ids,
+            predicted_labels=predicted,
         )
     with ProgressBar(f"{split} outputs", before=f"{split} outputs and scores") as progress:
-        result = task.score(held_out, predicted_ids, progress)
+        result = task.score(held_out, predicted, progress)
     return with_perplexity(task, scores), evaluation_report(result)
 
 
@@ -124,12 +124,14 @@ def with_perplexity(task: Task, scores: dict[str, float]) -> dict[str, float]:
     return scores | {"perplexity": math.exp(scores["loss"]) if scores["loss"] < 700 else math.inf}
 
 
-def loss_rows(task: Task, split: str, scores: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the loss of a split for display."""
+def loss_rows(task: Task, split: str, scores: dict[str, Any], report: Report | None) -> list[tuple[str, str]]:
+    """Return the loss of a split for display. A share of right examples has their number."""
     name = {"valid": "validation", "test": "test"}.get(split, split)
     perplexity = f", perplexity {scores['perplexity']:.4g}" if "perplexity" in scores else ""
     per = f" per {task.loss_unit}"
-    loss = f"{format_loss(scores, per)}{format_extra_metrics(scores)}{perplexity}"
+    count = f" of {report.examples:,}" if report is not None and report.scores[0].is_share else ""
+    shares = format_extra_metrics(scores)
+    loss = f"{format_loss(scores, per)}{shares}{count if '%' in shares else ''}{perplexity}"
     return [(f"{name} loss", loss)]
 
 
@@ -137,7 +139,8 @@ def evaluation_report(result: EvaluationResult | None) -> Report | None:
     """Return a report on a model's outputs: scores with intervals, scores by length, the worst examples."""
     if result is None:
         return None
-    return make_report(result.scores, result.lengths, result.sources, result.references, result.outputs)
+    texts = result.sources, result.references, result.outputs
+    return make_report(result.scores, result.lengths, *texts, losses=result.losses, notes=result.notes)
 
 
 def print_report(task: Task, report: Report, console: Console) -> None:
@@ -149,8 +152,10 @@ def print_report(task: Task, report: Report, console: Console) -> None:
             console.print(Text(f"{score.name}: {score.signature}", style="dim"), soft_wrap=True)
     if report.warning:
         console.print(Text(f"\n{report.warning}", style="yellow"), soft_wrap=True)
+    for note in report.notes:
+        console.print(Text(note, style="yellow"), soft_wrap=True)
     if report.worst:
-        console.print(Text(f"\nworst by {report.scores[0].name}", style="bold"))
+        console.print(Text(f"\nworst by {report.worst_by}", style="bold"))
     for example in report.worst[:WORST_EXAMPLES]:
         for name, text in (
             ("source", example.source),
@@ -182,7 +187,7 @@ def _print_summary(
     if report is not None:
         print_report(task, report, STDERR)
     rows = [("trained", f"{result['steps']:,} steps in {format_duration(result['seconds'])} of training")]
-    rows += loss_rows(task, result["split"], result) if "split" in result else []
+    rows += loss_rows(task, result["split"], result, report) if "split" in result else []
     if baseline is not None:
         rows.append(("baseline", f"{baseline.metric} {100 * baseline.value:.1f} %: {baseline.name}"))
     rows += [

@@ -40,7 +40,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step. Readers see the old file or the new one."""
+    """Replace `path` by `content` in one step. Readers see the old file or the new one.
+
+    If that fails, nothing is left beside `path`.
+    """
     temporary = path.with_name(f".{path.name}.part")
     with explain_disk_errors(path):
         try:

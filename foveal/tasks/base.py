@@ -1,7 +1,7 @@
 """The base class of tasks. A task is bound to a config, a processor and a model."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,19 +16,20 @@ from foveal.data.open import DataPaths, OpenedData
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.stack_settings import encoder_settings, keys_below
+from foveal.tasks.answering import AnsweringTask
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.facts import TOKEN, TaskFacts, TaskSettings
 from foveal.tasks.fit import NO_FIT, Fit
-from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
+from foveal.tasks.results import EvaluationResult, LabelsByRow, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
 TaskT = TypeVar("TaskT", bound="Task")
 __all__ = ["TOKEN", "Task", "TaskSettings"]
 
 
-class Task(TaskFacts, ABC):
+class Task(TaskFacts, AnsweringTask):
     """The base class of tasks. A subclass with a `name` is a task, in a file or folder with everything that
     only this task has.
 
@@ -171,26 +172,10 @@ class Task(TaskFacts, ABC):
         encoder = encoder_components(model.encoder)
         return [*encoder, stack_component("decoder", model)] if self.has_decoder else encoder
 
-    @abstractmethod
-    def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
-        """Return the model's output for each source of `data`.
-
-        Raises: UserError: the task has no outputs.
-        """
-
-    def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
-        """Answer questions about a file.
-
-        Raises: UserError: the task answers no questions.
-        """
-        raise UserError(f"this run reads no questions (task {self.name}); leave out --question")
-
-    def score(
-        self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback
-    ) -> EvaluationResult | None:
+    def score(self, data: Any, predicted: LabelsByRow, progress: ProgressCallback) -> EvaluationResult | None:
         """Return scores of the model's outputs for a held-out split; None if the loss is the only score.
 
-        `predicted_ids` are the label ids that the objective predicted while it computed the loss, if any.
+        `predicted` are the labels that the objective predicted while it computed the loss, if any.
         """
         return None
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
-from foveal.metrics.translation import bleu, chrf
+from foveal.metrics.translation import bleu_if_meaningful, chrf
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.text_pairs import TextToTextTask
 
@@ -12,7 +12,7 @@ class TranslationTask(TextToTextTask):
     name = "translation"
     purpose = "Translate a text."
     preset = "translation"
-    metrics = (bleu, chrf)
+    metrics = (bleu_if_meaningful, chrf)
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:

@@ -37,6 +37,14 @@ class SkippedRow:
     reason: str
 
 
+@dataclass(frozen=True)
+class SkippedPart(SkippedRow):
+    """A part that can't be used of a row that is used without it, such as a frame of a clip."""
+
+    row: str = ""
+    """The location of the row."""
+
+
 def text_key(text: str) -> str:
     """Return the key of a text: its words with single spaces between them."""
     return " ".join(text.split())

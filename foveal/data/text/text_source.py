@@ -7,6 +7,7 @@ from typing import Any
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.core.examples import Examples
+from foveal.data.core.fields import Fields
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, text_key, usable_rows
 from foveal.data.core.simple_features import SimpleFeatures, bags_of_tokens
@@ -50,6 +51,7 @@ class TextSource(Source[Tokenizer]):
     same_label = "all {count:,} rows to train on have the label"
     label_hint = " (data.label=NAME is the column)"
     has_tokenizer = True
+    reads_lines = True
 
     def column(self, config: DataConfig) -> str:
         """Return the name of the source's column in a table."""
@@ -67,7 +69,14 @@ class TextSource(Source[Tokenizer]):
                 yield Row(row.location, {"source": text, **fields}, text_key(text))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        return read_unlabeled_texts(part, self.column(config), skipped)
+        for row in read_unlabeled_texts(part, self.column(config), skipped):
+            yield self.line_row(row.location, row.fields["source"])
+
+    def line_row(self, location: str, text: str) -> Row:
+        return Row(location, {"source": text})
+
+    def own_columns(self, row: Row | SkippedRow, config: DataConfig) -> Fields:
+        return {self.column(config): row.fields["source"] if isinstance(row, Row) else None}
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors

@@ -7,6 +7,7 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.data.core.examples import Column
+from foveal.data.core.fields import Fields
 from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.target import Target
@@ -14,7 +15,7 @@ from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged_part
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.text_source import TextSource
 from foveal.data.text.tokenizers import TokenIds, Tokenizer
-from foveal.data.text.unlabeled_texts import check_length, read_unlabeled_texts
+from foveal.data.text.unlabeled_texts import check_length
 
 
 class EncodedWords(NamedTuple):
@@ -48,8 +49,13 @@ class WordsSource(TextSource):
             for row in usable_rows(read_tagged_part(part, None), skipped):
                 yield Row(row.location, {"source": row.fields["tokens"]})
             return
-        for row in read_unlabeled_texts(part, config.text, skipped):
-            yield Row(row.location, {"source": row.fields["source"].split()})
+        yield from super().read_unlabeled(part, config, skipped)
+
+    def line_row(self, location: str, text: str) -> Row:
+        return Row(location, {"source": text.split()})
+
+    def own_columns(self, row: Row | SkippedRow, config: DataConfig) -> Fields:
+        return {"tokens": row.fields["source"] if isinstance(row, Row) else None}
 
     def texts(self, rows: list[Row]) -> Iterable[str]:
         return (" " + " ".join(row.fields["source"]) for row in rows)

@@ -30,8 +30,9 @@ from foveal.tasks.navigation.objective import (
     Trajectory,
     reached_goal,
 )
-from foveal.tasks.results import EvaluationResult, PredictedIds, TaskSummary
+from foveal.tasks.results import Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
+from foveal.tasks.shapes.text_target import written_answer
 
 NUM_PREVIEWS = 3
 
@@ -58,6 +59,7 @@ class NavigationTask(ExampleTask):
     encoders = ("text",)
     datasets = (GRID_WALKS.name,)
     balances_experts = False
+    writes_answers = True
     loss_unit = "move"
     length_unit = "moves"
     suggested_view = "navigation"
@@ -117,15 +119,17 @@ class NavigationTask(ExampleTask):
         outcomes = None if self._reinforces else len(MOVES)
         return TaskSummary("maps with instructions", f"{task}, by {way}", outcomes, "moves")
 
-    def predicted_texts(self, examples: Examples, progress: ProgressCallback) -> list[str]:
-        outputs = [""] * len(examples)
+    def answers(self, examples: Examples, top: int, progress: ProgressCallback) -> list[Answer]:
+        """Return the likeliest moves. There is only a single rollout, so `top` adds nothing."""
+        answers: dict[int, Answer] = {}
         for batch, trajectory in self._trajectories(examples, progress):
-            for row, moves in zip(batch.rows.tolist(), trajectory.rows(), strict=True):
-                outputs[row] = moves_to_text(moves)
-        return outputs
+            rows = zip(batch.rows.tolist(), trajectory.rows(), trajectory.log_prob.tolist(), strict=True)
+            for row, moves, log_prob in rows:
+                answers[row] = written_answer([moves_to_text(moves)], [log_prob / max(1, len(moves))])
+        return [answers[row] for row in range(len(examples))]
 
     def score(
-        self, data: SplitData[Examples], predicted_ids: PredictedIds, progress: ProgressCallback
+        self, data: SplitData[Examples], predicted: LabelsByRow, progress: ProgressCallback
     ) -> EvaluationResult:
         """Return success, SPL and number of moves of the likeliest rollouts, relative to each row's shortest
         path."""

@@ -12,7 +12,6 @@ from foveal.config import EncoderStackConfig
 from foveal.config.model import check_feedforward
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_batches import sampled_pixels
@@ -22,6 +21,7 @@ from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.joint import JointEncoder
 from foveal.metrics.labels import accuracy
 from foveal.metrics.recognition import exact_match
+from foveal.metrics.score import MetricResult
 from foveal.metrics.translation import chrf
 from foveal.models.decoder import decoder
 from foveal.models.encoder import text_encoder
@@ -30,7 +30,7 @@ from foveal.models.stack_settings import VECTOR_ENCODER, keys_below
 from foveal.tasks.base import TaskSettings
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.fit import NO_FIT, Fit
-from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
+from foveal.tasks.results import AnsweredRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
 from foveal.tasks.shapes.labeling import ClassificationTask, SmoothedSettings, summarize_labels
@@ -107,8 +107,10 @@ class BaseVQATask(ExampleTask, ABC):
     def fit_inputs(self, data: SplitData[VQAExamples]) -> tuple[Tensor, ...]:
         return (sampled_pixels(data.examples.images, self.config.training.seed),)
 
-    def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
-        return answer_questions(self, data, questions, choices)
+    def answer(
+        self, data: Path, questions: Sequence[str], choices: Sequence[str], top: int
+    ) -> list[AnsweredRow]:
+        return answer_questions(self, data, questions, choices, top)
 
     def source_in_words(self) -> str:
         """Return a description of what the model reads of a question."""
@@ -210,17 +212,12 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     def objective(self, preview_examples: Any = None) -> MultipleChoiceObjective:
         return MultipleChoiceObjective(self.model)
 
-    def label_text(self, examples: VQAExamples, row: int, number: int) -> str:
-        return examples.choice(row, number)
+    def labels_of(self, examples: VQAExamples, row: int) -> Sequence[str]:
+        return examples.choices(row)
 
-    def score(
-        self, data: SplitData[VQAExamples], predicted_ids: PredictedIds, progress: ProgressCallback
-    ) -> EvaluationResult:
+    def label_scores(self, references: list[str], outputs: list[str]) -> list[MetricResult]:
         """Return the accuracy of the likeliest choice. The rows share no classes."""
-        choice = data.examples.choice
-        outputs = [choice(row, number) for row in range(len(data)) for number in predicted_ids[row]]
-        scores = [accuracy(data.references, outputs)]
-        return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
+        return [accuracy(references, outputs)]
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
         choices = round(np.mean(prepared.train.examples.lengths("choices")))
