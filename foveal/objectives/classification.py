@@ -56,7 +56,7 @@ class ClassificationObjective(StatelessObjective):
         return ObjectiveOutput(terms, metrics, predicted), None
 
     def _has_many_classes(self, batch: ExampleBatch) -> bool:
-        """Return whether the gradient of all logits would take much memory, and a linear layer computes them."""
+        """Return whether all logits with gradients would take much memory, and are linear in features."""
         columns, rows = batch.columns, len(batch.rows)
         is_plain = "other" not in columns and len(columns["source"]) == rows  # no mixture, a single view
         many = len(self.labels) >= MIN_CHUNKED_CLASSES
