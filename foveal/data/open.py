@@ -15,9 +15,10 @@ from foveal.data.core.rows import Row
 from foveal.data.datasets.dataset_cache import resolve
 from foveal.data.files.data_part import ZIP_SUFFIX, DataPart, open_part
 from foveal.data.files.folders import first_files
+from foveal.data.files.mending import sidecar_hint, table_of_files_hint
 from foveal.data.files.split_names import list_names
 from foveal.data.files.unpack import GZIP_SUFFIX, unpack_gzip, unpack_zip
-from foveal.data.find_splits import FoundSplits, find_splits
+from foveal.data.find_splits import MEDIA_SUFFIXES, FoundSplits, find_splits
 from foveal.data.images.image_arrays import has_many_images
 from foveal.data.images.image_files import are_images, is_image_name
 from foveal.data.series.series_files import TARGET_FIELDS, are_series, read_series
@@ -125,6 +126,8 @@ class OpenedData:
                 "aligned", "it is two files, of which line i of the first belongs to line i of the second"
             )
         train = self.train
+        if hint := table_of_files_hint(self.whole, MEDIA_SUFFIXES) or _sidecar_hint(train):
+            return Evidence("unknown", hint)
         for kind, (is_kind, files) in SNIFFERS.items():
             with suppress(UserError):  # the reader of the data reports the error
                 if is_kind(train):
@@ -212,6 +215,15 @@ def _describe_files(part: DataPart, files: str) -> str:
         if folders
         else f"there are {files} in a folder"
     )
+
+
+def _sidecar_hint(part: DataPart) -> str:
+    """Say that there is a text beside each picture or recording of a folder. Empty if there is none."""
+    if not part.is_disk_folder or part.table is not None:
+        return ""
+    names = first_files(part.listing)
+    media = [name for name in names if name.lower().endswith(MEDIA_SUFFIXES)]
+    return sidecar_hint(part.listing, names) if 3 * len(media) > len(names) else ""
 
 
 def _has_pictures(zipped: DataPart) -> bool:
