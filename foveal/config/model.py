@@ -130,7 +130,7 @@ class EncoderStackConfig(StackConfig):
 
 
 EncoderName = Literal[
-    "none", "text", "pyramid", "convolution", "series", "image", "patches", "frames", "conv3d"
+    "none", "text", "words", "pyramid", "convolution", "series", "image", "patches", "frames", "conv3d"
 ]
 
 
@@ -138,9 +138,9 @@ class EncoderConfig(EncoderStackConfig):
     """The section `model.encoder`: the encoder of the source. Some mixers of a decoder read its memory."""
 
     kind: EncoderName = "none"
-    """Encoder: none, text, pyramid, convolution, series, image, patches, frames or conv3d.
+    """Encoder: none, text, words, pyramid, convolution, series, image, patches, frames or conv3d.
 
-    Of frames of sound: a pyramid of bidirectional LSTMs, or strided convolutions before the stack. Of an
+    Of words: the forms and characters of each before the stack. Of frames of sound: a pyramid of bidirectional LSTMs, or strided convolutions before the stack. Of an
     image: a named network, or patches before the stack. Of the frames of a clip: a network for each before
     the stack, or convolutions over time, rows and columns."""
     network: str = "resnet-20"
@@ -157,6 +157,12 @@ class EncoderConfig(EncoderStackConfig):
     The norms are of each image by itself: over all channels, each channel, or groups of channels."""
     patch_size: Size = 4
     """Side of a patch, in pixels."""
+    character_width: Size = 32
+    """Width of the embedding of a word's characters."""
+    character_filters: Size = 100
+    """Filters of three characters whose largest outputs describe a word."""
+    word_dropout: NonNegativeFloat = 0.25
+    """In training a form of words is unknown with probability a / (a + its count); a is this number."""
 
 
 class ModelConfig(StackConfig):

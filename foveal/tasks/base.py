@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 from torch import Tensor, nn
 
 from foveal.config import Config, ConfigError, DataConfig, validate_section
+from foveal.config.model import EncoderName
 from foveal.config.values import StrictModel
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -157,6 +158,11 @@ class Task(ABC):
             raise ValueError(
                 f"task.name={self.name} balances no experts: take another model.feedforward, such as mlp"
             )
+
+    @classmethod
+    def preset_for(cls, encoder: EncoderName) -> str:
+        """Return the preset that is trained from an encoder of another task, of this kind."""
+        return cls.preset
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
