@@ -327,7 +327,7 @@ MAKERS: dict[Callable[[Path], str], str] = {
     write_text: "attention conv demo gru lstm mamba min-char-rnn moe rnn rwkv s5",
     write_pairs: "translate translate-gru transduce",
     write_labels: "classify",
-    write_tags: "tag",
+    write_tags: "tag word-tagging",
     write_series: "series",
     write_steps: "steps",
     write_sounds: "sounds",

@@ -140,9 +140,10 @@ class EncoderConfig(EncoderStackConfig):
     kind: EncoderName = "none"
     """Encoder: none, text, words, pyramid, convolution, series, image, patches, frames or conv3d.
 
-    Of words: the forms and characters of each before the stack. Of frames of sound: a pyramid of bidirectional LSTMs, or strided convolutions before the stack. Of an
-    image: a named network, or patches before the stack. Of the frames of a clip: a network for each before
-    the stack, or convolutions over time, rows and columns."""
+    Of words: the forms and characters of each before the stack. Of frames of sound: a pyramid of
+    bidirectional LSTMs, or strided convolutions before the stack. Of an image: a named network, or patches
+    before the stack. Of the frames of a clip: a network for each before the stack, or convolutions over time,
+    rows and columns."""
     network: str = "resnet-20"
     """Network for images, by its published name."""
     stem: Literal["published", "small"] = "published"

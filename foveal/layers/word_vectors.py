@@ -13,7 +13,7 @@ from foveal.layers.embedding import Embedding
 KERNEL = 3
 """Characters that a filter reads."""
 FORM_STD = 0.1
-"""Standard deviation of the first vectors of forms. Those of rare forms stay near their start, so it is small."""
+"""Standard deviation of the first vectors of forms. It is small, since rare forms stay near their start."""
 
 
 class WordVectors(nn.Module):
@@ -23,8 +23,8 @@ class WordVectors(nn.Module):
     stands for unknown ones. The other numbers are the ids of its characters i, with 0 after the last. The
     vector c_0 is also that of the places just before and just after the word.
 
-    In training each form is unknown with probability `a / (a + count)`, so e_0 learns from rare words, and the
-    model does not rely on them (Kiperwasser and Goldberg 2016, 3.2). `counts` are those of the forms from id 1
+    In training each form is unknown with probability `a / (a + count)`, so e_0 learns from rare words, and
+    the model does not rely on them (Kiperwasser and Goldberg 2016). `counts` are those of the forms from id 1
     on, and a is `word_dropout`. The vectors e start normal with standard deviation `FORM_STD`, c with 1, W
     with 1 / sqrt(its inputs), and b at zero.
     """
@@ -60,8 +60,9 @@ class WordVectors(nn.Module):
 
     def forward(self, words: Int[Tensor, "B T F"]) -> Float[Tensor, "B T D"]:
         forms, characters = words[:, :, : self.forms], words[:, :, self.forms :]
-        vectors = [self.form_vectors(forms), self.character_vectors(characters.flatten(0, 1))]
-        return torch.cat([vectors[0], vectors[1].unflatten(0, words.shape[:2])], 2)
+        B, T, _ = words.shape
+        spelled = self.character_vectors(characters.flatten(0, 1)).view(B, T, -1)
+        return torch.cat([self.form_vectors(forms), spelled], 2)
 
     def form_vectors(self, forms: Int[Tensor, "B T F"]) -> Float[Tensor, "B T D"]:
         """Return the sum of the vectors of each word's forms. In training, some forms become unknown."""

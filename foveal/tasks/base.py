@@ -8,7 +8,6 @@ from typing import Any, ClassVar, TypeVar
 from torch import Tensor, nn
 
 from foveal.config import Config, ConfigError, DataConfig, validate_section
-from foveal.config.model import EncoderName
 from foveal.config.values import StrictModel
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -47,10 +46,11 @@ class Task(ABC):
     """What the task does, in a single line."""
     preset: ClassVar[str]
     """The preset that is trained if the user does not name a preset."""
+    text_preset: ClassVar[str] = ""
+    """The preset with an encoder of kind text, if it is not `preset`."""
     Settings: ClassVar[type[TaskSettings]] = TaskSettings
     DataSettings: ClassVar[type[DataConfig]] = DataConfig
-    """The class of the section `data`. Settings that only the task has, such as columns, are fields of a
-    subclass."""
+    """The class of the section `data`. Settings of the task alone are fields of a subclass."""
     refused_settings: ClassVar[Mapping[str, str]] = {}
     """Settings of other tasks that users may try here, with the reason why this task does not have them."""
     always_read: ClassVar[tuple[str, ...]] = ()
@@ -158,11 +158,6 @@ class Task(ABC):
             raise ValueError(
                 f"task.name={self.name} balances no experts: take another model.feedforward, such as mlp"
             )
-
-    @classmethod
-    def preset_for(cls, encoder: EncoderName) -> str:
-        """Return the preset that is trained from an encoder of another task, of this kind."""
-        return cls.preset
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:

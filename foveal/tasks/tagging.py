@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from foveal.config import DataConfig
-from foveal.config.model import EncoderName
 from foveal.data.core.classes import class_names_to_json, load_class_names
 from foveal.data.open import OpenedData
 from foveal.data.pairs.labels import LabelEachTarget, LabelProcessor
@@ -50,6 +49,7 @@ class TextTaggingTask(TaggingTask):
     name = "tagging"
     purpose = "Tag each word of a sentence."
     preset = "word-tagging"
+    text_preset = "tagging"
     DataSettings = TagsDataConfig
     source = WordsSource()
     target = TagTarget()
@@ -69,10 +69,6 @@ class TextTaggingTask(TaggingTask):
         if data.kind == "table" and {"tokens", "tags"} <= data.columns:
             return 14
         return int(data.kind == "conll")
-
-    @classmethod
-    def preset_for(cls, encoder: EncoderName) -> str:
-        return "tagging" if encoder == "text" else cls.preset
 
     @property
     def reads_forms(self) -> bool:

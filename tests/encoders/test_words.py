@@ -19,7 +19,8 @@ LENGTHS = [S, 3, 0, 1]
 def make(dropout: float = 0.0) -> WordEncoder:
     torch.manual_seed(0)
     vectors = WordVectors(FORMS, [1] * (IDS - 1), IDS, 5, 4, 6)
-    mixer = Bidirectional(*(Recurrent(LSTM(vectors.width, D // 2)) for _ in range(2)))
+    there, back = (Recurrent(LSTM(vectors.width, D // 2)) for _ in range(2))
+    mixer = Bidirectional(there, back)
     norm = LayerNorm(D)  # whose bias makes something of zeros
     torch.nn.init.normal_(norm.bias)
     return WordEncoder(vectors, Stack([Block(mixer)]), D, norm, dropout).double().eval()

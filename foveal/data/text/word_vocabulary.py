@@ -1,4 +1,4 @@
-"""The words of a training split, known by their forms: the word, its beginnings and endings, its characters."""
+"""The words of a training split, known by their beginnings, endings and characters."""
 
 import json
 from collections import Counter

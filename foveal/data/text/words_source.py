@@ -109,7 +109,8 @@ class WordFormsSource(SentenceSource[WordVocabulary]):
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
     ) -> tuple[WordVocabulary, list[Row]]:
-        return reused.source or WordVocabulary.fit(word for row in rows for word in row.fields["source"]), rows
+        words = (word for row in rows for word in row.fields["source"])
+        return reused.source or WordVocabulary.fit(words), rows
 
     def files(self, processor: WordVocabulary, target_processor: Any) -> dict[str, bytes]:
         return {f"{WORDS_FOLDER}/{VOCABULARY_FILE}": processor.to_json()}

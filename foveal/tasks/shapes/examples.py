@@ -100,7 +100,9 @@ class ExampleTask(Task, ABC):
         return self.processor.target.labels
 
     def processor_for(self, config: Config) -> PairProcessor:
-        return replace(self.processor, source=self.data_format.source.for_config(self.processor.source, config.data))
+        return replace(
+            self.processor, source=self.data_format.source.for_config(self.processor.source, config.data)
+        )
 
     def train_batches(self, data: Any) -> Batches:
         batches: Batches = self.data_format.source.train_batches(

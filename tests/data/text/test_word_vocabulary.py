@@ -69,7 +69,9 @@ def test_a_vocabulary_is_stored_whole(tmp_path: Path) -> None:
     assert np.array_equal(again.encode(["talking", "new"]), vocabulary.encode(["talking", "new"]))
 
 
-@pytest.mark.parametrize("content", [None, "{", "[]", '{"words": [["a"]], "characters": ""}', '{"words": []}'])
+@pytest.mark.parametrize(
+    "content", [None, "{", "[]", '{"words": [["a"]], "characters": ""}', '{"words": []}']
+)
 def test_a_damaged_vocabulary_is_named(content: str | None, tmp_path: Path) -> None:
     path = tmp_path / "vocabulary.json"
     if content is not None:
