@@ -328,7 +328,7 @@ MAKERS: dict[Callable[[Path], str], str] = {
     write_pairs: "translate translate-gru transduce",
     write_labels: "classify",
     write_tags: "tag word-tagging",
-    write_series: "series",
+    write_series: "series series-inception series-resnet",
     write_steps: "steps",
     write_sounds: "sounds",
     write_speech: "listen",

@@ -8,6 +8,7 @@ import cyclopts
 
 import foveal
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.ui.standard_streams import STDOUT_NAME, drop_standard_output, prepare_standard_streams
 
 DEBUG_HELP = "`--debug` with any command shows the whole traceback of an error."
 APP = cyclopts.App(
@@ -66,6 +67,7 @@ for name, purpose in COMMANDS.items():
 def main() -> None:
     """Run the `foveal` command. It exits with 0, 1 (failed while running), 2 (a user's error), 130 or 143."""
     arguments = sys.argv[1:]
+    prepare_standard_streams()
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
@@ -73,6 +75,7 @@ def main() -> None:
             with signals.deferred():  # numpy and torch swallow exceptions while they are imported
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
             command(*bound.args, **bound.kwargs)
+            sys.stdout.flush()
     except cyclopts.CycloptsError as error:
         message = _explain_old_arguments(arguments) or str(error)
         _exit_with_error(f"{message} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
@@ -80,7 +83,7 @@ def main() -> None:
         _exit_with_error(str(stop), stop.exit_code)
     except BrokenPipeError:
         # The reader of the output has closed the pipe (`foveal ... | head`): nothing is left to print.
-        sys.stdout = None
+        drop_standard_output()
         raise SystemExit(141) from None
     except Exception as error:
         if debug:
@@ -120,5 +123,7 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
 
 
 def _exit_with_error(message: str, code: int) -> None:
+    if message.startswith(STDOUT_NAME):
+        drop_standard_output()
     print(f"foveal: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(code)

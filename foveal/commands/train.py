@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -17,10 +17,18 @@ from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import DataPaths, open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
-from foveal.store.run import Run, check_outside_data, check_run_path, default_run_path
+from foveal.store.run import (
+    Run,
+    RunExistsError,
+    check_outside_data,
+    check_run_path,
+    default_run_path,
+    next_run_path,
+)
 from foveal.tasks.base import Task
-from foveal.tasks.configure import load_training_config
+from foveal.tasks.configure import choose_training
 from foveal.tasks.data_init import data_dependent_init
+from foveal.tasks.published_run import is_published, published_run
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model, new_run, open_logged, resolve_config
@@ -29,6 +37,7 @@ from foveal.training.dry_run import DryRunResult, dry_run
 from foveal.training.plan import budget_to_steps, parse_budget
 from foveal.training.protocols import Batches
 from foveal.ui.console import format_bytes, format_duration, log, print_facts
+from foveal.ui.progress_bar import ProgressBar
 
 CONTACT_SHEET_FILE = "contact_sheet.png"
 
@@ -44,6 +53,7 @@ def train(
     test: str | None = None,
     run: Path | None = None,
     budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    pretrained: Literal["auto", "no"] = "auto",
     device: str = "auto",
     print_config: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -65,7 +75,8 @@ def train(
         A preset or network from `foveal models`, or the path of a TOML file; if not given, the task's own, or
         the model of --from.
     from_
-        A run whose weights and tokenizer to start from; for another task or other labels only its encoder.
+        A run whose weights and tokenizer to start from, or published weights: minilm or lite0; for another
+        task or other labels only its encoder.
     valid
         Held-out data that selects the best weights; nothing is then split off from DATA.
     test
@@ -74,6 +85,8 @@ def train(
         The folder to create; runs/DATA-MODEL-N if not given.
     budget
         How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens.
+    pretrained
+        auto starts from published weights where DATA are few, and fetches them once; no never does.
     device
         cpu, cuda, or auto.
     print_config
@@ -83,15 +96,19 @@ def train(
     """
     if print_config and json:
         raise UserError("--print-config prints TOML: leave out --json")
-    base_run = None if from_ is None else open_logged(from_)
-    opened = open_data(data, log)
-    config, preset = load_training_config(opened, overrides, task, model, base_run, budget)
+    opened, start = open_data(data, log), None if from_ is None else _open_base_run(from_)
+    config, preset, base_run, defaults = choose_training(
+        opened, overrides, task, model, start, budget, pretrained == "auto", log
+    )
+    if defaults is not None and defaults.reason:
+        log(str(defaults))
     if print_config:
         print(config_to_toml(config), end="")
         return
     torch_device = resolve_device(device)
     config = resolve_config(config, torch_device)
-    folder = run or default_run_path(data, model or (from_ or Path(preset)).name)
+    origin_name = model or (from_ or Path(defaults.weights if base_run and defaults else preset)).name
+    folder = run or default_run_path(data, origin_name)
     check_run_path(folder)
     check_outside_data(folder, data, valid, test)
     with SignalHandler() as signals:
@@ -102,19 +119,50 @@ def train(
         prepared = bound_task.bind(processor).prepare(paths, log, reused)
         keep_freed_memory()
         bound_task = bound_task.bind(prepared.processor)
+        _check_held_out(bound_task, prepared, paths)
         bound_task = bound_task.bind(prepared.processor, build_model(bound_task, torch_device))
         fitted = data_dependent_init(bound_task, prepared, reused=base_run is not None)
         origin = preset if base_run is None else _fill_from_run(bound_task, base_run)
+        with ProgressBar("features") as progress:
+            fitted |= bound_task.fit_head(prepared.train, progress)
         _print_setup(data, bound_task, origin, folder, prepared)
-        if run is None and folder.exists():
-            folder = default_run_path(data, model or (from_ or Path(preset)).name)
-            log(f"another process has just created that folder: this run is {folder}")
         first_weights = bound_task.model if fitted or base_run is not None else None
         device_name = str(torch_device)
-        started_run = new_run(folder, bound_task, prepared, paths, preset, device_name, first_weights)
+        while True:
+            try:
+                started_run = new_run(folder, bound_task, prepared, paths, preset, device_name, first_weights)
+                break
+            except RunExistsError:
+                if run is not None:
+                    raise
+                folder = next_run_path(folder)
+                log(f"another process has just created that folder: this run is {folder}")
         if _has_images(prepared):
             _write_contact_sheet(folder, bound_task, prepared)
         train_and_report(started_run, bound_task, prepared, signals, json)
+
+
+def _open_base_run(path: Path) -> Run:
+    """Return the run at a path, or the run of published weights with that name.
+
+    Raises: UserError: there is neither.
+    """
+    return (
+        published_run(str(path), log) if is_published(str(path)) and not path.exists() else open_logged(path)
+    )
+
+
+def _check_held_out(task: Task, prepared: PreparedData[Any, Any], paths: DataPaths) -> None:
+    """Check that the held-out splits are large enough for batches, before anything is written.
+
+    Raises: UserError: a split is too small.
+    """
+    for split in ("valid", "test"):
+        if (split_data := getattr(prepared, split)) is not None:
+            try:
+                task.eval_batches(split_data)
+            except UserError as error:
+                raise UserError(f"{getattr(paths, split) or paths.data}: {error}") from None
 
 
 def _fill_from_run(task: Task, base_run: Run) -> str:
@@ -162,7 +210,7 @@ def _print_setup(data: str, task: Task, origin: str, folder: Path, prepared: Pre
     )
     steps, warmup = _estimate_steps(config, batches, step), config.schedule.warmup_steps
     timed = parse_budget(config.training.budget).unit == "seconds"
-    if steps < 2 * warmup and (timed or config.schedule.name != "one-cycle"):
+    if 0 < steps < 2 * warmup and (timed or config.schedule.name != "one-cycle"):
         log(f"about {steps:,} steps, and {warmup} of them are warm-up: lower schedule.warmup_steps")
     if config.training.precision == "bfloat16" and not has_fast_bfloat16(next(network.parameters()).device):
         log("this machine has no fast bfloat16: training.precision=float32 is several times faster")

@@ -47,8 +47,10 @@ def train_and_report(
 ) -> None:
     """Train the run from its last checkpoint to its end, then evaluate it, draw its curves, and print scores.
 
-    The curves come last: a finished run without curves was stopped before its report, so the report is made
-    now.
+    The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
+    before its report, so the report is made now.
+
+    Raises: UserError: the log of the run is damaged, so it has no curves.
     """
     config, model, curves_file = run.config, task.model, run.path / "curves.png"
     unit, held_out = task.summarize(data).unit, data.held_out
@@ -72,6 +74,9 @@ def train_and_report(
             scores, report = evaluate_and_score(task, objective, held_out, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
+        _print_summary(run, task, result, report, progress.best_step)
+        if json:
+            print_json(result)
         components = ", ".join(map(str, task.components()))
         curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
         atomic_write(curves_file, curves)
@@ -82,9 +87,6 @@ def train_and_report(
         raise Interrupted(
             stop.number, f"{step}{saved}; go on with: {shell_command('resume', run.path)}"
         ) from None
-    _print_summary(run, task, result, report, progress.best_step)
-    if json:
-        print_json(result)
 
 
 def evaluate_and_score(

@@ -130,7 +130,17 @@ class EncoderStackConfig(StackConfig):
 
 
 EncoderName = Literal[
-    "none", "text", "words", "pyramid", "convolution", "series", "image", "patches", "frames", "conv3d"
+    "none",
+    "text",
+    "words",
+    "pyramid",
+    "convolution",
+    "series",
+    "series-network",
+    "image",
+    "patches",
+    "frames",
+    "conv3d",
 ]
 
 
@@ -138,14 +148,14 @@ class EncoderConfig(EncoderStackConfig):
     """The section `model.encoder`: the encoder of the source. Some mixers of a decoder read its memory."""
 
     kind: EncoderName = "none"
-    """Encoder: none, text, words, pyramid, convolution, series, image, patches, frames or conv3d.
+    """Kind: none, text, words, series, series-network, pyramid, convolution, image, patches, frames, conv3d.
 
     Of words: the forms and characters of each before the stack. Of frames of sound: a pyramid of
-    bidirectional LSTMs, or strided convolutions before the stack. Of an image: a named network, or patches
-    before the stack. Of the frames of a clip: a network for each before the stack, or convolutions over time,
-    rows and columns."""
+    bidirectional LSTMs, or strided convolutions before the stack. Of a series: a stack, or a named network of
+    1D convolutions. Of an image: a named network, or patches before the stack. Of the frames of a clip: a
+    network for each before the stack, or convolutions over time, rows and columns."""
     network: str = "resnet-20"
-    """Network for images, by its published name."""
+    """Network for images, or for series, by its published name."""
     stem: Literal["published", "small"] = "published"
     """First layers of the network: published, or small for images of about 32 pixels.
 
@@ -177,6 +187,11 @@ class ModelConfig(StackConfig):
     """First weights of hidden layers: default, xavier, kaiming or a standard deviation such as 0.01."""
     head_pooling: Literal["mean", "last", "max", "attention", "encoder"] = "mean"
     """How a classifier pools the memory: mean, last, max, attention or encoder (the encoder's way)."""
+    head_fit: Literal["none", "ridge"] = "none"
+    """Closed form that the projection of a classifier starts from: none or ridge.
+
+    `ridge` fits the projection to the encoder's features of all training rows before the first step; with
+    training.budget=0steps nothing else is trained."""
     encoder: EncoderConfig = EncoderConfig()
 
     @field_validator("initialization")

@@ -28,6 +28,8 @@ from foveal.data.text.tokenizers import Tokenizer, make_tokenizer
 from foveal.data.text.unknown_tokens import log_unknown_tokens
 from foveal.store.cache import cache_folder, file_lock
 from foveal.store.durable import atomic_write
+from foveal.store.regular_files import read_regular
+from foveal.store.sealed import open_json, seal_json
 
 STORE_VERSION = 1
 """Changes with the rules of splitting, joining and storing, so that older stores are not used."""
@@ -174,15 +176,15 @@ def _load_or_build_store(
         reason for source in corpus.sources if isinstance(source, TextFolder) for reason in source.skipped
     ]
     with file_lock(entry_path):
-        atomic_write(entry_path, json.dumps({"store": key, "skipped": skipped}).encode())
+        atomic_write(entry_path, seal_json({"store": key, "skipped": skipped}))
     return store, skipped
 
 
 def _read_cache_entry(path: Path) -> dict[str, Any] | None:
     try:
-        entry = json.loads(path.read_bytes())
-        return entry if {"store", "skipped"} <= set(entry) else None
-    except (OSError, ValueError, TypeError):
+        entry = open_json(read_regular(path), str(path))
+        return entry if entry.keys() == {"store", "skipped"} else None
+    except UserError:
         return None
 
 

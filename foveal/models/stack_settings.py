@@ -22,6 +22,7 @@ ENCODERS: dict[EncoderName, frozenset[str]] = {
     "pyramid": frozenset({"width", "layers", "dropout"}),
     "convolution": VECTOR_ENCODER,
     "series": VECTOR_ENCODER,
+    "series-network": frozenset({"network"}),
     "image": NETWORK,
     "patches": VECTOR_ENCODER | {"patch_size"},
     "frames": VECTOR_ENCODER | NETWORK,

@@ -18,6 +18,7 @@ from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.stack_settings import encoder_settings, keys_below
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
+from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
@@ -167,6 +168,13 @@ class Task(ABC):
         """
         return 0
 
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        """Return the defaults for data of some size and shape.
+
+        The task is bound to the config of its own preset, with the user's settings.
+        """
+        return Defaults(self.preset)
+
     @abstractmethod
     def prepare(
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
@@ -296,6 +304,10 @@ class Task(ABC):
         """Return the task with an objective that always has a gradient, for views of activations."""
         return self
 
-    def fit_images(self, data: Any) -> Any:
-        """Return the images of a training split, for initial weights that are computed from images."""
-        return getattr(data, "examples", None)
+    def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:
+        """Return encoder inputs of a training split, for initial weights that are computed from data."""
+        raise UserError(f"task.name={self.name} computes no weights from data: take another model")
+
+    def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
+        """Fit the head in closed form to a training split, if the config says so. Return whether it does."""
+        return False

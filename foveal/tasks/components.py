@@ -26,7 +26,7 @@ def encoder_components(encoder: EncoderConfig) -> list[ModelComponent]:
     network = ModelComponent("encoder", encoder.network)
     if encoder.kind == "frames":
         return [network, stack_component("then", encoder)]
-    return [network if encoder.kind == "image" else stack_component("encoder", encoder)]
+    return [network if encoder.kind in ("image", "series-network") else stack_component("encoder", encoder)]
 
 
 def stack_component(name: str, stack: StackConfig) -> ModelComponent:

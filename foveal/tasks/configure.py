@@ -1,7 +1,8 @@
 """The config of a training run: the user's settings override those of a preset or an earlier run."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from foveal.config import (
     Config,
@@ -14,12 +15,14 @@ from foveal.config import (
 )
 from foveal.config.old_names import PRESETS as OLD_PRESETS
 from foveal.core.errors import UserError
+from foveal.core.log import Log
 from foveal.data.open import OpenedData
 from foveal.models.image_networks import NETWORKS, published_input
 from foveal.models.stack_settings import PIXEL_ENCODERS
 from foveal.store.run import Run
 from foveal.tasks.base import Task
 from foveal.tasks.config import checked, from_tables, load_config, load_tables
+from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.encoder_settings import (
     STACK_WEIGHT_SETTINGS,
     check_encoder_reuse,
@@ -27,6 +30,7 @@ from foveal.tasks.encoder_settings import (
     encoder_tables,
 )
 from foveal.tasks.infer import infer_task, task_for_data
+from foveal.tasks.published_run import published_run
 from foveal.tasks.registry import all_tasks, network_task, task_class, task_of
 from foveal.tasks.warm_start import reuses_whole_model
 from foveal.training.plan import parse_budget
@@ -42,34 +46,81 @@ PROCESSOR_SETTINGS = (
 """Settings of processors that belong to a run's weights."""
 
 
-def load_training_config(
+class TrainingChoice(NamedTuple):
+    """The config of a training, the name of its preset, the run that it starts from, and why."""
+
+    config: Config
+    preset: str
+    base_run: Run | None
+    defaults: Defaults | None
+    """The defaults that were chosen for the data; None if the user chose."""
+
+
+def choose_training(
     data: OpenedData,
     overrides: tuple[str, ...],
     task_name: str | None,
     model: str | None,
     base_run: Run | None,
     budget: str | None,
-) -> tuple[Config, str]:
-    """Return the config of a training run, and the name of its preset.
+    pretrained: bool,
+    log: Log,
+) -> TrainingChoice:
+    """Return the config of a training run.
 
-    The preset is the user's choice, or that of the run to start from, or the task's default. If the user
-    names no task, the task is inferred from DATA. The name of a network stands for the preset of its task
-    with that network.
+    The preset is the user's choice, or that of the run to start from, or the task's default for the data. If
+    the user names no task, the task is inferred from DATA. The name of a network stands for the preset of its
+    task with that network.
 
     Raises: UserError or ConfigError: a setting does not fit.
     """
     named = _column_settings(overrides)
     task = None if task_name is None else task_for_data(task_class(task_name), data, named)
-    settings = [f"training.budget={budget}"] if budget else []
-    settings += [f"task.name={task.name}"] if task else []
-    tables, base_overrides, preset = _base_tables(data, task, model, base_run, named)
+    settings = [*overrides, *([f"training.budget={budget}"] if budget else [])]
+    defaults = None
+    if model is None and base_run is None:
+        task = task or infer_task(data, named)
+        defaults, base_run = _defaults_for(task, data, settings, pretrained, log)
+    chosen = model or (defaults.preset if defaults and base_run is None else None)
+    tables, base_overrides, preset = _base_tables(data, task, chosen, base_run, named)
+    base_overrides += defaults.settings if defaults else ()
+    if task is not None:
+        settings.append(f"task.name={task.name}")
     base = merge_tables(tables, parse_overrides(base_overrides))
-    config = from_tables(base, parse_overrides([*overrides, *settings]))
+    config = from_tables(base, parse_overrides(settings))
     parse_budget(config.training.budget)
     if base_run is not None:
         _check_architecture(base_run, config)
         _check_processor_settings(base_run, config, overrides)
-    return config, model or preset
+    return TrainingChoice(config, chosen or preset, base_run, defaults)
+
+
+def _defaults_for(
+    task: type[Task],
+    data: OpenedData,
+    settings: Sequence[str],
+    pretrained: bool,
+    log: Log,
+) -> tuple[Defaults, Run | None]:
+    """Return the task's defaults for the data, and the run of their published weights.
+
+    A user who sets something of the model gets the task's own preset. If published weights can't be fetched,
+    the defaults without them are taken, and the log says so.
+    """
+    tables = parse_overrides([*settings, f"task.name={task.name}"])
+    if "model" in tables:
+        return Defaults(task.preset), None
+    preset = from_tables(load_tables(task.preset, task.name), tables)
+    trains = bool(tables.keys() & {"optimizer", "schedule"}) or "budget" in tables.get("training", {})
+    request = DefaultsRequest(data, trains, pretrained)
+    defaults = task(preset).defaults(request)
+    if not defaults.weights:
+        return defaults, None
+    try:
+        return defaults, published_run(defaults.weights, log)
+    except UserError as error:
+        log(f"{error}; training goes on without published weights (--pretrained no: without a try)")
+        return task(preset).defaults(replace(request, pretrained=False)), None
 
 
 def _base_tables(

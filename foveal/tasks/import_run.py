@@ -21,7 +21,7 @@ from foveal.interop.image_network import ImportedImageNetwork
 from foveal.interop.published import efficientnet
 from foveal.interop.published.catalog import PUBLISHED_WEIGHTS, fetch_weights, package_of
 from foveal.store.run import Run, check_run_path, create_run
-from foveal.store.sealed import seal_tensors
+from foveal.store.sealed import check_finite, seal_tensors
 from foveal.tasks.config import from_tables
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import import_task, task_of
@@ -76,7 +76,11 @@ def _create_imported_run(
     inputs: dict[str, bytes],
     tables: dict[str, Any],
 ) -> Run:
-    """Create the run, which has no data."""
+    """Create the run, which has no data.
+
+    Raises: UserError: a weight is not finite.
+    """
+    check_finite(tensors, source)
     data: dict[str, Any] = {
         "data": None,
         "valid": None,

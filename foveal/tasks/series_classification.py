@@ -3,8 +3,12 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
+from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.shapes.labeling import ClassificationTask
 from foveal.tasks.shapes.series import SeriesLabelingTask
+
+MAX_CLOSED_FORM = 5000
+"""Series at most for which the default classifier is in closed form."""
 
 
 class SeriesClassificationTask(SeriesLabelingTask, ClassificationTask):
@@ -13,6 +17,16 @@ class SeriesClassificationTask(SeriesLabelingTask, ClassificationTask):
     preset = "series-classification"
     datasets = ("basic-motions", "japanese-vowels")
     loss_unit = "series"
+
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        rows = self.count_training_rows(request.data)
+        if not 0 < rows <= MAX_CLOSED_FORM or request.trains:
+            return Defaults(self.preset)
+        return Defaults(
+            "minirocket",
+            f"{rows:,} series are few: fixed convolutions and a classifier in closed form",
+            undo=f"--model {self.preset}",
+        )
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:

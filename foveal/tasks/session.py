@@ -18,6 +18,7 @@ from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import evenly_spaced
 from foveal.data.open import DataPaths, OpenedData
 from foveal.layers.initialization import initialize
+from foveal.store.manifest import data_facts
 from foveal.store.run import Run, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.base import Task
@@ -190,17 +191,17 @@ def prepare_run_data(run: Run, log: Log) -> PreparedData[Any, Any]:
 
     Raises: UserError: the data have changed since training, or the run was imported.
     """
-    facts = run.manifest["data"]
-    if facts["data"] is None:
+    facts = data_facts(run.manifest, run.path)
+    if facts.data is None:
         raise UserError(
             f"{run.path}: imported, so the run has no data of its own: name other data, or train a new run "
             f"with foveal train DATA --from {run.path}"
         )
-    paths, before = DataPaths(facts["data"], facts["valid"], facts["test"]), facts["facts"]["parts"]
+    paths, before = DataPaths(facts.data, facts.valid, facts.test), facts.facts.parts
     prepared = open_task(run).prepare(paths, log)
     now = prepared.facts["parts"]
     for split in before | now:
-        if split not in before or split not in now or now[split]["sha256"] != before[split]["sha256"]:
+        if split not in before or split not in now or now[split]["sha256"] != before[split].sha256:
             data = getattr(paths, split, None) or paths.data
             raise UserError(
                 f"{data}: the split {split} has changed since {run.path} was made; restore the data, "

@@ -35,11 +35,14 @@ class Budget:
 def parse_budget(text: str) -> Budget:
     """Parse `90s`, `3m`, `2h`, `2000steps`, `5epochs` or `10Mtokens` (k = 1,000, M = 1,000,000).
 
+    `0steps` trains nothing: the weights stay as they start.
+
     Raises: UserError: the budget has another form.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:(s|m|h)|([kM]?)(step|epoch|token)s?)", text.strip())
     amount = float(match[1]) if match else 0.0
-    if match is None or not 0 < amount < 1e12:
+    nothing = match is not None and amount == 0 and match[4] == "step"
+    if match is None or not (nothing or 0 < amount < 1e12):
         amounts = "90s, 3m, 2h, 2000steps, 5epochs or 10Mtokens"
         raise UserError(f"budget '{text}': expected an amount above 0, such as {amounts}")
     if match[2]:
@@ -99,6 +102,8 @@ def make_plan(total_steps: int, schedule: ScheduleConfig, decided_at: int = 0) -
 def budget_to_steps(budget: Budget, per_epoch: int, grad_accumulation: int, tokens_per_step: int) -> int:
     """Return the steps of a budget in steps, epochs or tokens (with the token count of the first step)."""
     steps_per_unit = {"steps": 1.0, "epochs": per_epoch / grad_accumulation, "tokens": 1 / tokens_per_step}
+    if budget.amount == 0:
+        return 0
     return max(1, math.ceil(budget.amount * steps_per_unit[budget.unit] - 1e-9))
 
 

@@ -17,8 +17,9 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store import checkpoint, durable
-from foveal.store.metrics_log import JsonlLog
+from foveal.store.metrics_log import JsonlLog, LogPosition
 from foveal.store.plan import Plan
+from foveal.store.regular_files import read_regular
 from foveal.store.run import Run, run_lock
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.training import snapshot
@@ -204,7 +205,9 @@ class Trainer:
         if state.best is None:
             durable.atomic_write(self.folder.weights, self._last_weights())
         files = snapshot.to_files(state, self.model, self.folder.fingerprint)
-        path = checkpoint.save(self.folder.checkpoints, state.counters.step, files, self._newest)
+        path = checkpoint.save(
+            self.folder.checkpoints, state.counters.step, files, self._newest, self.folder.fingerprint
+        )
         self._newest, self._saved_at = path, time.monotonic()
         self.reporter.saved(state.counters.step, path)
 
@@ -225,13 +228,13 @@ class Trainer:
         state.plan = folder.read_plan()
         newest, damaged = checkpoint.load_latest(folder.checkpoints)
         if newest:
-            snapshot.from_files(state, self.model, folder.fingerprint, newest.path, newest.files)
+            snapshot.from_files(state, self.model, folder.fingerprint, newest)
             self._newest = newest.path
         else:
-            state.metrics.truncate(0)
-            state.samples.truncate(0)
+            state.metrics.truncate(LogPosition())
+            state.samples.truncate(LogPosition())
         weights = state.best or (self._last_weights() if newest else b"")
-        if weights and not (folder.weights.is_file() and folder.weights.read_bytes() == weights):
+        if weights and not (folder.weights.is_file() and read_regular(folder.weights) == weights):
             durable.atomic_write(folder.weights, weights)
         if state.counters.finish_reason:
             raise FinishedError(

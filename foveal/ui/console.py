@@ -1,6 +1,5 @@
 """Lines, tables, sizes and times for users, and JSON for programs."""
 
-import math
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,10 +9,19 @@ from rich.console import Console
 from rich.text import Text
 
 from foveal.core.errors import UserError
+from foveal.core.finite_json import finite_json
 
-STDERR = Console(stderr=True, highlight=False)
+
+class _PipeConsole(Console):
+    """A console that leaves a closed pipe to the caller."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+STDERR = _PipeConsole(stderr=True, highlight=False)
 """For everything but results."""
-STDOUT = Console(highlight=False)
+STDOUT = _PipeConsole(highlight=False)
 PREVIEW_WIDTH = 144
 """Most characters of a preview, which takes two lines of a terminal at this length."""
 
@@ -43,8 +51,7 @@ def print_json(result: dict[str, Any]) -> None:
     """Print the result of `--json` on standard output. Numbers that are not finite become null."""
     import json
 
-    clean = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in result.items()}
-    print(json.dumps(clean), file=sys.stdout, flush=True)
+    print(json.dumps(finite_json(result), allow_nan=False), file=sys.stdout, flush=True)
 
 
 def print_sections(sections: Iterable[str | Sequence[tuple[str, str]]]) -> None:

@@ -73,7 +73,7 @@ def test_it_is_given_images_to_train_on_as_they_are_seen_in_evaluation() -> None
 
 
 def test_not_more_than_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveal.tasks.data_init.MAX_PIXELS", 10 * 12 * 12)
+    monkeypatch.setattr("foveal.data.images.image_batches.MAX_FIT_PIXELS", 10 * 12 * 12)
     train("squares", *TOY, steps=2)
     assert len(Codes.given[0]) == 10
 

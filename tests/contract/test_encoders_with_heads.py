@@ -34,6 +34,7 @@ from foveal.models.encoder import (
     text_encoder,
     word_encoder,
 )
+from foveal.models.series_networks import InceptionTime, SeriesNetwork, SeriesResNet
 from foveal.models.stack import make_stack
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
@@ -74,6 +75,8 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "experts": {"mixers": "attention", **AROUND, "feedforward": "moe"},
     "words": {"mixers": "lstm", "bidirectional": True, "pooling": "final-states", "word_dropout": 0.0},
     "series": {"mixers": "gru", "bidirectional": True, "pooling": "final-states"},
+    "resnet-1d": {},
+    "inception-time": {},
     "frames": {"mixers": "attention", "positions": {"kind": "sinusoidal"}, **AROUND},
     "conv3d": {},
     "patches": {"mixers": "attention", "positions": {"kind": "learned"}, **AROUND},
@@ -123,7 +126,12 @@ DECODERS: dict[str, dict[str, Any]] = {
 POOLINGS = ("mean", "last", "max", "attention", "encoder")
 HEADS = [*DECODERS, *(f"classify {pooling}" for pooling in POOLINGS), "tag"]
 SOUNDS = {"pyramid": "pyramid", "sound": "convolution"}
-VECTORS = ("series", *SOUNDS)
+NETWORKS_1D: dict[str, SeriesNetwork] = {
+    "resnet-1d": SeriesResNet((WIDTH, WIDTH), (4, 3)),
+    "inception-time": InceptionTime(3, 2, 3, (4, 3, 2)),
+}
+"""The networks of series, of few channels."""
+VECTORS = ("series", *NETWORKS_1D, *SOUNDS)
 FEW = ("edges", "visual words", "pyramid", "sound")
 """Memories of fewer places than are tagged: of 1, of 4, and a fourth of the source's."""
 PAIRS = [(encoder, head) for encoder in ENCODERS for head in HEADS if head != "tag" or encoder not in FEW]
@@ -156,6 +164,8 @@ def made(encoder: str, head: str, seed: int = 0) -> Any:
         reader: Any = series_encoder(config.model.encoder, CHANNELS, LONGEST)
     elif encoder == "words":
         reader = word_encoder(config.model.encoder, FORMS, [3] * (WORDS - 1), WORDS, LONGEST)
+    elif encoder in NETWORKS_1D:
+        reader = NETWORKS_1D[encoder].make_encoder(CHANNELS, config.model.encoder)
     elif encoder in SOUNDS:
         reader = audio_encoder(config.model.encoder.model_copy(update={"kind": SOUNDS[encoder]}), CHANNELS)
     elif encoder == "frames":

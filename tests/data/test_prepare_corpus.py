@@ -16,6 +16,7 @@ from foveal.data.datasets import dataset_cache
 from foveal.data.prepare_corpus import PreparedCorpus, prepare_corpus, prepare_eval_corpus
 from foveal.data.text import token_store
 from foveal.data.text.tokenizers import CharacterTokenizer, make_tokenizer
+from foveal.store.sealed import seal_json
 
 TEXT = "".join(f"line {i} of the text, which is about {i * i}\n" for i in range(400))
 Said = list[str]
@@ -139,6 +140,36 @@ def test_a_damaged_store_is_noticed_and_rebuilt(name: str, harm: str, path: Path
     assert [text_of(again, part) for part in ("train", "valid", "test")] == whole
     assert again.facts == facts
     assert stored(cache, name).read_bytes() == content
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'"|u1"', b'"<u2"'),
+        (b'"|u1"', b'"|u0"'),
+        (b'"|u1"', b'"object"'),
+        (b'"tokens": ', b'"tokens": 1'),
+        (b'"characters": ', b'"characters": 1'),
+    ],
+)
+def test_edited_facts_are_rebuilt(before: bytes, after: bytes, sealed: bool, path: Path, cache: Path) -> None:
+    """Wrong widths made indices wrong, and edited counts figures, until the cache was deleted by hand."""
+    first = prepared(path)
+    file = stored(cache, "facts.json")
+    content = file.read_bytes()
+    assert before in content
+    edited = content.replace(before, after)
+    if sealed:
+        facts = json.loads(edited)
+        del facts["sha256"]
+        edited = seal_json(facts)
+    file.write_bytes(edited)
+    again = prepared(path)
+    if not (sealed and b"characters" in before):  # nothing but the text itself could show that
+        assert again.facts == first.facts
+        assert stored(cache, "facts.json").read_bytes() == content
+    assert text_of(again, "train") == text_of(first, "train")
 
 
 def test_a_damaged_note_is_no_harm(path: Path, cache: Path) -> None:

@@ -12,7 +12,7 @@ from foveal.config import ConfigError
 from foveal.config.files import parse_config
 from foveal.data.open import DataPaths, open_path
 from foveal.tasks.config import from_tables, load_config
-from foveal.tasks.configure import load_training_config
+from foveal.tasks.configure import choose_training
 from foveal.tasks.infer import infer_task
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import all_tasks, task_of
@@ -70,7 +70,7 @@ def test_a_task_with_a_column_needs_no_other_file(tmp_path: Path) -> None:
     rows.write_text(f"text,mood\n{texts}")
     data = open_path(str(rows))
     assert infer_task(data, {"verdict": "mood"}).name == "verdicts"
-    config, _ = load_training_config(data, ("data.verdict=mood",), "verdicts", None, None, None)
+    config = choose_training(data, ("data.verdict=mood",), "verdicts", None, None, None, False, print).config
     settings: Any = config.data
     assert (config.task.name, settings.verdict) == ("verdicts", "mood")
     assert 'verdict = "mood"  # Column of a table that has the verdict.' in config_to_toml(config)

@@ -52,4 +52,9 @@ def load_class_names(path: Path) -> tuple[str, ...]:
     Raises: UserError: the file is missing or damaged.
     """
     with explain_read_errors(path):
-        return tuple(map(str, json.loads(path.read_bytes())))
+        names = json.loads(path.read_bytes())
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise TypeError("not a list of names")
+        if len(set(names)) < len(names):
+            raise ValueError("a name twice")
+        return tuple(names)

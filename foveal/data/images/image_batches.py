@@ -31,6 +31,8 @@ from foveal.data.images.test_time_views import VIEW_COUNTS, make_views
 
 PROBABILITY_STEPS = 1 << 52
 """Random numbers are multiples of 1 / PROBABILITY_STEPS."""
+MAX_FIT_IMAGES, MAX_FIT_PIXELS = 4096, 1 << 24
+"""Largest numbers of images and of pixels that initial weights are computed from: 200 MB in color."""
 CROP_TRIES = 10
 """Tries to find a random crop of an image."""
 
@@ -156,6 +158,14 @@ def standardize_images(levels: Tensor, examples: ImageExamples) -> Tensor:
     statistics = examples.processor.statistics
     mean, std = (torch.tensor(values)[:, None, None] for values in (statistics.mean, statistics.std))
     return (levels - mean) / std
+
+
+def sampled_pixels(images: ImageExamples, seed: int) -> Tensor:
+    """Return some images (N, C, H, W) as in evaluation: a function of the seed and the number of images."""
+    size = images.processor.size
+    count = min(len(images), MAX_FIT_IMAGES, MAX_FIT_PIXELS // size**2)
+    rows = permute_indices(np.arange(count), len(images), derived_seed(seed, "fit"))
+    return standardize_images(center_crops(images, rows), images)
 
 
 def collate_images(examples: ImageExamples, rows: RowIndices, images: Tensor) -> ExampleBatch:

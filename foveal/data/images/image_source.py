@@ -4,8 +4,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from torch import Tensor
 
 from foveal.config import DataConfig
 from foveal.data.core.batching import ExampleBatch
@@ -19,6 +22,7 @@ from foveal.data.images.image_batches import (
     ImageTrainBatches,
     center_crops,
     collate_images,
+    sampled_pixels,
     standardize_images,
 )
 from foveal.data.images.image_examples import ImageExamples, ImageProcessor, image_statistics
@@ -111,6 +115,14 @@ class ImageSource(PixelSource):
 
     def eval_batches(self, examples: Any, config: DataConfig) -> ImageEvalBatches:
         return ImageEvalBatches(examples, config.image)
+
+    def count(self, part: DataPart, target: Target[Any], config: DataConfig, most: int) -> int:
+        read = labeled_images if target.is_class else captioned_images
+        rows = read(part, target.column(config))
+        return sum(isinstance(row, Row) for row in islice(rows, most))
+
+    def fit_inputs(self, examples: Any, seed: int) -> tuple[Tensor, ...]:
+        return (sampled_pixels(examples, seed),)
 
     def collate(self, examples: Any, rows: RowIndices) -> ExampleBatch:
         return collate_images(examples, rows, standardize_images(center_crops(examples, rows), examples))

@@ -2,24 +2,30 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from foveal.config import DataConfig
+from foveal.core.runtime import derived_seed
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, Examples, RaggedArray, RowIndices
 from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches, collate_examples
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.shuffle import permute_indices
 from foveal.data.files.data_part import DataPart
 
 if TYPE_CHECKING:
     from foveal.data.pairs.target import Target
 
 ProcessorT = TypeVar("ProcessorT")
+MAX_FIT_ROWS = 4096
+"""Largest number of rows that initial weights are computed from."""
 
 
 class Source(ABC, Generic[ProcessorT]):
@@ -145,3 +151,21 @@ class Source(ABC, Generic[ProcessorT]):
     def collate(self, examples: Any, rows: RowIndices) -> ExampleBatch:
         """Return the examples at the indices `rows` (B,) as a batch for evaluation."""
         return collate_examples(examples, rows)
+
+    def count(self, part: DataPart, target: "Target[Any]", config: DataConfig, most: int) -> int:
+        """Return the number of usable rows of a part, `most` at most, without decoding files.
+
+        Raises: UserError: the part can't be read.
+        """
+        return sum(1 for _ in islice(self.read(part, target, config, []), most))
+
+    def fit_inputs(self, examples: Any, seed: int) -> tuple[Tensor, ...]:
+        """Return encoder inputs of some examples, for initial weights that are computed from data.
+
+        The choice is a function of the seed and the number of examples.
+        """
+        count = min(len(examples), MAX_FIT_ROWS)
+        rows = permute_indices(np.arange(count), len(examples), derived_seed(seed, "fit"))
+        batch = self.collate(examples, rows)
+        lengths = (batch.lengths["source"],) if "source" in batch.lengths else ()
+        return batch.columns["source"], *lengths

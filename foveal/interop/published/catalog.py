@@ -26,6 +26,9 @@ MiniLM is a BERT of six layers (Wang et al. 2020), fine-tuned to compare sentenc
 2019): 91 MB under the Apache license 2.0, its package under MIT.
 """
 
+SHORT_NAMES = {"minilm": MINILM, "lite0": efficientnet.NAME}
+"""Other names of published weights, for `--from`."""
+
 
 def package_of(name: str) -> str:
     """Return the package that holds the weights, with its version."""

@@ -1,18 +1,22 @@
 """Tasks that learn from examples: rows with a source and usually a target."""
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from torch import Tensor
+
 from foveal.config import Config
+from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_examples
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples, RowIndices
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.open import DataPaths
+from foveal.data.open import DataPaths, OpenedData
 from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
@@ -21,6 +25,7 @@ from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
 from foveal.tasks.base import Task
+from foveal.tasks.defaults import MAX_COUNTED_ROWS
 from foveal.tasks.results import Predictions
 from foveal.training.protocols import Batches
 
@@ -121,6 +126,21 @@ class ExampleTask(Task, ABC):
     def eval_batch(self, examples: Any, rows: RowIndices) -> ExampleBatch:
         """Return a batch of the examples at the indices `rows` (B,), without augmentation."""
         return self.data_format.source.collate(examples, rows)
+
+    def count_training_rows(self, data: OpenedData) -> int:
+        """Return the number of rows of the training split, `MAX_COUNTED_ROWS` at most.
+
+        Rows that are still to be held out count as well. 0 if the data can't be read, which their reader
+        reports, or are still to be made.
+        """
+        if data.kind == "missing":
+            return 0
+        with suppress(UserError):
+            return self.source.count(data.train, self.target, self.config.data, MAX_COUNTED_ROWS)
+        return 0
+
+    def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:
+        return self.source.fit_inputs(data.examples, self.config.training.seed)
 
     def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
         unlabeled = prepare_examples.read_unlabeled(

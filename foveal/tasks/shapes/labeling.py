@@ -22,6 +22,7 @@ from foveal.objectives.tagging import TaggingObjective
 from foveal.tasks.base import TaskSettings
 from foveal.tasks.results import EvaluationResult, PredictedIds, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
+from foveal.tasks.shapes.fitted_head import fit_ridge_head
 
 
 class SmoothedSettings(TaskSettings):
@@ -112,7 +113,7 @@ class ClassificationTask(LabelingTask, ABC):
     default_classes = 2
 
     def settings_read(self) -> set[str]:
-        return super().settings_read() | {"model.head_pooling"}
+        return super().settings_read() | {"model.head_pooling", "model.head_fit"}
 
     def head(self, encoder: Any, classes: int) -> nn.Module:
         model = self.config.model
@@ -120,6 +121,12 @@ class ClassificationTask(LabelingTask, ABC):
 
     def objective(self, preview_examples: Any = None) -> ClassificationObjective:
         return ClassificationObjective(self.model, self.processor.target.labels, self.label_smoothing)
+
+    def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
+        if self.config.model.head_fit == "none":
+            return False
+        fit_ridge_head(self.model, self.example_batches(data.examples), progress)
+        return True
 
     def choose_ids(self, objective: Any, batch: ExampleBatch) -> list[list[int]]:
         ids: list[list[int]] = objective.predict_batch(batch).argmax(1, keepdim=True).tolist()

@@ -3,10 +3,13 @@
 from abc import ABC
 from typing import Any, ClassVar
 
+from torch import nn
+
+from foveal.config import ConfigError
 from foveal.data.pairs.source import Source
 from foveal.data.series.series_source import SeriesSource
-from foveal.encoders.series import SeriesEncoder
 from foveal.models.encoder import series_encoder
+from foveal.models.series_networks import networks_with_steps, series_network
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.labeling import LabelingTask
 
@@ -19,12 +22,26 @@ class SeriesTask(ExampleTask, ABC):
 
     source: ClassVar[Source[Any]] = SeriesSource()
     source_kind = "series"
-    encoders = ("series",)
+    encoders = ("series", "series-network")
     length_unit = "steps"
 
-    def encoder(self) -> SeriesEncoder:
+    def check(self) -> None:
+        super().check()
+        encoder = self.config.model.encoder
+        if encoder.kind == "series-network":
+            has_steps = series_network(encoder.network).has_steps
+            if self.target.each_place and not has_steps:
+                raise ConfigError(
+                    f"model.encoder.network={encoder.network} makes one vector of a series, and "
+                    f"task.name={self.name} labels each step; set it to {' or '.join(networks_with_steps())}"
+                )
+
+    def encoder(self) -> nn.Module:
         channels = DEFAULT_CHANNELS if self.processor is None else self.processor.source.channels
-        return series_encoder(self.config.model.encoder, channels, self.config.data.max_length)
+        config = self.config.model.encoder
+        if config.kind == "series-network":
+            return series_network(config.network).make_encoder(channels, config)
+        return series_encoder(config, channels, self.config.data.max_length)
 
     def source_in_words(self) -> str:
         """Return a description of the channels of a series."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from torch import Tensor
 
 from foveal.config import EncoderStackConfig
 from foveal.config.model import check_feedforward
@@ -14,7 +15,7 @@ from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData
-from foveal.data.images.image_examples import ImageExamples
+from foveal.data.images.image_batches import sampled_pixels
 from foveal.data.open import DataPaths, OpenedData
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
@@ -102,8 +103,8 @@ class BaseVQATask(ExampleTask, ABC):
         decoder = [stack_component("decoder", model)] if self.has_decoder else []
         return [*encoder_components(model.encoder), question, joint, *decoder]
 
-    def fit_images(self, data: SplitData[VQAExamples]) -> ImageExamples:
-        return data.examples.images
+    def fit_inputs(self, data: SplitData[VQAExamples]) -> tuple[Tensor, ...]:
+        return (sampled_pixels(data.examples.images, self.config.training.seed),)
 
     def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
         return answer_questions(self, data, questions, choices)

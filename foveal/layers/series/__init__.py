@@ -1,0 +1,1 @@
+"""Layers over the steps of a series that read the whole series at once."""
