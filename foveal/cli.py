@@ -1,5 +1,6 @@
 """The table of commands. A command is imported when it is called, so `foveal --help` answers at once."""
 
+import os
 import re
 import sys
 from keyword import iskeyword
@@ -8,6 +9,7 @@ import cyclopts
 
 import foveal
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.core.terminal_text import escape_controls
 from foveal.ui.standard_streams import STDOUT_NAME, drop_standard_output, prepare_standard_streams
 
 DEBUG_HELP = "`--debug` with any command shows the whole traceback of an error."
@@ -70,6 +72,7 @@ def main() -> None:
     prepare_standard_streams()
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
+    _refuse_half_characters(arguments)
     try:
         with SignalHandler() as signals:
             with signals.deferred():  # numpy and torch swallow exceptions while they are imported
@@ -90,6 +93,16 @@ def main() -> None:
             raise
         code, message = _exit_code_and_message(error)
         _exit_with_error(message, code)
+
+
+def _refuse_half_characters(arguments: list[str]) -> None:
+    """Exit with 2 if an argument is not UTF-8 text. Only the paths of existing files may be any bytes."""
+    for argument in arguments:
+        values = (argument, *argument.partition("=")[2:], *argument.split(","))
+        if any("\ud800" <= letter <= "\udfff" for letter in argument) and not any(
+            value and os.path.exists(value) for value in values
+        ):
+            _exit_with_error(f"{argument}: not UTF-8 text; write it in UTF-8", 2)
 
 
 def _explain_old_arguments(arguments: list[str]) -> str:
@@ -125,5 +138,5 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
 def _exit_with_error(message: str, code: int) -> None:
     if message.startswith(STDOUT_NAME):
         drop_standard_output()
-    print(f"foveal: {' '.join(message.split())}", file=sys.stderr)
+    print(f"foveal: {' '.join(escape_controls(message).split())}", file=sys.stderr)
     raise SystemExit(code)

@@ -1,6 +1,5 @@
 """`foveal predict RUN DATA`: a run's prediction for each row of DATA."""
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from foveal.core.signals import SignalHandler
 from foveal.tasks.results import Predictions
 from foveal.tasks.session import load
 from foveal.tasks.test_time_views import with_test_time_views
-from foveal.ui.console import log, print_json
+from foveal.ui.console import log, print_json, print_plain
 from foveal.ui.progress_bar import ProgressBar
 
 CONFIDENCE_THRESHOLD = 0.9
@@ -68,7 +67,7 @@ def predict(
     if json:
         print_json({"run": str(run), "data": data} | _to_json(predictions) | _label_counts(predictions))
     else:
-        sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in predictions.outputs))
+        print_plain("".join(f"{' '.join(output.split())}\n" for output in predictions.outputs), end="")
         if len(predictions.outputs) > 1 and (counts := _label_counts(predictions)):
             labels = ", ".join(f"{name} {count:,}" for name, count in counts["labels"].items())
             log(f"{labels}; {100 * counts['sure']:.1f} % with a probability over {CONFIDENCE_THRESHOLD}")

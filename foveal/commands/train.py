@@ -36,7 +36,7 @@ from foveal.tasks.warm_start import processors_to_reuse, warm_start
 from foveal.training.dry_run import DryRunResult, dry_run
 from foveal.training.plan import budget_to_steps, parse_budget
 from foveal.training.protocols import Batches
-from foveal.ui.console import format_bytes, format_duration, log, print_facts
+from foveal.ui.console import format_bytes, format_duration, log, print_facts, print_plain
 from foveal.ui.progress_bar import ProgressBar
 
 CONTACT_SHEET_FILE = "contact_sheet.png"
@@ -103,7 +103,7 @@ def train(
     if defaults is not None and defaults.reason:
         log(str(defaults))
     if print_config:
-        print(config_to_toml(config), end="")
+        print_plain(config_to_toml(config), end="")
         return
     torch_device = resolve_device(device)
     config = resolve_config(config, torch_device)

@@ -29,7 +29,7 @@ class ProgressBar:
     def __init__(self, description: str):
         self.description = description
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(24),
             TextColumn("{task.fields[at]}"),
             TimeLeftColumn(),
@@ -58,4 +58,4 @@ class ProgressBar:
             self._progress.update(self._bar, completed=done / total, at=at, left=left)
         elif now > self._last_line + LINE_INTERVAL_SECONDS:
             self._last_line = now
-            STDERR.print(f"{self.description} {at}  {left}")
+            STDERR.print(f"{self.description} {at}  {left}", markup=False)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from foveal.core.progress import HasTotalSteps
 from foveal.core.runtime import peak_memory
+from foveal.core.terminal_text import escape_controls
 from foveal.ui.console import (
     PREVIEW_WIDTH,
     STDERR,
@@ -60,7 +61,7 @@ class TrainingScreen:
     def started(self, step: int, plan: HasTotalSteps | None, damaged: list[str]) -> None:
         self.plan = plan
         for line in damaged:
-            STDERR.print(Text(line, style="yellow"), soft_wrap=True)
+            STDERR.print(Text(escape_controls(line), style="yellow"), soft_wrap=True)
 
     def planned(self, plan: HasTotalSteps) -> None:
         self.plan = plan
@@ -90,7 +91,9 @@ class TrainingScreen:
             STDERR.print(f"step {step}  loss {record['loss']:.3f}  {speed}  {memory}  {left}")
 
     def step_skipped(self, record: dict[str, Any]) -> None:
-        STDERR.print(f"[red]step {record['step']}: skipped: {record['culprit']}")
+        STDERR.print(
+            Text(f"step {record['step']}: skipped: {record['culprit']}", style="red"), soft_wrap=True
+        )
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         self.valid = record["loss"]
@@ -103,7 +106,7 @@ class TrainingScreen:
         if step == 0:
             STDERR.print("[bold]step 0[/]  before training")
         for line in text.splitlines()[:4]:
-            STDERR.print(Text(f"    {_fit_preview(line)}", style="italic"), soft_wrap=True)
+            STDERR.print(Text(escape_controls(f"    {_fit_preview(line)}"), style="italic"), soft_wrap=True)
 
     def saved(self, step: int, path: Path) -> None:
         pass
