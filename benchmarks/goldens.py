@@ -330,7 +330,7 @@ MAKERS: dict[Callable[[Path], str], str] = {
     write_text: "attention conv demo gru lstm mamba min-char-rnn moe rnn rwkv s5",
     write_pairs: "translate translate-gru transduce",
     write_labels: "classify text-ngrams",
-    write_tags: "tag",
+    write_tags: "tag word-tagging",
     write_series: "series minirocket series-inception series-resnet",
     write_steps: "steps",
     write_sounds: "sounds audio-minirocket",

@@ -146,7 +146,8 @@ def _base_tables(
         if task is not None and task.name != base_task.name:
             check_encoder_reuse(base_run, task)
             if base_task.model_reused_as in task.encoders:
-                return read_preset(task.preset), encoder_overrides(base_run), task.preset
+                preset = task.text_preset or task.preset
+                return read_preset(preset), encoder_overrides(base_run), preset
             if task.has_decoder:
                 return encoder_tables(base_run, task), [], task.preset
         return base_run.config.model_dump(), [], str(base_run.path / "config.toml")

@@ -25,6 +25,8 @@ class TaskFacts:
     """What the task does, in a single line."""
     preset: ClassVar[str]
     """The preset that is trained if the user does not name a preset."""
+    text_preset: ClassVar[str] = ""
+    """The preset with an encoder of kind text, if it is not `preset`."""
     Settings: ClassVar[type[TaskSettings]] = TaskSettings
     DataSettings: ClassVar[type[DataConfig]] = DataConfig
     """The class of the section `data`. Settings that only the task has, such as columns, are fields of a

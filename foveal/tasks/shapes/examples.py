@@ -128,10 +128,12 @@ class ExampleTask(Task, ABC):
         return self.processor.target.labels
 
     def processor_for(self, config: Config) -> PairProcessor:
-        return replace(self.processor, source=self.source.for_config(self.processor.source, config.data))
+        return replace(
+            self.processor, source=self.data_format.source.for_config(self.processor.source, config.data)
+        )
 
     def train_batches(self, data: Any) -> Batches:
-        batches: Batches = self.source.train_batches(
+        batches: Batches = self.data_format.source.train_batches(
             data.examples, self.config.data, self.config.training.seed
         )
         return batches
@@ -141,12 +143,12 @@ class ExampleTask(Task, ABC):
 
     def example_batches(self, examples: Any) -> Batches:
         """Return batches that contain every example once."""
-        batches: Batches = self.source.eval_batches(examples, self.config.data)
+        batches: Batches = self.data_format.source.eval_batches(examples, self.config.data)
         return batches
 
     def eval_batch(self, examples: Any, rows: RowIndices) -> ExampleBatch:
         """Return a batch of the examples at the indices `rows` (B,), without augmentation."""
-        return self.source.collate(examples, rows)
+        return self.data_format.source.collate(examples, rows)
 
     def count_training_rows(self, data: OpenedData) -> int:
         """Return the number of rows of the training split, `MAX_COUNTED_ROWS` at most.
