@@ -8,6 +8,7 @@ from foveal.config.data import AugmentConfig, DataConfig, ImageConfig, Tokenizer
 from foveal.config.files import (
     ConfigError,
     merge_tables,
+    other_word_advice,
     parse_config,
     parse_overrides,
     parse_toml,
@@ -50,6 +51,7 @@ __all__ = [
     "TokenizerName",
     "TrainingConfig",
     "merge_tables",
+    "other_word_advice",
     "parse_config",
     "parse_overrides",
     "parse_toml",

@@ -72,9 +72,7 @@ def test_settings_with_controls_are_written_escaped() -> None:
     assert succeed("train", "text.txt", "--model", "own.toml", "--print-config").out == told.out
 
 
-@pytest.mark.parametrize(
-    "argument", ["--prompt=\udcff", "--run=\udcff", "data.text=\udcff", "\udcff", "\ud800"]
-)
+@pytest.mark.parametrize("argument", ["--prompt=\udcff", "--run=\udcff", "data.text=\udcff", "\udcff"])
 def test_half_characters_are_refused(argument: str) -> None:
     assert "not UTF-8 text; write it in UTF-8" in refuse("train", "text.txt", argument)
 
