@@ -54,6 +54,8 @@ EXAMPLES = {
 """Examples in the help of the commands with most arguments."""
 
 
+MIN_COLUMNS = 20
+"""The narrowest terminal that is believed."""
 NAME_ERRORS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 """Errors of the system that come from the name that the user gave."""
 
@@ -77,6 +79,8 @@ def main() -> None:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     _refuse_half_characters(arguments)
+    if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) < MIN_COLUMNS:
+        del os.environ["COLUMNS"]  # nothing, or a letter a line, would be printed
     try:
         with SignalHandler() as signals:
             with signals.deferred():  # numpy and torch swallow exceptions while they are imported

@@ -20,7 +20,7 @@ from tests.support.command_line import TINY_MODEL, refuse
         (("resnet18",), "a model is named with --model NAME"),
         (
             ("data.label=true",),
-            """data.label=true: expected text; in quotes it is text: 'data.label="true"'""",
+            """expected text; in quotes it is text: 'data.label="true"'""",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
