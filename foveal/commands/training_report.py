@@ -16,6 +16,7 @@ from foveal.metrics.report import Report, make_report
 from foveal.store.durable import atomic_write
 from foveal.store.run import Run
 from foveal.tasks.base import TOKEN, Task
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import EvaluationResult
 from foveal.tasks.warm_start import load_run_weights
 from foveal.training.evaluate import evaluate
@@ -67,7 +68,7 @@ def train_and_report(
             except FinishedError:
                 if curves_file.exists():
                     raise
-        progress, report = trainer.state.counters, None
+        progress, report, baseline = trainer.state.counters, None, None
         load_run_weights(run, task)
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
         if held_out is not None:
@@ -75,7 +76,9 @@ def train_and_report(
             scores, report = evaluate_and_score(task, objective, held_out, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
-        _print_summary(run, task, result, report, progress.best_step)
+            baseline = task.baseline(data.train, held_out)
+            result |= {} if baseline is None else {"baseline": baseline.to_json()}
+        _print_summary(run, task, result, report, progress.best_step, baseline)
         if json:
             print_json(result)
         components = ", ".join(map(str, task.components()))
@@ -156,15 +159,25 @@ def print_report(task: Task, report: Report, console: Console) -> None:
 
 
 def _print_summary(
-    run: Run, task: Task, result: dict[str, Any], report: Report | None, best_step: int | None
+    run: Run,
+    task: Task,
+    result: dict[str, Any],
+    report: Report | None,
+    best_step: int | None,
+    baseline: Baseline | None,
 ) -> None:
     missing = () if "split" in result else ("DATA",)
     name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
+    if report is not None and baseline is not None and (warning := _baseline_warning(report, baseline)):
+        STDERR.print()
+        STDERR.print(Text(warning, style="yellow"), soft_wrap=True)
     if report is not None:
         print_report(task, report, STDERR)
     rows = [("trained", f"{result['steps']:,} steps in {format_duration(result['seconds'])} of training")]
     rows += loss_rows(task, result["split"], result) if "split" in result else []
+    if baseline is not None:
+        rows.append(("baseline", f"{baseline.metric} {100 * baseline.value:.1f} %: {baseline.name}"))
     rows += [
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
@@ -175,3 +188,14 @@ def _print_summary(
         rows.append(("", shell_command("inspect", run.path, view, "--out", f"{view}.png")))
     STDERR.print()
     print_facts(rows)
+
+
+def _baseline_warning(report: Report, baseline: Baseline) -> str:
+    """Return a warning if the model is not better than the baseline; empty if the model is better."""
+    score = next(score for score in report.scores if score.name == baseline.metric)
+    if score.value > baseline.value or score.value == 1:
+        return ""
+    return (
+        f"this model is no better than {baseline.name}: {score.name} {100 * score.value:.1f} % against "
+        f"{100 * baseline.value:.1f} %; give more rows, train longer, or try another --model"
+    )

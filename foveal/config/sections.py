@@ -92,7 +92,9 @@ class TrainingConfig(StrictModel):
     """Micro-batches whose gradients are added up before each update."""
     evaluate_every: Annotated[int, Field(ge=0)] = 0
     """Steps between evaluations; 0 for about twelve evaluations in all."""
-    patience: Annotated[int, Field(ge=0)] = 0
+    keep: Literal["best", "last"] = "best"
+    """Weights that a run keeps: best (those of the lowest validation loss) or last."""
+    patience: Annotated[int, Field(ge=0), ReadIf("keep", "best")] = 0
     """Evaluations without improvement before training stops early; 0 for never."""
     ema_decay: Fraction = 0.0
     """Decay of the moving average of the weights that is evaluated and kept; 0 for none."""

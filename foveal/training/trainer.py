@@ -38,7 +38,8 @@ class FinishedError(UserError):
 class Trainer:
     """Trains `model` with `objective` on `batches` until the run's budget is spent.
 
-    `valid` selects the best weights and stops early. Without `valid` the last weights are kept.
+    `valid` selects the best weights and stops early. Without `valid`, or if the config says so, the last
+    weights are kept.
     """
 
     def __init__(
@@ -172,7 +173,8 @@ class Trainer:
                     progress=lambda index, total: signals.poll(),
                 )
                 counters.last_eval_step = counters.step
-                best = means["loss"] < (math.inf if counters.best_loss is None else counters.best_loss)
+                lowest = math.inf if counters.best_loss is None else counters.best_loss
+                best = self.config.keep == "best" and means["loss"] < lowest
                 counters.evals_without_improvement = 0 if best else counters.evals_without_improvement + 1
                 if best:
                     counters.best_step, counters.best_loss = counters.step, means["loss"]

@@ -6,8 +6,10 @@ from typing import Any
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, text_key, usable_rows
+from foveal.data.core.simple_features import SimpleFeatures, bags_of_tokens
 from foveal.data.core.split_data import word_counts
 from foveal.data.files.aligned import read_aligned
 from foveal.data.files.data_part import DataPart
@@ -43,6 +45,7 @@ class TextSource(Source[Tokenizer]):
         "data.batch_tokens",
     )
     fixed_settings = ("data.tokenizer", "data.vocab_size")
+    simple_features_in_words = "tokens and pairs of tokens"
     same_label = "all {count:,} rows to train on have the label"
     label_hint = " (data.label=NAME is the column)"
     has_tokenizer = True
@@ -89,6 +92,9 @@ class TextSource(Source[Tokenizer]):
                 f"{data}: {len(labels):,} labels in {len(rows):,} rows: is '{config.label}' the column of "
                 "the classes? (data.label=NAME)"
             )
+
+    def simple_features(self, train: Examples, held_out: Examples) -> SimpleFeatures:
+        return bags_of_tokens(train, held_out)
 
     def names(self, rows: list[Row]) -> list[str]:
         return [row.fields["source"] for row in rows]

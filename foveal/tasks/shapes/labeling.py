@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from foveal.config.values import Fraction
-from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.core.progress import ProgressCallback, iterate_batches, no_progress
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
@@ -20,9 +20,11 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.tagging import TaggingObjective
 from foveal.tasks.base import TaskSettings
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import EvaluationResult, PredictedIds, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.fitted_head import fit_ridge_head
+from foveal.tasks.shapes.label_baseline import linear_ids, majority_ids
 
 
 class SmoothedSettings(TaskSettings):
@@ -121,6 +123,20 @@ class ClassificationTask(LabelingTask, ABC):
 
     def objective(self, preview_examples: Any = None) -> ClassificationObjective:
         return ClassificationObjective(self.model, self.processor.target.labels, self.label_smoothing)
+
+    def baseline(self, train: Any, held_out: Any) -> Baseline | None:
+        classes, seed = len(self.processor.target.labels), self.config.training.seed
+        linear = f"a linear classifier of {self.source.simple_features_in_words}"
+        candidates = {
+            "the most frequent label": majority_ids(train, held_out),
+            linear: linear_ids(self.source, train, held_out, classes, seed),
+        }
+        scored = []
+        for name, ids in candidates.items():
+            if ids:
+                result = self.score(held_out, {row: [label] for row, label in enumerate(ids)}, no_progress)
+                scored.append(Baseline(name, result.scores[0].name, result.scores[0].value))
+        return max(scored, key=lambda baseline: baseline.value)
 
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
         if self.config.model.head_fit == "none":
