@@ -21,7 +21,7 @@ from foveal.tasks.data_overrides import with_columns
 from foveal.tasks.results import UNSURE, AnsweredRow
 from foveal.tasks.session import load
 from foveal.tasks.test_time_views import with_test_time_views
-from foveal.ui.console import log, print_json
+from foveal.ui.console import log, print_json, write_exact
 from foveal.ui.progress_bar import ProgressBar
 
 CONFIDENCE_THRESHOLD = 0.9
@@ -89,7 +89,7 @@ def predict(
     _check_options(data, text, question, choice, top, threshold)
     if out is not None:
         check_answer_file(out, data, overwrite)
-    with SignalHandler(), ProgressBar("predicted") as progress:
+    with SignalHandler(), ProgressBar("predicted", before=f"reading {data or run}") as progress:
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         task = with_columns(session, overrides).task
         log_calibration(session)
@@ -109,9 +109,7 @@ def predict(
         if out is None and not json:
             table = AnswerTable(_collect(rows, shown), task.writes_answers, top is not None)
             for line in table.lines():
-                sys.stdout.write(line)
-                if data == STANDARD_INPUT:
-                    sys.stdout.flush()
+                write_exact(line)
         else:
             shown += rows
     if out is not None:

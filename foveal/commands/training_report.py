@@ -9,12 +9,14 @@ from rich.console import Console
 from rich.text import Text
 
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.core.terminal_text import escape_controls
 from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import plot_curves
 from foveal.metrics.report import Report, make_report
 from foveal.store.durable import atomic_write
 from foveal.store.run import Run
 from foveal.tasks.base import TOKEN, Task
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.warm_start import load_run_weights
 from foveal.training.evaluate import evaluate
@@ -58,7 +60,10 @@ def train_and_report(
     valid = None if data.valid is None else task.eval_batches(data.valid)
     budget = parse_budget(config.training.budget)
     screen = TrainingScreen(budget.amount if budget.unit == "seconds" else None, unit)
-    trainer = Trainer(run, model, objective, task.train_batches(data.train), valid, screen)
+    tested = held_out if config.training.final_test else None
+    test_batches = 0 if tested is None else task.eval_batches(tested).per_epoch
+    train_batches = task.train_batches(data.train)
+    trainer = Trainer(run, model, objective, train_batches, valid, screen, test_batches)
     try:
         with screen:
             try:
@@ -66,15 +71,18 @@ def train_and_report(
             except FinishedError:
                 if curves_file.exists():
                     raise
-        progress, report = trainer.state.counters, None
+        progress, report, baseline = trainer.state.counters, None, None
         load_run_weights(run, task)
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
-        if held_out is not None:
+        if tested is not None:
             split = "valid" if data.test is None else "test"
-            scores, report = evaluate_and_score(task, objective, held_out, split)
+            scores, report = evaluate_and_score(task, objective, tested, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
-        _print_summary(run, task, result, report, progress.best_step)
+            baseline = task.baseline(data.train, tested)
+            result |= {} if baseline is None else {"baseline": baseline.to_json()}
+        has_held_out = held_out is not None
+        _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
         if json:
             print_json(result)
         components = ", ".join(map(str, task.components()))
@@ -95,7 +103,7 @@ def evaluate_and_score(
     """Return the loss of held-out data with its metrics, and a report on the model's outputs."""
     batches, precision = task.eval_batches(held_out), task.config.training.precision
     predicted: LabelsByRow = {}
-    with ProgressBar(f"{split} loss") as progress:
+    with ProgressBar(f"{split} loss", before=f"{split} loss") as progress:
         scores = evaluate(
             task.model,
             objective,
@@ -104,7 +112,7 @@ def evaluate_and_score(
             progress=progress,
             predicted_labels=predicted,
         )
-    with ProgressBar(f"{split} outputs") as progress:
+    with ProgressBar(f"{split} outputs", before=f"{split} outputs and scores") as progress:
         result = task.score(held_out, predicted, progress)
     return with_perplexity(task, scores), evaluation_report(result)
 
@@ -155,21 +163,33 @@ def print_report(task: Task, report: Report, console: Console) -> None:
             ("output", example.output),
         ):
             console.print(
-                Text.assemble((name.ljust(9), "cyan"), truncate(text, MAX_EXAMPLE_LENGTH)), soft_wrap=True
+                Text.assemble((name.ljust(9), "cyan"), escape_controls(truncate(text, MAX_EXAMPLE_LENGTH))),
+                soft_wrap=True,
             )
         console.print()
 
 
 def _print_summary(
-    run: Run, task: Task, result: dict[str, Any], report: Report | None, best_step: int | None
+    run: Run,
+    task: Task,
+    result: dict[str, Any],
+    report: Report | None,
+    best_step: int | None,
+    baseline: Baseline | None,
+    has_held_out: bool,
 ) -> None:
-    missing = () if "split" in result else ("DATA",)
+    missing = () if has_held_out else ("DATA",)
     name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
+    if report is not None and baseline is not None and (warning := _baseline_warning(report, baseline)):
+        STDERR.print()
+        STDERR.print(Text(warning, style="yellow"), soft_wrap=True)
     if report is not None:
         print_report(task, report, STDERR)
     rows = [("trained", f"{result['steps']:,} steps in {format_duration(result['seconds'])} of training")]
     rows += loss_rows(task, result["split"], result, report) if "split" in result else []
+    if baseline is not None:
+        rows.append(("baseline", f"{baseline.metric} {100 * baseline.value:.1f} %: {baseline.name}"))
     rows += [
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
@@ -180,3 +200,14 @@ def _print_summary(
         rows.append(("", shell_command("inspect", run.path, view, "--out", f"{view}.png")))
     STDERR.print()
     print_facts(rows)
+
+
+def _baseline_warning(report: Report, baseline: Baseline) -> str:
+    """Return a warning if the model is not better than the baseline; empty if the model is better."""
+    score = next(score for score in report.scores if score.name == baseline.metric)
+    if score.value > baseline.value or score.value == 1:
+        return ""
+    return (
+        f"this model is no better than {baseline.name}: {score.name} {100 * score.value:.1f} % against "
+        f"{100 * baseline.value:.1f} %; give more rows, train longer, or try another --model"
+    )

@@ -4,7 +4,7 @@ Layers never see a config: they take plain numbers. Only models, data, tasks and
 `tasks.config` loads a config whole, the section `task` with it.
 """
 
-from foveal.config.data import AugmentConfig, DataConfig, ImageConfig, TokenizerName
+from foveal.config.data import AugmentConfig, DataConfig, ImageConfig, SeriesConfig, TokenizerName
 from foveal.config.files import (
     ConfigError,
     merge_tables,
@@ -45,6 +45,7 @@ __all__ = [
     "OptimizerConfig",
     "PositionConfig",
     "ScheduleConfig",
+    "SeriesConfig",
     "StackConfig",
     "TaskTable",
     "TokenizerName",

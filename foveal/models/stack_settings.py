@@ -18,6 +18,7 @@ NETWORK = frozenset({"network", "stem", "network_activation", "network_norm"})
 ENCODERS: dict[EncoderName, frozenset[str]] = {
     "none": frozenset(),
     "text": TOKEN_ENCODER,
+    "ngrams": frozenset({"width", "ngram_length"}),
     "pyramid": frozenset({"width", "layers", "dropout"}),
     "convolution": VECTOR_ENCODER,
     "series": VECTOR_ENCODER,

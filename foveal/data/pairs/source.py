@@ -19,6 +19,7 @@ from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBa
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.shuffle import permute_indices
+from foveal.data.core.simple_features import SimpleFeatures
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.utf8 import AnyPath
 
@@ -42,6 +43,8 @@ class Source(ABC, Generic[ProcessorT]):
     """The settings that a fitted processor or the weights of an encoder of the source fix."""
     same_label: ClassVar[str]
     """The start of the error message if all `{count}` training sources have the same label."""
+    simple_features_in_words: ClassVar[str] = ""
+    """What `simple_features` are, in words. Empty for a source without such features."""
     label_hint: ClassVar[str] = ""
     """The part of an error message that tells users how to name another column of labels."""
     place: ClassVar[str] = ""
@@ -174,6 +177,10 @@ class Source(ABC, Generic[ProcessorT]):
         Raises: UserError: the part can't be read.
         """
         return sum(1 for _ in islice(self.read(part, target, config, []), most))
+
+    def simple_features(self, train: Any, held_out: Any) -> SimpleFeatures:
+        """Return features of the examples of two splits, for a baseline. Only some sources have such."""
+        raise NotImplementedError
 
     def fit_inputs(self, examples: Any, seed: int) -> tuple[Tensor, ...]:
         """Return encoder inputs of some examples, for initial weights that are computed from data.

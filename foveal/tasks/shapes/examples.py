@@ -48,10 +48,17 @@ def default_vocab_size(config: Config) -> int:
     return {"character": 100, "byte": 256}.get(config.data.tokenizer, config.data.vocab_size)
 
 
+def token_vocab_size(config: Config, source: Tokenizer | None) -> int:
+    """Return the number of a tokenizer's tokens and of the special tokens.
+
+    Without a tokenizer, use the default vocabulary size.
+    """
+    return SpecialTokens(default_vocab_size(config) if source is None else source.size).vocab_size
+
+
 def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
     """Return the encoder for a tokenizer's texts. Without a tokenizer, use the default vocabulary size."""
-    size = default_vocab_size(config) if source is None else source.size
-    return text_encoder(config.model.encoder, SpecialTokens(size).vocab_size, config.data.max_length)
+    return text_encoder(config.model.encoder, token_vocab_size(config, source), config.data.max_length)
 
 
 def tokens_in_words(tokenizer: Tokenizer) -> str:

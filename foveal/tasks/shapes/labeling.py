@@ -27,9 +27,11 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.tagging import TaggingObjective
 from foveal.tasks.base import TaskSettings
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.fitted_head import fit_ridge_head
+from foveal.tasks.shapes.label_baseline import linear_ids, majority_ids
 
 LikeliestLabels = list[tuple[int, float]]
 """The ids and probabilities of the likeliest labels of a place, the likeliest first."""
@@ -143,6 +145,21 @@ class ClassificationTask(LabelingTask, ABC):
 
     def objective(self, preview_examples: Any = None) -> ClassificationObjective:
         return ClassificationObjective(self.model, self.processor.target.labels, self.label_smoothing)
+
+    def baseline(self, train: Any, held_out: Any) -> Baseline | None:
+        classes, seed = len(self.processor.target.labels), self.config.training.seed
+        linear = f"a linear classifier of {self.source.simple_features_in_words}"
+        candidates = {
+            "the most frequent label": majority_ids(train, held_out),
+            linear: linear_ids(self.source, train, held_out, classes, seed),
+        }
+        scored = []
+        for name, ids in candidates.items():
+            if ids:
+                outputs = [self.labels_of(held_out.examples, row)[label] for row, label in enumerate(ids)]
+                score = self.label_scores(held_out.references, outputs)[0]
+                scored.append(Baseline(name, score.name, score.value))
+        return max(scored, key=lambda baseline: baseline.value)
 
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
         if self.config.model.head_fit == "none":
