@@ -3,6 +3,8 @@
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from keyword import iskeyword
 
 import cyclopts
@@ -75,7 +77,7 @@ def main() -> None:
     _refuse_half_characters(arguments)
     try:
         with SignalHandler() as signals:
-            with signals.deferred():  # numpy and torch swallow exceptions while they are imported
+            with signals.deferred(), _starting(arguments):  # torch swallows exceptions while it is imported
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
             command(*bound.args, **bound.kwargs)
             sys.stdout.flush()
@@ -103,6 +105,19 @@ def _refuse_half_characters(arguments: list[str]) -> None:
             value and os.path.exists(value) for value in values
         ):
             _exit_with_error(f"{argument}: not UTF-8 text; write it in UTF-8", 2)
+
+
+@contextmanager
+def _starting(arguments: list[str]) -> Iterator[None]:
+    """Return a context that says on a terminal that a command starts, since importing it takes seconds."""
+    shown = bool(arguments) and arguments[0] in COMMANDS and sys.stderr is not None and sys.stderr.isatty()
+    if shown:
+        print(f"foveal {arguments[0]} ...", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def _explain_old_arguments(arguments: list[str]) -> str:

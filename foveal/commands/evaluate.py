@@ -11,6 +11,7 @@ from foveal.core.signals import SignalHandler
 from foveal.metrics.report import Report
 from foveal.tasks.session import Session, load
 from foveal.tasks.test_time_views import with_test_time_views
+from foveal.ui.activity import Activity
 from foveal.ui.console import STDOUT, print_facts, print_json
 
 SIZE_KEYS = (
@@ -84,7 +85,8 @@ def evaluate_run(session: Session, data: str | None) -> RunEvaluation:
 
     Raises: UserError: the run has no held-out data.
     """
-    part, split, facts = session.held_out(data, "to measure it on")
+    with Activity(f"reading {data or session.run.path}"):
+        part, split, facts = session.held_out(data, "to measure it on")
     scores, report = evaluate_and_score(session.task, session.objective, part, split)
     sizes = {key: facts[key] for key in SIZE_KEYS if key in facts}
     return RunEvaluation(split, sizes, scores, report)

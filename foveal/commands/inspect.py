@@ -141,7 +141,7 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
             f"{request.settings[0]}: the view {view.name} always uses the run's settings; leave this out"
         )
     device = resolve_device(request.common.device)
-    with ProgressBar(view.progress) as progress:
+    with ProgressBar(view.progress, before=view.progress) as progress:
         result = _compute(view, subject, request, device, progress)
     picture = {} if out is None else {"picture": str(out)}
     if out is not None:

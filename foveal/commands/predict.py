@@ -56,7 +56,7 @@ def predict(
     json
         Print one JSON object on standard output.
     """
-    with SignalHandler(), ProgressBar("predicted") as progress:
+    with SignalHandler(), ProgressBar("predicted", before=f"reading {data}") as progress:
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         if choice and not question:
             raise UserError("--choice needs a --question: give one, or leave --choice out")

@@ -60,7 +60,10 @@ def train_and_report(
     valid = None if data.valid is None else task.eval_batches(data.valid)
     budget = parse_budget(config.training.budget)
     screen = TrainingScreen(budget.amount if budget.unit == "seconds" else None, unit)
-    trainer = Trainer(run, model, objective, task.train_batches(data.train), valid, screen)
+    tested = held_out if config.training.final_test else None
+    test_batches = 0 if tested is None else task.eval_batches(tested).per_epoch
+    train_batches = task.train_batches(data.train)
+    trainer = Trainer(run, model, objective, train_batches, valid, screen, test_batches)
     try:
         with screen:
             try:
@@ -71,14 +74,15 @@ def train_and_report(
         progress, report, baseline = trainer.state.counters, None, None
         load_run_weights(run, task)
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
-        if held_out is not None:
+        if tested is not None:
             split = "valid" if data.test is None else "test"
-            scores, report = evaluate_and_score(task, objective, held_out, split)
+            scores, report = evaluate_and_score(task, objective, tested, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
-            baseline = task.baseline(data.train, held_out)
+            baseline = task.baseline(data.train, tested)
             result |= {} if baseline is None else {"baseline": baseline.to_json()}
-        _print_summary(run, task, result, report, progress.best_step, baseline)
+        has_held_out = held_out is not None
+        _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
         if json:
             print_json(result)
         components = ", ".join(map(str, task.components()))
@@ -99,7 +103,7 @@ def evaluate_and_score(
     """Return the loss of held-out data with its metrics, and a report on the model's outputs."""
     batches, precision = task.eval_batches(held_out), task.config.training.precision
     predicted_ids: dict[int, list[int]] = {}
-    with ProgressBar(f"{split} loss") as progress:
+    with ProgressBar(f"{split} loss", before=f"{split} loss") as progress:
         scores = evaluate(
             task.model,
             objective,
@@ -108,7 +112,7 @@ def evaluate_and_score(
             progress=progress,
             predicted_ids=predicted_ids,
         )
-    with ProgressBar(f"{split} outputs") as progress:
+    with ProgressBar(f"{split} outputs", before=f"{split} outputs and scores") as progress:
         result = task.score(held_out, predicted_ids, progress)
     return with_perplexity(task, scores), evaluation_report(result)
 
@@ -167,8 +171,9 @@ def _print_summary(
     report: Report | None,
     best_step: int | None,
     baseline: Baseline | None,
+    has_held_out: bool,
 ) -> None:
-    missing = () if "split" in result else ("DATA",)
+    missing = () if has_held_out else ("DATA",)
     name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
     if report is not None and baseline is not None and (warning := _baseline_warning(report, baseline)):

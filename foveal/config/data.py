@@ -98,6 +98,8 @@ class DataConfig(StrictModel):
         Literal["same", "character", "byte", "bpe", "word"], ReadIf("shared_vocabulary", False)
     ] = "same"
     """Tokenizer of the target texts: same (as data.tokenizer), character, byte, bpe or word."""
+    encoding: str = ""
+    """Encoding of lines of tables and sentences that are not UTF-8, such as cp1252 or latin-1."""
     text: str = "text"
     """Column of a table that has the text."""
     source: str = "source"
@@ -137,6 +139,19 @@ class DataConfig(StrictModel):
     """What data.group_pattern matches: text (the target texts) or file-name."""
     hold_out: Annotated[Literal["groups", "variants"], ReadIf("group_pattern")] = "groups"
     """What is held out: groups (all rows of some), or variants (every third row of each)."""
+
+    @field_validator("encoding")
+    @classmethod
+    def _encoding(cls, name: str) -> str:
+        try:
+            fits = not name or "a".encode(name) == b"a"
+        except (LookupError, UnicodeError, TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ValueError(
+                "no encoding of text in which ASCII stays as it is, such as cp1252, cp1251 or gb18030"
+            )
+        return name
 
     @field_validator("group_pattern")
     @classmethod

@@ -38,9 +38,9 @@ def prepare_examples(
     Raises: UserError: DATA can't be read, or a split has no rows that can be used.
     """
     skipped: list[SkippedRow] = []
-    opened = open_data(data, log)
+    opened = open_data(data, log, config.encoding)
     data = opened.name
-    files = _open_splits(opened, valid, test, log)
+    files = _open_splits(opened, valid, test, config, log)
     rows = _read_splits(data_format, files, config, skipped)
     _log_overlap(rows, log)
     _log_similar_labels(rows["train"], log)
@@ -72,7 +72,7 @@ def prepare_eval_examples(
     Raises: UserError: no row can be used.
     """
     skipped: list[SkippedRow] = []
-    opened = open_data(data, log)
+    opened = open_data(data, log, config.encoding)
     data = opened.name
     rows = list(data_format.read(opened.split("test"), config, skipped))
     encoded = data_format.encode(rows, processor, config, skipped)
@@ -103,7 +103,7 @@ def read_unlabeled(
     Raises: UserError: no source can be read.
     """
     skipped: list[SkippedRow] = []
-    opened = data if isinstance(data, OpenedData) else open_path(data)
+    opened = open_path(data, config.encoding)
     all_rows = [*data_format.read_unlabeled(opened.whole, config, skipped)]
     rows, examples = data_format.encode_unlabeled(all_rows, processor, config, skipped)
     if not rows:
@@ -121,7 +121,7 @@ def read_labeled_rows(data_format: PairFormat, data: str | OpenedData, config: D
 
     Skipped rows are not logged: `read_unlabeled` logs the sources that can't be read.
     """
-    opened = data if isinstance(data, OpenedData) else open_path(data)
+    opened = open_path(data, config.encoding)
     with suppress(UserError):
         return [*data_format.read(opened.whole, config, [])]
     return []
@@ -150,11 +150,15 @@ def _first_skip(skipped: list[SkippedRow]) -> str:
 
 
 def _open_splits(
-    data: OpenedData, valid: str | None, test: str | None, log: Log
+    data: OpenedData, valid: str | None, test: str | None, config: DataConfig, log: Log
 ) -> dict[SplitName, DataPart]:
     """Return the file or folder of each split: the splits of DATA, replaced by `valid` and `test`."""
     paths = {"valid": valid, "test": test}
-    replaced = {split: open_data(path, log).split(split) for split, path in paths.items() if path is not None}
+    replaced = {
+        split: open_data(path, log, config.encoding).split(split)
+        for split, path in paths.items()
+        if path is not None
+    }
     return data.splits | replaced
 
 

@@ -11,8 +11,10 @@ from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
+from foveal.heads.classification import ClassificationHead
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.stateless import StatelessObjective
+from foveal.ops.cross_entropy import MIN_CHUNKED_CLASSES, linear_argmax, linear_cross_entropy
 
 
 class ClassificationObjective(StatelessObjective):
@@ -35,17 +37,46 @@ class ClassificationObjective(StatelessObjective):
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(next(self.model.parameters()).device)
         labels, weights, training = batch.columns["label"], self.weights(batch), self.model.training
-        logits, aux = self._logits(batch)
         smoothing = self.label_smoothing if training else 0.0
-        terms = {"loss": Term(_losses(logits, batch, smoothing).sum(), weights["loss"])}
+        if self._has_many_classes(batch):
+            objective, loss, predicted, aux = self._in_chunks(batch, smoothing)
+        else:
+            logits, aux = self._logits(batch)
+            objective = _losses(logits, batch, smoothing).sum()
+            with torch.no_grad():
+                predicted = logits.argmax(1)
+                loss = float(_losses(logits, batch, 0.0).sum())
+        terms = {"loss": Term(objective, weights["loss"])}
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
-        with torch.no_grad():
-            predicted = logits.argmax(1)
-            loss, correct = float(_losses(logits, batch, 0.0).sum()), float(predicted.eq(labels).sum())
+        correct = float(predicted.eq(labels).sum())
         metrics = {"loss": (loss, weights["loss"]), "accuracy": (correct, float(len(labels)))}
         return ObjectiveOutput(
             terms, metrics, {} if training else predicted_ids_by_row(batch, predicted)
         ), None
+
+    def _has_many_classes(self, batch: ExampleBatch) -> bool:
+        """Return whether the logits of all rows would take much memory, and a linear layer computes them."""
+        columns, rows = batch.columns, len(batch.rows)
+        is_plain = "other" not in columns and len(columns["source"]) == rows  # no mixture, a single view
+        many = len(self.labels) >= MIN_CHUNKED_CLASSES
+        return many and is_plain and isinstance(self.model.head, ClassificationHead)
+
+    def _in_chunks(
+        self, batch: ExampleBatch, smoothing: float
+    ) -> tuple[Tensor, float, Int[Tensor, " B"], dict[str, Tensor]]:
+        """Return the sum of the training losses, that of the losses, the likeliest labels, and `aux`.
+
+        The logits are computed in chunks of rows.
+        """
+        memory, aux = self.model.encode(batch.columns, batch.lengths)
+        features, _ = self.model.head(memory)
+        labels, projection = batch.columns["label"], self.model.head.projection
+        known = labels.ge(0)
+        sums = linear_cross_entropy(
+            features[known], projection.weight, projection.bias, labels[known], smoothing
+        )
+        predicted = linear_argmax(features, projection.weight, projection.bias)
+        return sums.label_smoothed, float(sums.nll), predicted, aux
 
     def per_example_loss(self, batch: ExampleBatch) -> Float[Tensor, " B"]:
         """Return the training loss of each row."""

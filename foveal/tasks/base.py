@@ -20,6 +20,7 @@ from foveal.tasks.baseline import Baseline
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.facts import TOKEN, TaskFacts, TaskSettings
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
@@ -97,12 +98,9 @@ class Task(TaskFacts, ABC):
             )
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return how well `data` fits the task; 0 means not at all. The highest score decides.
-
-        `named` are the user's settings `data.*` that name columns.
-        """
-        return 0
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
+        """Return how well `data` fits; `named` are the user's settings `data.*` that name columns."""
+        return NO_FIT
 
     def defaults(self, request: DefaultsRequest) -> Defaults:
         """Return the defaults for data of some size and shape.

@@ -11,6 +11,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, match_proxy, with_proxy
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.image_labels import ImageLabelTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for
 from foveal.tasks.shapes.labeling import SmoothedSettings
@@ -34,9 +35,9 @@ class ImageClassificationTask(ImageLabelTask):
     averages_views = True
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 1 for images."""
-        return int(data.kind == "images")
+        return Fit(1, data.evidence.reason) if data.kind == "images" else NO_FIT
 
     def settings_read(self) -> set[str]:
         has_own_head = self.config.model.encoder.kind == "image"  # a named network brings its classifier

@@ -14,6 +14,7 @@ from foveal.data.text.words_source import WordFormsSource, WordsSource
 from foveal.encoders.text import TextEncoder
 from foveal.encoders.words import WordEncoder
 from foveal.models.encoder import word_encoder
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
 from foveal.tasks.shapes.labeling import TaggingTask
 
@@ -62,13 +63,13 @@ class TextTaggingTask(TaggingTask):
     place = "word"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 23 for named tags, 14 for a table with tokens and tags, 1 for CoNLL files."""
         if data.kind in ("table", "text") and "tags" in named:
-            return 23
+            return Fit(23, f"data.tags={named['tags']} names tags")
         if data.kind == "table" and {"tokens", "tags"} <= data.columns:
-            return 14
-        return int(data.kind == "conll")
+            return Fit(14, "there are the columns tokens and tags")
+        return Fit(1, data.evidence.reason) if data.kind == "conll" else NO_FIT
 
     @property
     def reads_forms(self) -> bool:

@@ -7,6 +7,7 @@ from foveal.data.text.text_source import TextSource
 from foveal.encoders.ngrams import NgramEncoder
 from foveal.encoders.text import TextEncoder
 from foveal.tasks.defaults import Defaults, DefaultsRequest
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.examples import text_encoder_for, token_vocab_size, tokens_in_words
 from foveal.tasks.shapes.labeling import ClassificationTask
 
@@ -28,11 +29,14 @@ class TextClassificationTask(ClassificationTask):
     speed_unit = "tokens"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 24 for a named label, 15 for a table with both columns."""
         if data.kind in ("table", "text") and "label" in named:
-            return 24
-        return 15 if data.kind == "table" and {str(named.get("text", "text")), "label"} <= data.columns else 0
+            return Fit(24, f"data.label={named['label']} names labels")
+        text = str(named.get("text", "text"))
+        if data.kind == "table" and {text, "label"} <= data.columns:
+            return Fit(15, f"there are the columns {text} and label")
+        return NO_FIT
 
     def defaults(self, request: DefaultsRequest) -> Defaults:
         rows = self.count_training_rows(request.data)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from foveal.core.errors import UserError
 from foveal.core.finite_json import finite_json
+from foveal.core.log import notify_with
 from foveal.core.terminal_text import escape_controls
 
 
@@ -46,6 +47,9 @@ def print_plain(text: str, end: str = "\n") -> None:
 def write_exact(text: str) -> None:
     """Write a generated text on standard output: exactly into a file or pipe, with escapes on a terminal."""
     print(escape_controls(text) if sys.stdout.isatty() else text, end="", file=sys.stdout, flush=True)
+
+
+notify_with(log)
 
 
 def check_png_path(out: Path | None) -> None:

@@ -173,8 +173,8 @@ def test_a_training_ends_with_commands_that_work(task: str) -> None:
     assert [one[0] for one in commands] == [uses[task], "evaluate", *views]
     for arguments in commands:
         succeed(*(data if argument == "DATA" else argument for argument in arguments))
-    assert "of them are warm-up: lower schedule.warmup_steps" in told.err
-    assert "without evaluations" in told.err
+    assert "about 3 steps: 0 of them are warm-up; else schedule.warmup_steps=" in told.err
+    assert " of evaluations, before the test" in told.err
     assert "best so far" not in told.err
 
 

@@ -244,7 +244,7 @@ def test_held_out_data_is_taken_whole(path: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("body\none é\ntwo\n")
     said: Said = []
     tokens, facts = prepare_eval_corpus(
-        str(tmp_path / "rows.csv"), "body", CharacterTokenizer("enotw \n"), said.append
+        str(tmp_path / "rows.csv"), DataConfig(text="body"), CharacterTokenizer("enotw \n"), said.append
     )
     assert CharacterTokenizer("enotw \n").decode(tokens) == "one \n\ntwo"
     assert facts["tokens"] == 9
@@ -252,7 +252,7 @@ def test_held_out_data_is_taken_whole(path: Path, tmp_path: Path) -> None:
     assert facts["left_out"] == {"é": 1}
     assert any("rows.csv" in line for line in said)
     with pytest.raises(UserError, match="none of its characters"):
-        prepare_eval_corpus(str(path), "text", CharacterTokenizer("日本"), print)
+        prepare_eval_corpus(str(path), DataConfig(), CharacterTokenizer("日本"), print)
 
 
 def test_a_catalogue_name_is_found_and_an_unknown_one_refused(

@@ -47,7 +47,7 @@ def test_a_time_budget_counts_steps_only(tmp_path: Path) -> None:
     done = train(tmp_path / "run", config, hook=slow)
     assert evaluations.count("evaluate") >= 4
     assert done.state.counters.seconds == pytest.approx(0.5, abs=0.2)
-    assert done.reporter.plans[0].decided_at >= 10
+    assert done.reporter.plans[0].decided_at > done.reporter.plans[0].total_steps // 3
 
 
 def test_the_best_weights_are_kept_and_said(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.store.durable import file_sha256
 
-AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
+AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif")
 AUDIO_FOLDER = "audio"
 FRAMES_FIELD = "log_mel"
 """The field of a row with its log-mel frames, between fitting the statistics and encoding the row."""
@@ -27,7 +27,13 @@ FRAMES_FIELD = "log_mel"
 class AudioSource(Source[AudioFeatureExtractor]):
     """A recording as standardized log-mel frames. The field `file` of a row is the path."""
 
-    settings = ("data.sample_rate", "data.mel_bins", "data.max_seconds", "data.batch_tokens")
+    settings = (
+        "data.encoding",
+        "data.sample_rate",
+        "data.mel_bins",
+        "data.max_seconds",
+        "data.batch_tokens",
+    )
     fixed_settings = ("data.sample_rate", "data.mel_bins", "data.max_seconds")
     simple_features_in_words = "summary statistics"
     same_label = "all of the {count:,} recordings to train on have the label"

@@ -77,7 +77,7 @@ class ImageSource(PixelSource):
     """
 
     simple_features_in_words = f"{BASELINE_SIDE} x {BASELINE_SIDE} pixels"
-    settings = ("data.image", "data.augment")
+    settings = ("data.encoding", "data.image", "data.augment")
     same_label = "all of the {count:,} images to train on have the label"
 
     def read(

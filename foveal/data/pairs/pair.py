@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from foveal.config import DataConfig
+from foveal.core.progress import count_rows
 from foveal.data.core.examples import Column, RaggedArray
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
@@ -37,11 +38,11 @@ class PairFormat:
 
     def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read the rows of a file or folder. Rows that can't be used are added to `skipped`."""
-        return self.source.read(part, self.target, config, skipped)
+        return count_rows(self.source.read(part, self.target, config, skipped))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read rows without targets. Rows that can't be used are added to `skipped`."""
-        return self.source.read_unlabeled(part, config, skipped)
+        return count_rows(self.source.read_unlabeled(part, config, skipped))
 
     def make_processor(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE

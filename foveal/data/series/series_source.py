@@ -9,7 +9,7 @@ from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.core.simple_features import SimpleFeatures, summary_statistics
 from foveal.data.core.standardize import STATISTICS_FILE, FloatArray, Statistics
 from foveal.data.files.data_part import DataPart
@@ -102,11 +102,8 @@ class SeriesSource(Source[Statistics]):
 
 def _rows(part: DataPart, targets: Sequence[str], skipped: list[SkippedRow]) -> Iterator[Row]:
     """Yield the usable series of a file with the fields `targets`. Other series are added to `skipped`."""
-    for row in read_series(part.path, targets):
-        if isinstance(row, SkippedRow):
-            skipped.append(row)
-        else:
-            yield row
+    for file in part.files:
+        yield from usable_rows(read_series(file, targets), skipped)
 
 
 def _length_error(row: Row, max_length: int) -> str:

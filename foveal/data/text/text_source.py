@@ -13,7 +13,7 @@ from foveal.data.core.simple_features import SimpleFeatures, bags_of_tokens
 from foveal.data.core.split_data import word_counts
 from foveal.data.files.aligned import read_aligned
 from foveal.data.files.data_part import DataPart
-from foveal.data.files.tables import read_rows
+from foveal.data.files.part_rows import read_part_rows
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.data.text.special_tokens import add_special_tokens
@@ -39,6 +39,7 @@ class TextSource(Source[Tokenizer]):
 
     settings: tuple[str, ...] = (
         "data.text",
+        "data.encoding",
         "data.tokenizer",
         "data.vocab_size",
         "data.max_length",
@@ -58,7 +59,7 @@ class TextSource(Source[Tokenizer]):
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
         column, target_column = self.column(config), target.column(config)
-        for row in usable_rows(read_rows(part.path, (column, target_column)), skipped):
+        for row in usable_rows(read_part_rows(part, (column, target_column)), skipped):
             text, fields = row.fields[column].strip(), target.parse(target_column, row.fields[target_column])
             if isinstance(fields, str):
                 skipped.append(SkippedRow(row.location, fields))
@@ -114,6 +115,7 @@ class PairedTextSource(TextSource):
 
     settings = (
         "data.source",
+        "data.encoding",
         "data.tokenizer",
         "data.vocab_size",
         "data.target_tokenizer",
@@ -132,7 +134,7 @@ class PairedTextSource(TextSource):
             yield from super().read(part, target, config, skipped)
             return
         columns = self.column(config), target.column(config)
-        for row in usable_rows(read_aligned(*part.aligned, columns), skipped):
+        for row in usable_rows(read_aligned(*part.aligned, columns, part.encoding), skipped):
             source, text = (row.fields[column].strip() for column in columns)
             yield Row(row.location, {"source": source, "target": text}, text_key(source))
 

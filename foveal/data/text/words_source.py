@@ -14,7 +14,7 @@ from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.source import ProcessorT, Source
 from foveal.data.pairs.target import Target
-from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged
+from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged_part
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.text_source import TextSource
 from foveal.data.text.tokenizers import TokenIds, Tokenizer
@@ -41,7 +41,7 @@ class SentenceSource(Source[ProcessorT], ABC):
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
-        for row in usable_rows(read_tagged(part.path, target.column(config)), skipped):
+        for row in usable_rows(read_tagged_part(part, target.column(config)), skipped):
             words = row.fields["tokens"]
             yield Row(row.location, {"source": words, target.field: row.fields["tags"]}, " ".join(words))
 
@@ -52,7 +52,7 @@ class SentenceSource(Source[ProcessorT], ABC):
         Tags are ignored, and need not exist.
         """
         if part.suffix in CONLL_SUFFIXES or (part.is_table and "tokens" in part.known_columns()):
-            for row in usable_rows(read_tagged(part.path, None), skipped):
+            for row in usable_rows(read_tagged_part(part, None), skipped):
                 yield Row(row.location, {"source": row.fields["tokens"]})
             return
         for row in read_unlabeled_texts(part, config.text, skipped):

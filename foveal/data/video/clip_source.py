@@ -25,7 +25,13 @@ class ClipSource(PixelSource):
     A frame that can't be decoded is listed as a skipped row. The other frames are used.
     """
 
-    settings = ("data.image.size", "data.image.channels", "data.max_length", "data.batch_tokens")
+    settings = (
+        "data.encoding",
+        "data.image.size",
+        "data.image.channels",
+        "data.max_length",
+        "data.batch_tokens",
+    )
     same_label = "all of the {count:,} clips to train on have the label"
     place = "frame"
 

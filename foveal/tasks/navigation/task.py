@@ -18,6 +18,7 @@ from foveal.models.mixer_settings import samples_positions
 from foveal.models.stack_settings import VECTOR_STACK, keys_below
 from foveal.objectives.preview import PreviewExamples
 from foveal.tasks.base import TaskSettings
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.navigation.datasets import GRID_WALKS
 from foveal.tasks.navigation.grid_world import MOVES, TILE_PIXELS, VIEW_SIDE, moves_to_text
 from foveal.tasks.navigation.map_source import MapSource, MovesTarget
@@ -62,9 +63,11 @@ class NavigationTask(ExampleTask):
     suggested_view = "navigation"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 11 for a table of maps with instructions."""
-        return 11 if data.kind == "table" and {"map", "instruction"} <= data.columns else 0
+        if data.kind != "table" or not {"map", "instruction"} <= data.columns:
+            return NO_FIT
+        return Fit(11, "there are the columns map and instruction")
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | keys_below("model", VECTOR_STACK)

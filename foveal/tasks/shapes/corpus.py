@@ -17,7 +17,7 @@ from foveal.tasks.base import Task
 from foveal.tasks.results import Predictions
 
 CORPUS_SETTINGS = (
-    *("text", "tokenizer", "vocab_size", "context_length", "batch_tokens"),
+    *("text", "encoding", "tokenizer", "vocab_size", "context_length", "batch_tokens"),
     *("valid_fraction", "test_fraction"),
 )
 """The settings below `data` that a corpus is read by, cut into tokens and batches."""
@@ -58,7 +58,7 @@ class CorpusTask(Task, ABC):
         return prepare_corpus(paths.data, self.config.data, paths.valid, paths.test, log, tokenizer)
 
     def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
-        return prepare_eval_corpus(data, self.config.data.text, self.processor, log)
+        return prepare_eval_corpus(data, self.config.data, self.processor, log)
 
     def load_processor(self, folder: Path) -> Tokenizer:
         return load_tokenizer(folder / "text")

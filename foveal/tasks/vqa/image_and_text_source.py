@@ -77,6 +77,7 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
         self.question_columns = ("question", "choices") if choices else ("question",)
         """The columns of a question without an answer."""
         self.settings = (
+            "data.encoding",
             "data.image",
             "data.augment",
             *(f"data.{name}" for name in self.question_columns),

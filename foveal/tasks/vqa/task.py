@@ -29,6 +29,7 @@ from foveal.models.image_networks import output_grid
 from foveal.models.stack_settings import VECTOR_ENCODER, keys_below
 from foveal.tasks.base import TaskSettings
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
@@ -129,7 +130,7 @@ class VQATask(BaseVQATask, ClassificationTask):
     loss_unit = "question"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 22 for a named question or answer, 3 for images with both columns."""
         return _recognize(data, named, cls.columns, 22, ("question", "answer"), 3)
 
@@ -190,7 +191,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     loss_unit = "question"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 21 for named choices, 4 for images with questions, answers and choices."""
         return _recognize(data, named, ("choices",), 21, ("question", "answer", "choices"), 4)
 
@@ -234,13 +235,16 @@ def _recognize(
     by_name: int,
     needed: Sequence[str],
     by_columns: int,
-) -> int:
-    """Return `by_name` if the user names a deciding column, or `by_columns` for images with the needed
-    columns."""
+) -> Fit:
+    """Return the score `by_name` if the user names a deciding column, or `by_columns` for images with the
+    needed columns."""
     if data.kind in ("table", "text"):
-        return by_name if set(deciding) & named.keys() else 0
-    columns = {str(named.get(name, name)) for name in needed}
-    return by_columns if data.kind == "images" and columns <= data.columns else 0
+        settings = ", ".join(f"data.{name}" for name in deciding if name in named)
+        return Fit(by_name, f"{settings} names a column") if settings else NO_FIT
+    columns = [str(named.get(name, name)) for name in needed]
+    if data.kind != "images" or not {*columns} <= data.columns:
+        return NO_FIT
+    return Fit(by_columns, f"{data.evidence.reason}, with the columns {', '.join(columns)}")
 
 
 def _log_unseen_answers(
