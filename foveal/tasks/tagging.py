@@ -74,6 +74,14 @@ class TextTaggingTask(TaggingTask):
             return Fit(14, "there are the columns tokens and tags")
         return Fit(1, data.evidence.reason) if data.kind == "conll" else NO_FIT
 
+    def check(self) -> None:
+        super().check()
+        if self.reads_forms and self.config.model.encoder.embedding_width == -1:
+            raise ValueError(
+                "model.encoder.embedding_width=-1: the vectors of a word's forms are added, so they are not "
+                "one-hot; set a width, such as 128"
+            )
+
     @property
     def reads_forms(self) -> bool:
         """Whether the encoder reads the forms and characters of words, and not tokens."""
