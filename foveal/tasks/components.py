@@ -23,6 +23,8 @@ def encoder_components(encoder: EncoderConfig) -> list[ModelComponent]:
     """Return the components of an encoder, from input to output."""
     if encoder.kind == "conv3d":
         return [ModelComponent("encoder", "3D convolution", str(encoder.layers), str(encoder.width))]
+    if encoder.kind == "ngrams":
+        return [ModelComponent("encoder", f"{encoder.width} n-grams of up to {encoder.ngram_length} tokens")]
     network = ModelComponent("encoder", encoder.network)
     if encoder.kind == "frames":
         return [network, stack_component("then", encoder)]

@@ -8,6 +8,7 @@ import foveal
 from tests.support import labeled_images, small_series
 from tests.support.command_line import refuse, succeed, train_run
 from tests.support.saved_weights import saved_weights
+from tests.support.small_texts import write_labels
 
 
 def test_a_linear_classifier_of_fixed_convolutions_needs_no_step() -> None:
@@ -21,6 +22,16 @@ def test_a_linear_classifier_of_fixed_convolutions_needs_no_step() -> None:
     assert succeed("predict", "run", "slopes.ts")
     assert succeed("inspect", "run", "confusion", "--out", "confusion.png")
     assert "finished after 0 steps" in refuse("resume", "run")
+
+
+def test_few_texts_get_ngrams() -> None:
+    write_labels()
+    told = succeed("train", "labels.csv", "--run", "run", "--json")
+    assert json.loads(told.out)["steps"] == 0
+    assert "texts are few: n-grams of characters" in told.err
+    assert "model       text-ngrams: encoder 30000 n-grams of up to 5 tokens" in told.err
+    assert succeed("predict", "run", "labels.csv", "--top", "2")
+    assert succeed("evaluate", "run")
 
 
 def test_the_seed_decides_and_the_whole_run_is_stored() -> None:
