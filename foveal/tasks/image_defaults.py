@@ -29,14 +29,14 @@ def image_defaults(
     photos = facts.side >= (MIN_PHOTO_SIDE if facts.color else MIN_GRAY_PHOTO_SIDE)
     most = MAX_FEW_PHOTOS if photos else MAX_FEW_SMALL
     kind = "color" if facts.color else "gray"
-    told = f"{facts.rows:,} {kind} images of about {facts.side} pixels"
+    images = f"{facts.rows:,} {kind} images of about {facts.side} pixels"
     if facts.rows > most:
         return _without_flips(facts, Defaults(preset))
     if photos and request.pretrained:
-        return _few_photos(facts, request, preset, f"{told} are few photos")
+        return _few_photos(facts, request, preset, f"{images} are few photos")
     if not request.trains:
         channels = f"data.image.channels={3 if facts.color else 1}"
-        reason = f"{told} are few: fixed features of their patches and a classifier in closed form"
+        reason = f"{images} are few: fixed features of their patches and a classifier in closed form"
         return Defaults("patch-similarities", reason, (channels,), undo=f"--model {preset}")
     few = few_batch(facts.rows, batch)
     settings = (
@@ -45,7 +45,7 @@ def image_defaults(
         "optimizer.clip_norm=1.0",
         f"schedule.warmup_steps={BATCHES_PER_EPOCH}",
     )
-    defaults = Defaults(preset, f"{told} are few", settings, undo=f"--model {preset}")
+    defaults = Defaults(preset, f"{images} are few", settings, undo=f"--model {preset}")
     return _without_flips(facts, defaults)
 
 

@@ -13,6 +13,7 @@ from foveal.data.open import open_data
 from foveal.interop.published.efficientnet import NAME
 from foveal.models.image_networks import NETWORKS, smallest_size
 from foveal.tasks import configure
+from foveal.tasks.defaults import DefaultsRequest
 from foveal.tasks.image_classification import ImageClassificationTask
 from foveal.tasks.image_defaults import few_batch, image_defaults
 from tests.support.command_line import succeed
@@ -45,7 +46,7 @@ def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def chosen(facts: ImageFacts, trains: bool = False, pretrained: bool = True) -> tuple[str, dict[str, str]]:
     """Return the weights or the preset that image facts lead to, and the settings."""
-    request = configure.DefaultsRequest(open_data(".", print), trains, pretrained)
+    request = DefaultsRequest(open_data(".", print), trains, pretrained)
     defaults = image_defaults(facts, request, "image-classification", 128, 0.1)
     return defaults.weights or defaults.preset, dict(one.split("=", 1) for one in defaults.settings)
 
