@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 STEPS = 20
+DEFAULT_WARMUP = 50
+"""Steps of warm-up of presets that do not set them."""
 STOP_AT = 6
 """Number of steps after which a run is stopped, to be resumed."""
 TO_RESUME = ("lstm", "translate", "images")
@@ -326,11 +329,11 @@ MAKERS: dict[Callable[[Path], str], str] = {
     write_images: "images features glimpse draw",
     write_text: "attention conv demo gru lstm mamba min-char-rnn moe rnn rwkv s5",
     write_pairs: "translate translate-gru transduce",
-    write_labels: "classify",
-    write_tags: "tag",
-    write_series: "series series-inception series-resnet",
+    write_labels: "classify text-ngrams",
+    write_tags: "tag word-tagging",
+    write_series: "series minirocket series-inception series-resnet",
     write_steps: "steps",
-    write_sounds: "sounds",
+    write_sounds: "sounds audio-minirocket",
     write_speech: "listen",
     write_labeled_frames: "audio-tagging",
     write_described_series: "series-captioning",
@@ -370,7 +373,7 @@ class TrainingFolder:
     """
 
     def __init__(self, path: Path, package: Path):
-        self.path = path
+        self.path, self.package = path, package
         paths = [str(package.parent), os.environ.get("PYTHONPATH", "")]
         own = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "FOVEAL_CACHE": str(path / "cache")}
         self.environment = os.environ | dict.fromkeys(THREADS, "1") | own
@@ -396,7 +399,9 @@ class TrainingFolder:
         """Train, and return the hashes of the weights."""
         start, run = time.monotonic(), Path("runs", job.title.replace("/", "-"))
         budget = ("--budget", f"{STEPS}steps", "--device", "cpu")
-        arguments = ("train", job.data, "--model", job.preset, "--run", str(run), *budget)
+        # A training of so few steps would have a shorter warm-up than the preset's.
+        warmup = f"schedule.warmup_steps={warmup_steps(self.package, job.preset)}"
+        arguments = ("train", job.data, warmup, "--model", job.preset, "--run", str(run), *budget)
         if job.resumed:
             self._run(*arguments, stopped=self.path / run)
             if steps_done(self.path / run) >= STEPS:
@@ -476,6 +481,13 @@ def hashes(path: Path) -> dict[str, str]:
         "weights": weights.hexdigest(),
         "values": hashlib.sha256("".join(sorted(values)).encode()).hexdigest(),
     }
+
+
+def warmup_steps(package: Path, preset: str) -> int:
+    """Return the warm-up of a preset, or the default."""
+    tables = tomllib.loads((package / "presets" / f"{preset}.toml").read_text())
+    steps: int = tables.get("schedule", {}).get("warmup_steps", DEFAULT_WARMUP)
+    return steps
 
 
 def presets_of(package: Path) -> list[str]:

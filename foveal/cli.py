@@ -1,13 +1,17 @@
 """The table of commands. A command is imported when it is called, so `foveal --help` answers at once."""
 
+import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from keyword import iskeyword
 
 import cyclopts
 
 import foveal
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.core.terminal_text import escape_controls
 from foveal.ui.standard_streams import STDOUT_NAME, drop_standard_output, prepare_standard_streams
 
 DEBUG_HELP = "`--debug` with any command shows the whole traceback of an error."
@@ -24,6 +28,7 @@ COMMANDS = {
     "evaluate": "Score a run on its held-out data, or on other data.",
     "generate": "Generate text, targets, captions, masked words or images with a run.",
     "predict": "Print a run's prediction for each row, image, recording, clip or map.",
+    "calibrate": "Fit the probabilities of a run's labels to how often they are right.",
     "inspect": "Look inside a run, or inside a model before its training.",
     "compare-finetuning": "Compare ways to fine-tune a run on your own images.",
     "import": "Create a run from a Hugging Face model folder, or from published weights.",
@@ -45,7 +50,8 @@ EXAMPLES = {
     ),
     "predict": (
         "foveal predict runs/reviews-text-classification-1 more.csv",
-        "foveal predict runs/photos-image-classification-1 photo.jpg --json",
+        "foveal predict runs/photos-image-classification-1 photos/ --out answers.csv --top 5",
+        "foveal predict runs/reviews-text-classification-1 --text 'a great film' --threshold 0.8",
     ),
 }
 """Examples in the help of the commands with most arguments."""
@@ -70,9 +76,10 @@ def main() -> None:
     prepare_standard_streams()
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
+    _refuse_half_characters(arguments)
     try:
         with SignalHandler() as signals:
-            with signals.deferred():  # numpy and torch swallow exceptions while they are imported
+            with signals.deferred(), _starting(arguments):  # torch swallows exceptions while it is imported
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
             command(*bound.args, **bound.kwargs)
             sys.stdout.flush()
@@ -90,6 +97,29 @@ def main() -> None:
             raise
         code, message = _exit_code_and_message(error)
         _exit_with_error(message, code)
+
+
+def _refuse_half_characters(arguments: list[str]) -> None:
+    """Exit with 2 if an argument is not UTF-8 text. Only the paths of existing files may be any bytes."""
+    for argument in arguments:
+        values = (argument, *argument.partition("=")[2:], *argument.split(","))
+        if any("\ud800" <= letter <= "\udfff" for letter in argument) and not any(
+            value and os.path.exists(value) for value in values
+        ):
+            _exit_with_error(f"{argument}: not UTF-8 text; write it in UTF-8", 2)
+
+
+@contextmanager
+def _starting(arguments: list[str]) -> Iterator[None]:
+    """Return a context that says on a terminal that a command starts, since importing it takes seconds."""
+    shown = bool(arguments) and arguments[0] in COMMANDS and sys.stderr is not None and sys.stderr.isatty()
+    if shown:
+        print(f"foveal {arguments[0]} ...", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def _explain_old_arguments(arguments: list[str]) -> str:
@@ -125,5 +155,5 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
 def _exit_with_error(message: str, code: int) -> None:
     if message.startswith(STDOUT_NAME):
         drop_standard_output()
-    print(f"foveal: {' '.join(message.split())}", file=sys.stderr)
+    print(f"foveal: {' '.join(escape_controls(message).split())}", file=sys.stderr)
     raise SystemExit(code)

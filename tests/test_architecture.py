@@ -1,6 +1,7 @@
 """A task is one thing: nothing outside a task's own file or folder knows its name or its class."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,3 +74,23 @@ def test_a_name_out_of_place_is_found(line: str) -> None:
 def test_no_file_is_longer_than_300_lines() -> None:
     lengths = {path: path.read_text(encoding="utf-8").count("\n") for path in PACKAGE.rglob("*.py")}
     assert [str(path) for path, length in lengths.items() if length > 300] == []
+
+
+PRINTS = re.compile(r"(?<![\w.])print\(|sys\.std(out|err)\.write|(?<!Safe)Console\(")
+
+
+def test_only_the_console_prints() -> None:
+    """There, control characters in the user's labels, names and texts become escapes."""
+    printing = {"foveal/cli.py", "foveal/ui/console.py"}
+    found = {
+        str(path.relative_to(PACKAGE.parent))
+        for path in PACKAGE.rglob("*.py")
+        if PRINTS.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == printing
+
+
+@pytest.mark.parametrize("line", ["    print(label)", "sys.stdout.write(text)", "CONSOLE = Console()"])
+def test_a_file_that_prints_is_found(line: str) -> None:
+    assert PRINTS.search(line)
+    assert not PRINTS.search("console.print(text)")

@@ -237,7 +237,7 @@ def _evaluate_strategy(path: Path, device: str) -> dict[str, Any]:
     assert result.report is not None  # tasks with classes have one
     last = read_metrics_log(open_run(path).metrics, "step")[-1]
     accuracy = result.report.scores[0].value
-    low, high = result.report.intervals.get("accuracy", (0.0, 1.0))
+    low, high = result.report.intervals.get("accuracy") or (0.0, 1.0)
     duration = {"steps": last["step"], "seconds": last["seconds"]}
     scores = {"loss": result.scores["loss"], "accuracy": accuracy, "accuracy_interval": [low, high]}
     return {"run": str(path), "split": result.split, **duration, **scores}

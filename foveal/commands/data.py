@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from foveal.data.datasets import dataset_cache
 from foveal.data.datasets.dataset_registry import registered_datasets
 from foveal.tasks.registry import all_tasks, dataset_task, default_task
-from foveal.ui.console import STDOUT, log, print_facts, print_json
+from foveal.ui.console import STDOUT, log, print_facts, print_json, print_plain
 
 app = cyclopts.App(name="data", help="List, describe or download the named data sets.")
 Json = Annotated[bool, Parameter(negative="")]
@@ -51,4 +51,4 @@ def get(name: str, /, *, json: Json = False) -> None:
     if json:
         print_json({"name": name, "path": str(folder)})
     else:
-        print(folder)
+        print_plain(str(folder))

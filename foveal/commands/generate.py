@@ -1,12 +1,12 @@
 """`foveal generate RUN`: generate text or images with a trained run."""
 
-import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from rich.text import Text
 
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
@@ -23,7 +23,7 @@ from foveal.generation.options import (
 from foveal.generation.request import GenerateRequest
 from foveal.store.durable import atomic_folder, atomic_write, write_synced
 from foveal.tasks.session import load
-from foveal.ui.console import STDERR, log, print_json
+from foveal.ui.console import STDERR, log, print_json, print_plain, write_exact
 from foveal.ui.progress_bar import ProgressBar
 
 
@@ -97,7 +97,7 @@ def _show(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[s
         for event in events:
             if isinstance(event, Chunk):
                 is_live = True
-                _write_stdout(event.text)
+                write_exact(event.text)
             elif isinstance(event, Output):
                 outputs.append(event)
             elif isinstance(event, Artifact):
@@ -105,7 +105,7 @@ def _show(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[s
             else:
                 summary = event
     if is_live:
-        _write_stdout("\n")
+        write_exact("\n")
     else:
         _print_outputs(outputs)
     files.print_paths(is_result=not outputs)
@@ -118,13 +118,8 @@ def _show(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[s
 def _print_outputs(outputs: list[Output]) -> None:
     for output in outputs:
         if output.title and len(outputs) > 1:
-            STDERR.rule(output.title, align="left", style="dim")
-        _write_stdout(output.text)
-
-
-def _write_stdout(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+            STDERR.rule(Text(output.title), align="left", style="dim")
+        write_exact(output.text)
 
 
 class ArtifactWriter:
@@ -158,6 +153,6 @@ class ArtifactWriter:
         """Print the paths if they are the only result, else log them."""
         for option, path in self._written.items():
             if is_result:
-                print(path)
+                print_plain(str(path))
             else:
                 log(f"{option}: {path}")

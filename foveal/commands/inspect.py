@@ -21,7 +21,7 @@ from foveal.inspection.registry import find_views
 from foveal.store.durable import atomic_write
 from foveal.tasks.session import load
 from foveal.tasks.untrained_model import untrained_model
-from foveal.ui.console import check_png_path, log, print_json, print_sections
+from foveal.ui.console import STDOUT, check_png_path, log, print_json, print_sections
 from foveal.ui.progress_bar import ProgressBar
 
 HELP_FLAGS = ("--help", "-h")
@@ -107,7 +107,7 @@ def _view_app(view: AnyView, subject: str) -> App:
         "common": Annotated[CommonOptions, Parameter(name="*")],
     }
     usage = f"Usage: foveal inspect {subject} {view.name} [OPTIONS]{'' if hidden else ' [KEY.SUB=VALUE...]'}"
-    parser = App(name="inspect", help=view.summary, usage=usage, version_flags=())
+    parser = App(name="inspect", help=view.summary, usage=usage, version_flags=(), console=STDOUT)
     parser.default(parse)
     return parser
 
@@ -141,7 +141,7 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
             f"{request.settings[0]}: the view {view.name} always uses the run's settings; leave this out"
         )
     device = resolve_device(request.common.device)
-    with ProgressBar(view.progress) as progress:
+    with ProgressBar(view.progress, before=view.progress) as progress:
         result = _compute(view, subject, request, device, progress)
     picture = {} if out is None else {"picture": str(out)}
     if out is not None:

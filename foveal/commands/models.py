@@ -16,7 +16,7 @@ from foveal.tasks.config import load_config
 from foveal.tasks.configure import network_config
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
-from foveal.ui.console import STDOUT, print_facts, print_json
+from foveal.ui.console import STDOUT, print_facts, print_json, print_plain
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
 Json = Annotated[bool, Parameter(negative="")]
@@ -68,14 +68,14 @@ def describe(
     if reads_images:
         describe_layers(cast(Any, task_of(config)), input_, classes, json)
         if not json:
-            print(f"\n{settings}")
+            print_plain(f"\n{settings}")
         return
     model = _meta_model(config)
     shapes = {key: list(parameter.shape) for key, parameter in model.named_parameters()}
     if json:
         print_json(_preset_summary(config) | {"config": tomllib.loads(settings), "shapes": shapes})
         return
-    print(settings)
+    print_plain(settings)
     print_facts([(key, " x ".join(str(size) for size in shape)) for key, shape in shapes.items()], STDOUT)
 
 

@@ -1,30 +1,45 @@
-"""`foveal predict RUN DATA`: a run's prediction for each row of DATA."""
+"""`foveal predict RUN DATA`: a run's answer to each row of DATA."""
 
+import os
+import shlex
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from foveal.commands.answer_table import AnswerTable, answer_fields, check_answer_file
+from foveal.commands.evaluate import calibration_json, log_calibration
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
-from foveal.tasks.results import Predictions
+from foveal.data.files.lines import Line, LineReader
+from foveal.store.durable import atomic_write
+from foveal.tasks.data_overrides import with_columns
+from foveal.tasks.results import UNSURE, AnsweredRow
 from foveal.tasks.session import load
 from foveal.tasks.test_time_views import with_test_time_views
-from foveal.ui.console import log, print_json
+from foveal.ui.console import log, print_json, write_exact
 from foveal.ui.progress_bar import ProgressBar
 
 CONFIDENCE_THRESHOLD = 0.9
 """Labels with a higher probability count as sure."""
+STANDARD_INPUT = "-"
+"""The name of standard input as DATA."""
 
 
 def predict(
     run: Path,
-    data: str,
+    data: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     /,
-    *,
+    *overrides: str,
+    text: tuple[str, ...] = (),
+    out: Path | None = None,
+    overwrite: Annotated[bool, Parameter(negative="")] = False,
+    top: int | None = None,
+    threshold: float | None = None,
     question: tuple[str, ...] = (),
     choice: tuple[str, ...] = (),
     tta: str | None = None,
@@ -32,9 +47,10 @@ def predict(
     device: str = "auto",
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Print RUN's label, tags or target for each row of DATA, one per line.
+    """Print RUN's answer to each row of DATA as CSV: one row for each row of DATA, in order.
 
-    For images --json also gives the probability of each label, and how many labels are sure.
+    After the row's own columns (or the name of its file) stand answer, probability, top_k and reason. A row
+    that can't be used has no answer, and the reason.
 
     Parameters
     ----------
@@ -42,7 +58,20 @@ def predict(
         The run folder.
     data
         A text file with one source per line, or a table with a column of sources; an image, recording or
-        clip, or a folder or zip of them; maps. References in DATA are ignored.
+        clip, or a folder or zip of them; maps; or - for lines of text on standard input, each of which is
+        answered at once. References in DATA are ignored.
+    overrides
+        Names of the columns of DATA, such as data.text=review.
+    text
+        A text in place of DATA; several, --text ... --text ..., are several rows.
+    out
+        A file to write instead: .csv, .jsonl or .parquet. The file is written whole or not at all.
+    overwrite
+        Replace the file of --out if it exists.
+    top
+        How many of the likeliest answers top_k gives; without it, top_k is empty.
+    threshold
+        Give the answer "unsure" where the probability is lower, such as 0.8.
     question
         A question about the image DATA; several, --question ... --question ..., are a dialog.
     choice
@@ -57,41 +86,149 @@ def predict(
     json
         Print one JSON object on standard output.
     """
-    with SignalHandler(), ProgressBar("predicted") as progress:
+    _check_options(data, text, question, choice, top, threshold)
+    if out is not None:
+        check_answer_file(out, data, overwrite)
+    before = "" if data is None or data == STANDARD_INPUT else f"reading {data}"
+    with SignalHandler(), ProgressBar("predicted", before=before) as progress:
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
-        if choice and not question:
-            raise UserError("--choice needs a --question: give one, or leave --choice out")
+        task = with_columns(session, overrides).task
+        log_calibration(session)
+        if threshold is not None and UNSURE in task.labels:
+            raise UserError(f"--threshold: {run} has a label '{UNSURE}'; leave out --threshold")
+        rows: Iterable[AnsweredRow]
         if question:
-            predictions: Predictions = session.task.answer(Path(data), question, choice)
+            rows = task.answer(Path(str(data)), question, choice, top or 1)
+        elif text or data == STANDARD_INPUT:
+            rows = task.predict_lines(_literal_lines(text) if text else _standard_input(), top or 1)
         else:
-            predictions = session.task.predict(data, log, progress)
+            _check_path(str(data), task)
+            rows = task.predict(str(data), top or 1, log, progress)
+        if threshold is not None:
+            rows = _apply_threshold(rows, threshold)
+        shown: list[AnsweredRow] = []
+        if out is None and not json:
+            table = AnswerTable(_collect(rows, shown), task.writes_answers, top is not None)
+            for line in table.lines():
+                write_exact(line)
+        else:
+            shown += rows
+    if out is not None:
+        table = AnswerTable(shown, task.writes_answers, top is not None)
+        atomic_write(out, table.content(out.suffix.lower()))
+    counts = {} if task.writes_answers else _label_counts(shown)
     if json:
-        print_json({"run": str(run), "data": data} | _to_json(predictions) | _label_counts(predictions))
+        content = _to_json(shown, top is not None) | counts | calibration_json(session)
+        print_json({"run": str(run), "data": data} | content)
     else:
-        sys.stdout.write("".join(f"{' '.join(output.split())}\n" for output in predictions.outputs))
-        if len(predictions.outputs) > 1 and (counts := _label_counts(predictions)):
-            labels = ", ".join(f"{name} {count:,}" for name, count in counts["labels"].items())
-            log(f"{labels}; {100 * counts['sure']:.1f} % with a probability over {CONFIDENCE_THRESHOLD}")
+        _log_summary(shown, counts, out, threshold)
 
 
-def _to_json(predictions: Predictions) -> dict[str, Any]:
-    """Return the predictions with the columns that the task has, and the skipped rows."""
-    all_columns = {
-        "location": predictions.locations,
-        "source": predictions.sources,
-        "output": predictions.outputs,
-        "probability": predictions.probabilities,
-    }
-    columns = {name: column for name, column in all_columns.items() if column is not None}
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    skipped = [{"location": row.location, "reason": row.reason} for row in predictions.skipped]
-    return {"predictions": rows, "skipped": skipped}
+def _check_options(
+    data: str | None,
+    texts: tuple[str, ...],
+    questions: tuple[str, ...],
+    choices: tuple[str, ...],
+    top: int | None,
+    threshold: float | None,
+) -> None:
+    """Check that the options fit together.
+
+    Raises: UserError: they do not.
+    """
+    if choices and not questions:
+        raise UserError("--choice needs a --question: give one, or leave --choice out")
+    if data is not None and data.startswith("--"):
+        raise UserError(f"{data}: unknown option; a file of that name is ./{data}")
+    if data is None and not texts:
+        raise UserError('no DATA: give a file or folder, - for lines of standard input, or --text "..."')
+    if data is not None and texts:
+        raise UserError(f"{data} and --text: give one of them")
+    if questions and (texts or data == STANDARD_INPUT):
+        raise UserError("--question is about an image: give its file as DATA")
+    if top is not None and top < 1:
+        raise UserError(f"--top {top}: give at least 1")
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise UserError(f"--threshold {threshold:g}: a probability is from 0 to 1")
 
 
-def _label_counts(predictions: Predictions) -> dict[str, Any]:
-    """Return the number of sources with each label, and the share of sure labels; nothing without labels."""
-    probabilities = predictions.probabilities
-    if probabilities is None:
+def _check_path(data: str, task: Any) -> None:
+    """Check that DATA exists if the run could read a text in its place.
+
+    Raises: UserError: there is no such file, but there may be such a text.
+    """
+    if task.source_kind == "text" and not os.path.lexists(data):
+        raise UserError(
+            f"{data}: no such file or folder; a text itself is given by --text {shlex.quote(data)}"
+        )
+
+
+def _literal_lines(texts: Iterable[str]) -> Iterator[Line]:
+    for number, text in enumerate(texts, 1):
+        yield Line(number, text, "")
+
+
+def _standard_input() -> Iterator[Line]:
+    """Yield the lines of standard input.
+
+    Raises: UserError: standard input is closed or has no lines.
+    """
+    if sys.stdin is None:
+        raise UserError("standard input: closed; give lines of text, or a file as DATA")
+    if sys.stdin.isatty():
+        log("reads lines of text; Ctrl-D ends them")
+    number = 0
+    for line in LineReader(sys.stdin.buffer.readline):
+        number = line.number
+        yield line
+    if not number:
+        raise UserError("standard input: no lines in it; give a text on every line")
+
+
+def _apply_threshold(rows: Iterable[AnsweredRow], threshold: float) -> Iterator[AnsweredRow]:
+    for row in rows:
+        yield row if row.answer is None else row._replace(answer=row.answer.above(threshold))
+
+
+def _collect(rows: Iterable[AnsweredRow], shown: list[AnsweredRow]) -> Iterator[AnsweredRow]:
+    for row in rows:
+        shown.append(row)
+        yield row
+
+
+def _to_json(rows: list[AnsweredRow], has_top: bool) -> dict[str, Any]:
+    """Return the answers, and the rows without an answer."""
+    predictions = []
+    for row in rows:
+        if row.answer is not None:
+            fields = answer_fields(row, has_top)
+            named = {
+                name: value for name, value in fields.items() if value not in (None, "") and name != "answer"
+            }
+            output = {"location": row.location, "source": row.source, "output": row.answer.line}
+            predictions.append(output | named)
+    skipped = [{"location": row.location, "reason": row.reason} for row in rows if row.answer is None]
+    return {"predictions": predictions, "skipped": skipped}
+
+
+def _label_counts(rows: list[AnsweredRow]) -> dict[str, Any]:
+    """Return the number of rows with each label, and the share of sure labels; nothing without labels."""
+    answers = [row.answer for row in rows if row.answer is not None]
+    texts = [answer.text for answer in answers if isinstance(answer.text, str)]
+    shares = [answer.probability for answer in answers if isinstance(answer.probability, float)]
+    if not shares:
         return {}
-    sure = sum(probability > CONFIDENCE_THRESHOLD for probability in probabilities) / len(probabilities)
-    return {"labels": dict(sorted(Counter(predictions.outputs).items())), "sure": sure}
+    sure = sum(share > CONFIDENCE_THRESHOLD for share in shares) / len(shares)
+    return {"labels": dict(sorted(Counter(texts).items())), "sure": sure}
+
+
+def _log_summary(
+    rows: list[AnsweredRow], counts: dict[str, Any], out: Path | None, threshold: float | None
+) -> None:
+    if len(rows) > 1 and counts:
+        labels = ", ".join(f"{name} {count:,}" for name, count in counts["labels"].items())
+        log(f"{labels}; {100 * counts['sure']:.1f} % with a probability over {CONFIDENCE_THRESHOLD}")
+    missing = sum(row.answer is None for row in rows)
+    if out is not None:
+        without = f", {missing:,} of them without an answer (reason)" if missing else ""
+        log(f"{out}: {len(rows):,} rows{without}")

@@ -8,10 +8,12 @@ from cyclopts import Parameter
 from foveal.commands.training_report import train_and_report
 from foveal.core.runtime import keep_freed_memory, resolve_device
 from foveal.core.signals import SignalHandler
-from foveal.store.run import environment_changes
+from foveal.store.manifest import data_facts
+from foveal.store.run import check_resumable, environment_changes
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model, open_logged, prepare_run_data
 from foveal.tasks.warm_start import load_initial_weights
+from foveal.ui.activity import Activity
 from foveal.ui.console import log
 
 
@@ -31,10 +33,12 @@ def resume(
     """
     with SignalHandler() as signals:
         opened = open_logged(run)
-        torch_device = resolve_device(device or opened.manifest["data"]["device"])
+        check_resumable(opened)
+        torch_device = resolve_device(device or data_facts(opened.manifest, run).device)
         if changes := environment_changes(opened):
             log(f"made with {changes}: training continues, but the result may differ in the last bits")
-        data = prepare_run_data(opened, log)
+        with Activity(f"reading the data of {run}"):
+            data = prepare_run_data(opened, log)
         keep_freed_memory()
         task = task_of(opened.config).bind(data.processor)
         model = build_model(task, torch_device)

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from foveal.commands.training_cost import TrainingCost, measure_cost
 from foveal.commands.training_report import train_and_report
-from foveal.config import Config
+from foveal.config import parse_overrides
 from foveal.core.errors import UserError
 from foveal.core.runtime import has_fast_bfloat16, keep_freed_memory, resolve_device
 from foveal.core.signals import SignalHandler
@@ -17,19 +18,26 @@ from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import DataPaths, open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
-from foveal.store.run import Run, check_outside_data, check_run_path, default_run_path
+from foveal.store.run import (
+    Run,
+    RunExistsError,
+    check_outside_data,
+    check_run_path,
+    default_run_path,
+    next_run_path,
+)
 from foveal.tasks.base import Task
-from foveal.tasks.configure import choose_training
+from foveal.tasks.configure import choose_training, column_settings, encoding_setting
 from foveal.tasks.data_init import data_dependent_init
+from foveal.tasks.infer import describe_task
 from foveal.tasks.published_run import is_published, published_run
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model, new_run, open_logged, resolve_config
 from foveal.tasks.warm_start import processors_to_reuse, warm_start
-from foveal.training.dry_run import DryRunResult, dry_run
-from foveal.training.plan import budget_to_steps, parse_budget
-from foveal.training.protocols import Batches
-from foveal.ui.console import format_bytes, format_duration, log, print_facts
+from foveal.training.plan import limit_warmup, parse_budget
+from foveal.ui.activity import Activity
+from foveal.ui.console import log, print_facts, print_plain
 from foveal.ui.progress_bar import ProgressBar
 
 CONTACT_SHEET_FILE = "contact_sheet.png"
@@ -89,14 +97,20 @@ def train(
     """
     if print_config and json:
         raise UserError("--print-config prints TOML: leave out --json")
-    opened, start = open_data(data, log), None if from_ is None else _open_base_run(from_)
-    config, preset, base_run, defaults = choose_training(
-        opened, overrides, task, model, start, budget, pretrained == "auto", log
-    )
+    start = None if from_ is None else _open_base_run(from_)
+    with Activity(f"looking at {data}"):
+        opened = open_data(data, log, encoding_setting(overrides))
+        config, preset, base_run, defaults = choose_training(
+            opened, overrides, task, model, start, budget, pretrained == "auto", log
+        )
+        named, task_origin = column_settings(overrides), _task_origin(task, model, from_)
+        taken = [*describe_task(opened, named, type(task_of(config)), task_origin)]
+    for line in taken:
+        log(line)
     if defaults is not None and defaults.reason:
         log(str(defaults))
     if print_config:
-        print(config_to_toml(config), end="")
+        print_plain(config_to_toml(config), end="")
         return
     torch_device = resolve_device(device)
     config = resolve_config(config, torch_device)
@@ -109,24 +123,41 @@ def train(
         processor, reused = (
             (None, NO_REUSE) if base_run is None else processors_to_reuse(base_run, bound_task)
         )
-        prepared = bound_task.bind(processor).prepare(paths, log, reused)
+        with Activity(f"reading {data}"):
+            prepared = bound_task.bind(processor).prepare(paths, log, reused)
         keep_freed_memory()
         bound_task = bound_task.bind(prepared.processor)
+        _check_held_out(bound_task, prepared, paths)
         bound_task = bound_task.bind(prepared.processor, build_model(bound_task, torch_device))
         fitted = data_dependent_init(bound_task, prepared, reused=base_run is not None)
         origin = preset if base_run is None else _fill_from_run(bound_task, base_run)
-        with ProgressBar("features") as progress:
+        with ProgressBar("features", before="features") as progress:
             fitted |= bound_task.fit_head(prepared.train, progress)
-        _print_setup(data, bound_task, origin, folder, prepared)
-        if run is None and folder.exists():
-            folder = default_run_path(data, origin_name)
-            log(f"another process has just created that folder: this run is {folder}")
+        with Activity("measuring a step"):
+            cost = measure_cost(bound_task, prepared)
+        bound_task = _shorten_warmup(bound_task, cost.total_steps, overrides)
+        _print_setup(data, bound_task, origin, folder, prepared, cost)
         first_weights = bound_task.model if fitted or base_run is not None else None
         device_name = str(torch_device)
-        started_run = new_run(folder, bound_task, prepared, paths, preset, device_name, first_weights)
+        while True:
+            try:
+                started_run = new_run(folder, bound_task, prepared, paths, preset, device_name, first_weights)
+                break
+            except RunExistsError:
+                if run is not None:
+                    raise
+                folder = next_run_path(folder)
+                log(f"another process has just created that folder: this run is {folder}")
         if _has_images(prepared):
             _write_contact_sheet(folder, bound_task, prepared)
         train_and_report(started_run, bound_task, prepared, signals, json)
+
+
+def _task_origin(task: str | None, model: str | None, from_: Path | None) -> str:
+    """Return the option that names the task; empty if the task is inferred from DATA."""
+    if task is not None:
+        return "--task"
+    return f"--model {model}" if model else f"--from {from_}" if from_ else ""
 
 
 def _open_base_run(path: Path) -> Run:
@@ -137,6 +168,19 @@ def _open_base_run(path: Path) -> Run:
     return (
         published_run(str(path), log) if is_published(str(path)) and not path.exists() else open_logged(path)
     )
+
+
+def _check_held_out(task: Task, prepared: PreparedData[Any, Any], paths: DataPaths) -> None:
+    """Check that the held-out splits are large enough for batches, before anything is written.
+
+    Raises: UserError: a split is too small.
+    """
+    for split in ("valid", "test"):
+        if (split_data := getattr(prepared, split)) is not None:
+            try:
+                task.eval_batches(split_data)
+            except UserError as error:
+                raise UserError(f"{getattr(paths, split) or paths.data}: {error}") from None
 
 
 def _fill_from_run(task: Task, base_run: Run) -> str:
@@ -158,13 +202,28 @@ def _has_images(prepared: PreparedData[Any, Any]) -> bool:
     return isinstance(prepared.train, SplitData) and isinstance(prepared.train.examples, ImageExamples)
 
 
-def _print_setup(data: str, task: Task, origin: str, folder: Path, prepared: PreparedData[Any, Any]) -> None:
-    """Print data, task, model and cost before the training, measured by a dry run of one step."""
+def _shorten_warmup(task: Task, total_steps: int, overrides: tuple[str, ...]) -> Task:
+    """Return the task with a warm-up of at most a tenth of the steps, unless the user sets the warm-up."""
+    schedule = task.config.schedule
+    shorter = limit_warmup(schedule, total_steps)
+    timed = parse_budget(task.config.training.budget).unit == "seconds"
+    if not total_steps or shorter == schedule or (schedule.name == "one-cycle" and not timed):
+        return task
+    setting = f"schedule.warmup_steps={schedule.warmup_steps}"
+    if "warmup_steps" in parse_overrides(overrides).get("schedule", {}):
+        if total_steps < 2 * schedule.warmup_steps:
+            log(f"about {total_steps:,} steps, and {schedule.warmup_steps} of them are warm-up, as set")
+        return task
+    log(f"about {total_steps:,} steps: {shorter.warmup_steps} of them are warm-up; else {setting}")
+    return task.with_config(task.config.model_copy(update={"schedule": shorter}))
+
+
+def _print_setup(
+    data: str, task: Task, origin: str, folder: Path, prepared: PreparedData[Any, Any], cost: TrainingCost
+) -> None:
+    """Print data, task, model and cost before the training."""
     config, network, facts = task.config, task.model, prepared.facts["parts"]
     summary = task.summarize(prepared)
-    batches = task.train_batches(prepared.train)
-    first = dry_run(network, task.objective(), batches.batch(0, 0), config)
-    step = first.seconds * config.training.grad_accumulation + first.update_seconds
     parts = ", ".join(f"{name} {task.describe_size(part)}" for name, part in facts.items())
     outcomes = summary.num_outcomes
     expected = "" if outcomes is None else f"; ln {outcomes} = {math.log(outcomes):.3f} expected"
@@ -176,16 +235,12 @@ def _print_setup(data: str, task: Task, origin: str, folder: Path, prepared: Pre
             *skipped,
             ("task", summary.task),
             ("model", f"{origin}: {_model_summary(task)}"),
-            ("first loss", f"{first.loss:.3f} {task.first_loss_unit} measured{expected}"),
-            ("cost", _cost_summary(config, batches, first, step, summary.unit)),
+            ("first loss", f"{cost.first_loss:.3f} {task.first_loss_unit} measured{expected}"),
+            ("cost", cost.summary(summary.unit)),
             *(images if _has_images(prepared) else []),
             ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
         ]
     )
-    steps, warmup = _estimate_steps(config, batches, step), config.schedule.warmup_steps
-    timed = parse_budget(config.training.budget).unit == "seconds"
-    if 0 < steps < 2 * warmup and (timed or config.schedule.name != "one-cycle"):
-        log(f"about {steps:,} steps, and {warmup} of them are warm-up: lower schedule.warmup_steps")
     if config.training.precision == "bfloat16" and not has_fast_bfloat16(next(network.parameters()).device):
         log("this machine has no fast bfloat16: training.precision=float32 is several times faster")
 
@@ -203,26 +258,3 @@ def _model_summary(task: Task) -> str:
     trained = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
     partly = f", {trained:,} of them trained" if trained < parameters else ""
     return f"{', '.join(map(str, task.components()))}; {parameters:,} parameters{partly}"
-
-
-def _cost_summary(
-    config: Config, batches: Batches, dry_run_result: DryRunResult, step: float, unit: str
-) -> str:
-    """Return memory and time in words; `step` is the measured duration of a step."""
-    tokens = batches.batch(0, 0).tokens * config.training.grad_accumulation
-    epoch = step * batches.per_epoch / config.training.grad_accumulation
-    total = format_duration(step * _estimate_steps(config, batches, step))
-    return (
-        f"about {format_bytes(dry_run_result.memory_bytes)} of memory; "
-        f"{1000 * step:.0f} ms a step of {tokens:,} {unit}; "
-        f"{format_duration(epoch)} an epoch; {total} without evaluations"
-    )
-
-
-def _estimate_steps(config: Config, batches: Batches, step: float) -> int:
-    """Estimate the number of steps in the budget; a step takes `step` seconds."""
-    budget, accumulation = parse_budget(config.training.budget), config.training.grad_accumulation
-    if budget.unit == "seconds":
-        return max(1, round(budget.amount / step))
-    tokens = batches.batch(0, 0).tokens * accumulation
-    return budget_to_steps(budget, batches.per_epoch, accumulation, tokens)

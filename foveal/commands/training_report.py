@@ -9,13 +9,15 @@ from rich.console import Console
 from rich.text import Text
 
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.core.terminal_text import escape_controls
 from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import plot_curves
 from foveal.metrics.report import Report, make_report
 from foveal.store.durable import atomic_write
 from foveal.store.run import Run
 from foveal.tasks.base import TOKEN, Task
-from foveal.tasks.results import EvaluationResult
+from foveal.tasks.baseline import Baseline
+from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.warm_start import load_run_weights
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
@@ -47,8 +49,10 @@ def train_and_report(
 ) -> None:
     """Train the run from its last checkpoint to its end, then evaluate it, draw its curves, and print scores.
 
-    The curves come last: a finished run without curves was stopped before its report, so the report is made
-    now.
+    The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
+    before its report, so the report is made now.
+
+    Raises: UserError: the log of the run is damaged, so it has no curves.
     """
     config, model, curves_file = run.config, task.model, run.path / "curves.png"
     unit, held_out = task.summarize(data).unit, data.held_out
@@ -56,7 +60,10 @@ def train_and_report(
     valid = None if data.valid is None else task.eval_batches(data.valid)
     budget = parse_budget(config.training.budget)
     screen = TrainingScreen(budget.amount if budget.unit == "seconds" else None, unit)
-    trainer = Trainer(run, model, objective, task.train_batches(data.train), valid, screen)
+    tested = held_out if config.training.final_test else None
+    test_batches = 0 if tested is None else task.eval_batches(tested).per_epoch
+    train_batches = task.train_batches(data.train)
+    trainer = Trainer(run, model, objective, train_batches, valid, screen, test_batches)
     try:
         with screen:
             try:
@@ -64,14 +71,20 @@ def train_and_report(
             except FinishedError:
                 if curves_file.exists():
                     raise
-        progress, report = trainer.state.counters, None
+        progress, report, baseline = trainer.state.counters, None, None
         load_run_weights(run, task)
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
-        if held_out is not None:
+        if tested is not None:
             split = "valid" if data.test is None else "test"
-            scores, report = evaluate_and_score(task, objective, held_out, split)
+            scores, report = evaluate_and_score(task, objective, tested, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
+            baseline = task.baseline(data.train, tested)
+            result |= {} if baseline is None else {"baseline": baseline.to_json()}
+        has_held_out = held_out is not None
+        _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
+        if json:
+            print_json(result)
         components = ", ".join(map(str, task.components()))
         curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
         atomic_write(curves_file, curves)
@@ -82,9 +95,6 @@ def train_and_report(
         raise Interrupted(
             stop.number, f"{step}{saved}; go on with: {shell_command('resume', run.path)}"
         ) from None
-    _print_summary(run, task, result, report, progress.best_step)
-    if json:
-        print_json(result)
 
 
 def evaluate_and_score(
@@ -92,18 +102,18 @@ def evaluate_and_score(
 ) -> tuple[dict[str, float], Report | None]:
     """Return the loss of held-out data with its metrics, and a report on the model's outputs."""
     batches, precision = task.eval_batches(held_out), task.config.training.precision
-    predicted_ids: dict[int, list[int]] = {}
-    with ProgressBar(f"{split} loss") as progress:
+    predicted: LabelsByRow = {}
+    with ProgressBar(f"{split} loss", before=f"{split} loss") as progress:
         scores = evaluate(
             task.model,
             objective,
             batches,
             precision=precision,
             progress=progress,
-            predicted_ids=predicted_ids,
+            predicted_labels=predicted,
         )
-    with ProgressBar(f"{split} outputs") as progress:
-        result = task.score(held_out, predicted_ids, progress)
+    with ProgressBar(f"{split} outputs", before=f"{split} outputs and scores") as progress:
+        result = task.score(held_out, predicted, progress)
     return with_perplexity(task, scores), evaluation_report(result)
 
 
@@ -114,12 +124,14 @@ def with_perplexity(task: Task, scores: dict[str, float]) -> dict[str, float]:
     return scores | {"perplexity": math.exp(scores["loss"]) if scores["loss"] < 700 else math.inf}
 
 
-def loss_rows(task: Task, split: str, scores: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the loss of a split for display."""
+def loss_rows(task: Task, split: str, scores: dict[str, Any], report: Report | None) -> list[tuple[str, str]]:
+    """Return the loss of a split for display. A share of right examples has their number."""
     name = {"valid": "validation", "test": "test"}.get(split, split)
     perplexity = f", perplexity {scores['perplexity']:.4g}" if "perplexity" in scores else ""
     per = f" per {task.loss_unit}"
-    loss = f"{format_loss(scores, per)}{format_extra_metrics(scores)}{perplexity}"
+    count = f" of {report.examples:,}" if report is not None and report.scores[0].is_share else ""
+    shares = format_extra_metrics(scores)
+    loss = f"{format_loss(scores, per)}{shares}{count if '%' in shares else ''}{perplexity}"
     return [(f"{name} loss", loss)]
 
 
@@ -127,7 +139,8 @@ def evaluation_report(result: EvaluationResult | None) -> Report | None:
     """Return a report on a model's outputs: scores with intervals, scores by length, the worst examples."""
     if result is None:
         return None
-    return make_report(result.scores, result.lengths, result.sources, result.references, result.outputs)
+    texts = result.sources, result.references, result.outputs
+    return make_report(result.scores, result.lengths, *texts, losses=result.losses, notes=result.notes)
 
 
 def print_report(task: Task, report: Report, console: Console) -> None:
@@ -139,8 +152,10 @@ def print_report(task: Task, report: Report, console: Console) -> None:
             console.print(Text(f"{score.name}: {score.signature}", style="dim"), soft_wrap=True)
     if report.warning:
         console.print(Text(f"\n{report.warning}", style="yellow"), soft_wrap=True)
+    for note in report.notes:
+        console.print(Text(note, style="yellow"), soft_wrap=True)
     if report.worst:
-        console.print(Text(f"\nworst by {report.scores[0].name}", style="bold"))
+        console.print(Text(f"\nworst by {report.worst_by}", style="bold"))
     for example in report.worst[:WORST_EXAMPLES]:
         for name, text in (
             ("source", example.source),
@@ -148,21 +163,33 @@ def print_report(task: Task, report: Report, console: Console) -> None:
             ("output", example.output),
         ):
             console.print(
-                Text.assemble((name.ljust(9), "cyan"), truncate(text, MAX_EXAMPLE_LENGTH)), soft_wrap=True
+                Text.assemble((name.ljust(9), "cyan"), escape_controls(truncate(text, MAX_EXAMPLE_LENGTH))),
+                soft_wrap=True,
             )
         console.print()
 
 
 def _print_summary(
-    run: Run, task: Task, result: dict[str, Any], report: Report | None, best_step: int | None
+    run: Run,
+    task: Task,
+    result: dict[str, Any],
+    report: Report | None,
+    best_step: int | None,
+    baseline: Baseline | None,
+    has_held_out: bool,
 ) -> None:
-    missing = () if "split" in result else ("DATA",)
+    missing = () if has_held_out else ("DATA",)
     name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
+    if report is not None and baseline is not None and (warning := _baseline_warning(report, baseline)):
+        STDERR.print()
+        STDERR.print(Text(warning, style="yellow"), soft_wrap=True)
     if report is not None:
         print_report(task, report, STDERR)
     rows = [("trained", f"{result['steps']:,} steps in {format_duration(result['seconds'])} of training")]
-    rows += loss_rows(task, result["split"], result) if "split" in result else []
+    rows += loss_rows(task, result["split"], result, report) if "split" in result else []
+    if baseline is not None:
+        rows.append(("baseline", f"{baseline.metric} {100 * baseline.value:.1f} %: {baseline.name}"))
     rows += [
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
@@ -173,3 +200,14 @@ def _print_summary(
         rows.append(("", shell_command("inspect", run.path, view, "--out", f"{view}.png")))
     STDERR.print()
     print_facts(rows)
+
+
+def _baseline_warning(report: Report, baseline: Baseline) -> str:
+    """Return a warning if the model is not better than the baseline; empty if the model is better."""
+    score = next(score for score in report.scores if score.name == baseline.metric)
+    if score.value > baseline.value or score.value == 1:
+        return ""
+    return (
+        f"this model is no better than {baseline.name}: {score.name} {100 * score.value:.1f} % against "
+        f"{100 * baseline.value:.1f} %; give more rows, train longer, or try another --model"
+    )

@@ -4,12 +4,13 @@ Layers never see a config: they take plain numbers. Only models, data, tasks and
 `tasks.config` loads a config whole, the section `task` with it.
 """
 
-from foveal.config.data import AugmentConfig, DataConfig, ImageConfig, TokenizerName
+from foveal.config.data import AugmentConfig, DataConfig, ImageConfig, SeriesConfig, TokenizerName
 from foveal.config.files import (
     ConfigError,
     merge_tables,
     parse_config,
     parse_overrides,
+    parse_toml,
     preset_names,
     read_preset,
     suggest,
@@ -44,6 +45,7 @@ __all__ = [
     "OptimizerConfig",
     "PositionConfig",
     "ScheduleConfig",
+    "SeriesConfig",
     "StackConfig",
     "TaskTable",
     "TokenizerName",
@@ -51,6 +53,7 @@ __all__ = [
     "merge_tables",
     "parse_config",
     "parse_overrides",
+    "parse_toml",
     "preset_names",
     "read_preset",
     "suggest",

@@ -67,6 +67,21 @@ class AugmentConfig(StrictModel):
     """Images are mixed with others, with weights from Beta(mixup, mixup); 0 for none."""
 
 
+class SeriesConfig(StrictModel):
+    """The section `data.series`: how series are standardized, batched, and changed in training."""
+
+    standardize: Literal["channel", "series"] = "channel"
+    """Whose mean becomes 0, and deviation 1: channel (of all training series) or series (each by itself).
+
+    `series` is of each channel of a series by itself, so its level and its scale are lost."""
+    batch_size: Annotated[int, Field(ge=0)] = 0
+    """Series in a training batch, taken at random; 0 for series of like lengths by data.batch_tokens."""
+    jitter: NonNegativeFloat = 0.0
+    """Deviation of the noise that is added to each standardized value of a training series."""
+    scaling: NonNegativeFloat = 0.0
+    """Deviation of the logarithm of a random factor for each channel of a training series."""
+
+
 class DataConfig(StrictModel):
     """The section `data`: how text, audio, series and images become batches.
 
@@ -83,6 +98,8 @@ class DataConfig(StrictModel):
         Literal["same", "character", "byte", "bpe", "word"], ReadIf("shared_vocabulary", False)
     ] = "same"
     """Tokenizer of the target texts: same (as data.tokenizer), character, byte, bpe or word."""
+    encoding: str = ""
+    """Encoding of lines of tables and sentences that are not UTF-8, such as cp1252 or latin-1."""
     text: str = "text"
     """Column of a table that has the text."""
     source: str = "source"
@@ -107,6 +124,7 @@ class DataConfig(StrictModel):
     """Tokens in a window, or in a chunk of truncated backpropagation."""
     batch_tokens: PositiveInt = 4096
     """Tokens in a batch: of a corpus, data.batch_tokens // data.context_length rows."""
+    series: SeriesConfig = SeriesConfig()
     image: ImageConfig = ImageConfig()
     augment: AugmentConfig = AugmentConfig()
     valid_fraction: Fraction = 0.05
@@ -121,6 +139,19 @@ class DataConfig(StrictModel):
     """What data.group_pattern matches: text (the target texts) or file-name."""
     hold_out: Annotated[Literal["groups", "variants"], ReadIf("group_pattern")] = "groups"
     """What is held out: groups (all rows of some), or variants (every third row of each)."""
+
+    @field_validator("encoding")
+    @classmethod
+    def _encoding(cls, name: str) -> str:
+        try:
+            fits = not name or "a".encode(name) == b"a"
+        except (LookupError, UnicodeError, TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ValueError(
+                "no encoding of text in which ASCII stays as it is, such as cp1252, cp1251 or gb18030"
+            )
+        return name
 
     @field_validator("group_pattern")
     @classmethod

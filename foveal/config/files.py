@@ -14,6 +14,8 @@ from foveal.config.sections import Config
 
 Section = TypeVar("Section", bound=BaseModel)
 PRESETS_FOLDER = Path(__file__).parent.parent / "presets"
+MAX_TOML_BYTES, MAX_KEY_DOTS = 1 << 18, 200
+"""The largest file of settings, and the most dots in one of its lines or in a setting on the command line."""
 EXPECTED_TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -44,13 +46,32 @@ def read_preset(preset: str) -> dict[str, Any]:
     elif path.suffix != ".toml":
         raise ConfigError(f"unknown preset '{preset}'{suggest(preset, preset_names())}")
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = file.read(MAX_TOML_BYTES + 1)
+        tables = parse_toml(content)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
     refuse_old_names(tables, f"{path}: ")
     return tables
+
+
+def parse_toml(content: bytes) -> dict[str, Any]:
+    """Return the tables of a TOML file. Its size and the length of its keys are checked first, because the
+    time of the parser grows with the square of the parts of a key.
+
+    Raises: ConfigError: the content is not TOML, or too large for settings.
+    """
+    if len(content) > MAX_TOML_BYTES:
+        raise ConfigError(f"over {MAX_TOML_BYTES:,} bytes, too large for settings")
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.count(b".") > MAX_KEY_DOTS:
+            raise ConfigError(f"line {number}: over {MAX_KEY_DOTS} dots, too many for the key of a setting")
+    try:
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"not TOML: {error}") from None
 
 
 def refuse_old_names(tables: Mapping[str, Any], place: str = "") -> None:
@@ -89,11 +110,13 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
     tables: dict[str, Any] = {}
     for override in overrides:
         key, equals, text = override.partition("=")
+        if key.count(".") > MAX_KEY_DOTS:
+            raise ConfigError(f"'{key[:40]}...': over {MAX_KEY_DOTS} dots, too many for the key of a setting")
         if not equals or not key or not all(key.split(".")):
             raise ConfigError(f"'{override}': expected key.sub=value, such as model.width=256")
         try:
             value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (tomllib.TOMLDecodeError, RecursionError):
             value = text
         for part in reversed(key.split(".")):
             value = {part: value}

@@ -132,6 +132,8 @@ class EncoderStackConfig(StackConfig):
 EncoderName = Literal[
     "none",
     "text",
+    "ngrams",
+    "words",
     "pyramid",
     "convolution",
     "series",
@@ -147,12 +149,14 @@ class EncoderConfig(EncoderStackConfig):
     """The section `model.encoder`: the encoder of the source. Some mixers of a decoder read its memory."""
 
     kind: EncoderName = "none"
-    """Encoder: none, text, pyramid, convolution, series, series-network, image, patches, frames or conv3d.
+    """Encoder of the source: none, or one of its kind, such as text, words, ngrams, series, image or patches.
 
-    Of frames of sound: a pyramid of bidirectional LSTMs, or strided convolutions before the stack. Of a
-    series: a stack, or a named network of 1D convolutions. Of an image: a named network, or patches before
-    the stack. Of the frames of a clip: a network for each before the stack, or convolutions over time, rows
-    and columns."""
+    Of a text: a stack (text), or a bag of n-grams (ngrams). Of words: the forms and characters of each before
+    the stack (words). Of frames of sound: a pyramid of bidirectional LSTMs (pyramid), or strided convolutions
+    before the stack (convolution). Of a series: a stack (series), or a named network of 1D convolutions
+    (series-network). Of an image: a named network (image), or patches before the stack (patches). Of frames
+    of a clip: a network for each before the stack (frames), or convolutions over time, rows and columns
+    (conv3d)."""
     network: str = "resnet-20"
     """Network for images, or for series, by its published name."""
     stem: Literal["published", "small"] = "published"
@@ -167,6 +171,14 @@ class EncoderConfig(EncoderStackConfig):
     The norms are of each image by itself: over all channels, each channel, or groups of channels."""
     patch_size: Size = 4
     """Side of a patch, in pixels."""
+    ngram_length: Annotated[int, Field(ge=1, le=32)] = 5
+    """Length of the longest n-gram, in tokens."""
+    character_width: Size = 32
+    """Width of the embedding of a word's characters."""
+    character_filters: Size = 100
+    """Filters of three characters whose largest outputs describe a word."""
+    word_dropout: NonNegativeFloat = 0.25
+    """In training a form of words is unknown with probability a / (a + its count); a is this number."""
 
 
 class ModelConfig(StackConfig):

@@ -61,7 +61,7 @@ class ScheduleConfig(StrictModel):
     After the warm-up the learning rate is constant, then falls from `decay_start` to the end. inverse-sqrt
     falls with the root of the step right after the warm-up; one-cycle rises until `decay_start`."""
     warmup_steps: Annotated[int, Field(ge=0)] = 50
-    """Steps of linear warm-up."""
+    """Steps of linear warm-up; in a new run at most a tenth of all steps, unless set by the user."""
     decay_start: Annotated[float, Field(ge=0, le=1), ReadIf("name", "linear", "cosine", "one-cycle")] = 0.5
     """Fraction of all steps at which the decay starts."""
     final_lr_fraction: Annotated[
@@ -91,9 +91,13 @@ class TrainingConfig(StrictModel):
     grad_accumulation: PositiveInt = 1
     """Micro-batches whose gradients are added up before each update."""
     evaluate_every: Annotated[int, Field(ge=0)] = 0
-    """Steps between evaluations; 0 for about twelve evaluations in all."""
-    patience: Annotated[int, Field(ge=0)] = 0
+    """Steps between evaluations; 0 for about twelve in all, fewer if these would outlast the training."""
+    keep: Literal["best", "last"] = "best"
+    """Weights that a run keeps: best (those of the lowest validation loss) or last."""
+    patience: Annotated[int, Field(ge=0), ReadIf("keep", "best")] = 0
     """Evaluations without improvement before training stops early; 0 for never."""
+    final_test: bool = True
+    """Score the test data (or else the validation data) after training; `foveal evaluate` does so later."""
     ema_decay: Fraction = 0.0
     """Decay of the moving average of the weights that is evaluated and kept; 0 for none."""
     average_checkpoints: Annotated[int, Field(ge=0)] = 0

@@ -9,6 +9,18 @@ Log = Callable[[str], None]
 """A function that shows one line to the user."""
 SECONDS_PER_LINE = 10.0
 """Seconds between two lines."""
+_listeners: list[Log] = []
+
+
+def notify_with(log: Log) -> None:
+    """Show by `log` from now on what code without a log of its own tells."""
+    _listeners[:] = [log]
+
+
+def notify(message: str) -> None:
+    """Tell the user about unexpected long work deep in the code, such as the compilation of a kernel."""
+    for log in _listeners:
+        log(message)
 
 
 def log_progress(rows: Iterable[T], count: int, noun: str, log: Log) -> Iterator[T]:

@@ -1,10 +1,19 @@
 """Callbacks that report the progress of work, and iteration over batches with such a callback."""
 
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+T = TypeVar("T")
 
 ProgressCallback = Callable[[int, int], None]
 """Called with (i, n) before part i of n begins. An exception that it raises ends the work."""
+
+
+class SecondsLeft(NamedTuple):
+    """The time that a training still takes: in steps, and in evaluations with the test."""
+
+    steps: float
+    evaluations: float
 
 
 @runtime_checkable
@@ -23,6 +32,21 @@ class EpochBatches(Protocol):
     def per_epoch(self) -> int: ...
 
     def batch(self, epoch: int, index: int) -> Any: ...
+
+
+_rows_read = [0]
+
+
+def count_rows(rows: Iterable[T]) -> Iterator[T]:
+    """Yield the rows of data, and count them for whoever shows the progress."""
+    for row in rows:
+        _rows_read[0] += 1
+        yield row
+
+
+def read_rows() -> int:
+    """Return the number of rows that this process has read so far."""
+    return _rows_read[0]
 
 
 def no_progress(index: int, total: int) -> None:

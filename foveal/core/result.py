@@ -1,6 +1,7 @@
 """The output of an objective on a batch, as sums and weights, so that parts of a batch add up exactly."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
@@ -19,17 +20,24 @@ class Term:
     coefficient: float = 1.0
 
 
+class PredictedLabels(NamedTuple):
+    """The label that a model gives each place of a row: ids and probabilities, and the row's loss in nats."""
+
+    ids: list[int]
+    probabilities: list[float]
+    loss: float
+
+
 @dataclass(frozen=True)
 class ObjectiveOutput:
     """The terms to train on, and the metrics to report as name -> (sum, weight).
 
-    In evaluation, an objective that predicts labels also fills `predicted_ids`, which maps each row to its
-    predicted label ids.
+    In evaluation, an objective that predicts labels also fills `predicted_labels`, by row.
     """
 
     terms: dict[str, Term]
     metrics: dict[str, tuple[float, float]] = field(default_factory=dict)
-    predicted_ids: dict[int, list[int]] = field(default_factory=dict)
+    predicted_labels: dict[int, PredictedLabels] = field(default_factory=dict)
 
 
 @dataclass

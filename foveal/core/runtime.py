@@ -6,6 +6,7 @@ import random
 import resource
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -57,6 +58,15 @@ def peak_memory() -> int:
         return torch.cuda.max_memory_reserved()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def resident_memory() -> int:
+    """Return the memory that this process takes now, in bytes; its peak on systems other than Linux."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return peak_memory()
+    return pages * resource.getpagesize()
 
 
 def resolve_device(name: str = "auto") -> torch.device:

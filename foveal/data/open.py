@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -10,33 +10,47 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.audio.audio_source import are_recordings
 from foveal.data.core.fields import Fields
-from foveal.data.core.hash_split import SPLITS, SplitName
+from foveal.data.core.hash_split import SplitName
 from foveal.data.core.rows import Row
 from foveal.data.datasets.dataset_cache import resolve
-from foveal.data.files.data_part import METADATA_FILES, SPLIT_FOLDERS, DataPart, open_part
-from foveal.data.files.tables import TABLE_SUFFIXES
-from foveal.data.images.image_arrays import array_splits
-from foveal.data.images.image_files import are_images
-from foveal.data.series.series_files import SERIES_READERS, TARGET_FIELDS, are_series, read_series
+from foveal.data.files.data_part import ZIP_SUFFIX, DataPart, open_part
+from foveal.data.files.folders import first_files
+from foveal.data.files.mending import sidecar_hint, table_of_files_hint
+from foveal.data.files.split_names import list_names
+from foveal.data.files.unpack import GZIP_SUFFIX, unpack_gzip, unpack_zip
+from foveal.data.find_splits import MEDIA_SUFFIXES, FoundSplits, find_splits
+from foveal.data.images.image_arrays import has_many_images
+from foveal.data.images.image_files import are_images, is_image_name
+from foveal.data.series.series_files import TARGET_FIELDS, are_series, read_series
 from foveal.data.text.conll import CONLL_SUFFIXES
+from foveal.data.text.running_text import look_at_text
 from foveal.data.video.clip_files import are_clips
+from foveal.data.video.video_decoding import is_video
 
 DataKind = Literal[
-    "aligned", "clips", "images", "audio", "files", "conll", "series", "table", "text", "missing"
+    "aligned", "clips", "images", "audio", "files", "conll", "series", "table", "text", "unknown", "missing"
 ]
 """What DATA looks like.
 
-`aligned` is two text files. `files` is a folder of any files with a metadata table. `text` is any other file
-or folder. `missing` is a path without a file, or a data set of the catalog, whose files are made later.
+`aligned` is two text files. `files` is a folder of any files with a metadata table. `text` is running text.
+`unknown` is any other file or folder. `missing` is a path without a file, or a data set of the catalog, whose
+files are made later.
 """
-SNIFFERS: dict[DataKind, Callable[[DataPart], bool]] = {
-    "clips": are_clips,
-    "images": are_images,
-    "audio": are_recordings,
+SNIFFERS: dict[DataKind, tuple[Callable[[DataPart], bool], str]] = {
+    "clips": (are_clips, "clips"),
+    "images": (are_images, "pictures"),
+    "audio": (are_recordings, "recordings"),
 }
-"""Tests for kinds of files by content, in the order in which they are tried."""
-SPLIT_FILE_SUFFIXES = {*TABLE_SUFFIXES, *SERIES_READERS}
-"""Suffixes of files that can be a split."""
+"""Tests for kinds of files by content, in the order in which they are tried, and the words for the files."""
+
+
+class Evidence(NamedTuple):
+    """What DATA looks like, and what was seen that decided so."""
+
+    kind: DataKind
+    reason: str
+    """A clause, such as "there are pictures in the folders cat, dog". For the kind `unknown`, the start of an
+    error."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,8 @@ class OpenedData:
     """The user's argument: a path, two paths `a,b`, or a name of the catalog."""
     resolve: Callable[[str], str]
     """A function from `name` to a path. The function creates the files of a data set of the catalog."""
+    encoding: str = ""
+    """The encoding of lines of tables that are not UTF-8, if the user has named it."""
 
     def __str__(self) -> str:
         return self.name
@@ -54,26 +70,38 @@ class OpenedData:
     @cached_property
     def named(self) -> DataPart:
         """The file or folder at `name`, if `name` is a path."""
-        return open_part(self.name)
+        return open_part(self.name, encoding=self.encoding)
 
     @cached_property
     def whole(self) -> DataPart:
-        """All of DATA, with or without splits.
+        """All of DATA, with or without splits. Packed files are unpacked, but for zips of pictures.
 
-        Raises: UserError: there is no such path, and no data set of that name.
+        Raises: UserError: there is no such path, and no data set of that name; or a packed file is damaged.
         """
-        return self.named if self.named.status else open_part(self.resolve(self.name))
+        part = self.named
+        if part.status is None:
+            part = open_part(self.resolve(self.name), encoding=self.encoding)
+        if part.is_file and part.suffix == GZIP_SUFFIX and not has_many_images(part):
+            return open_part(str(unpack_gzip(part.path)), encoding=self.encoding)
+        if part.is_file and part.suffix == ZIP_SUFFIX and not _has_pictures(part):
+            return open_part(str(unpack_zip(part.path)), encoding=self.encoding)
+        return part
 
     @cached_property
-    def splits(self) -> dict[SplitName, DataPart]:
-        """The file or folder of each split. `train` is always present.
+    def found_splits(self) -> FoundSplits:
+        """The splits of DATA, and the files that are in no split.
 
-        Splits are folders such as `train` and `test`, also in a zip; arrays of a file; IDX files; or files
-        such as `train.tsv`. DATA without splits is `train`.
-
-        Raises: UserError: two folders are the same split, or the files of the splits have several formats.
+        Raises: UserError: `find_splits` refuses the names of folders or files.
         """
-        return _split_folders(self.whole) or _split_arrays(self.whole) or _split_files(self.whole)
+        return find_splits(self.whole)
+
+    @property
+    def splits(self) -> dict[SplitName, DataPart]:
+        """The file or folder of each split. `train` is always present: DATA without splits is `train`.
+
+        Raises: UserError: `find_splits` refuses the names of folders or files.
+        """
+        return self.found_splits.parts
 
     def split(self, name: SplitName) -> DataPart:
         """Return the split `name`, or the last split if there is no such split."""
@@ -83,22 +111,39 @@ class OpenedData:
     def train(self) -> DataPart:
         return self.splits["train"]
 
-    @cached_property
+    @property
     def kind(self) -> DataKind:
         """The kind of DATA, decided by the training split."""
+        return self.evidence.kind
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The kind of DATA, and what decided it."""
         if self.named.status is None and not self.named.is_folder:
-            return "missing" if self.named.aligned is None else "aligned"
-        for kind, is_kind in SNIFFERS.items():
+            if self.named.aligned is None:
+                return Evidence("missing", f"{self.name} is a data set of the catalog")
+            return Evidence(
+                "aligned", "it is two files, of which line i of the first belongs to line i of the second"
+            )
+        train = self.train
+        if hint := table_of_files_hint(self.whole, MEDIA_SUFFIXES) or _sidecar_hint(train):
+            return Evidence("unknown", hint)
+        for kind, (is_kind, files) in SNIFFERS.items():
             with suppress(UserError):  # the reader of the data reports the error
-                if is_kind(self.train):
-                    return kind
-        if self.whole.is_disk_folder and self.whole.table is not None:
-            return "files"
-        if self.train.suffix in CONLL_SUFFIXES:
-            return "conll"
-        if are_series(self.train):
-            return "series"
-        return "table" if self.train.is_table else "text"
+                if is_kind(train):
+                    return Evidence(kind, _describe_files(train, files))
+        if train.is_disk_folder and train.table is not None:
+            return Evidence("files", f"there are files with {train.table.name}")
+        if train.suffix in CONLL_SUFFIXES:
+            return Evidence("conll", f"{train.path.name} is a file of tagged words")
+        if are_series(train):
+            return Evidence("series", f"{train.path.name} is a file of series")
+        if train.is_table:
+            return Evidence(
+                "table", f"{train.path.name} is a table with the columns {list_names([*train.columns])}"
+            )
+        look = look_at_text(train)
+        return Evidence("unknown", look.doubt) if look.doubt else Evidence("text", look.reason)
 
     @property
     def has_table(self) -> bool:
@@ -145,51 +190,43 @@ class DataPaths(NamedTuple):
     test: str | None = None
 
 
-def open_data(data: str | OpenedData, log: Log) -> OpenedData:
-    """Open DATA: a path, two paths `a,b`, or a name of the catalog. Return opened data unchanged."""
-    return data if isinstance(data, OpenedData) else OpenedData(data, lambda name: resolve(name, log))
+def open_data(data: str | OpenedData, log: Log, encoding: str = "") -> OpenedData:
+    """Open DATA: a path, two paths `a,b`, or a name of the catalog. Return opened data unchanged, but for the
+    encoding."""
+    if isinstance(data, OpenedData):
+        return data if data.encoding == encoding else replace(data, encoding=encoding)
+    return OpenedData(data, lambda name: resolve(name, log), encoding)
 
 
-def open_path(path: str) -> OpenedData:
-    """Open a path, which need not exist. Names of the catalog are not looked up."""
-    return OpenedData(path, str)
+def open_path(path: str | OpenedData, encoding: str = "") -> OpenedData:
+    """Open a path, which need not exist and is no name of the catalog. Return opened data unchanged."""
+    return path if isinstance(path, OpenedData) else OpenedData(path, str, encoding)
 
 
-def _split_folders(whole: DataPart) -> dict[SplitName, DataPart]:
-    """Return the folders of the splits of a folder or zip; none if there is a table or any other folder.
-
-    Raises: UserError: several folders are the same split.
-    """
-    if not whole.is_folder:
-        return {}
-    listing = whole.listing
-    names = listing.folders
-    has_table = any(name in METADATA_FILES for name in listing.files)
-    if has_table or "train" not in names or not SPLIT_FOLDERS.keys() >= {*names}:
-        return {}
-    parts = {SPLIT_FOLDERS[name]: open_part(f"{listing.name}/{name}", listing) for name in names}
-    if len(parts) < len(names):
-        raise UserError(
-            f"{whole}: {', '.join(names)} are several folders for the same split; keep one folder per split"
-        )
-    return {split: parts[split] for split in SPLITS if split in parts}
+def _describe_files(part: DataPart, files: str) -> str:
+    """Return a clause that says where `files` were seen."""
+    if not part.is_folder:
+        return f"there are {files} in {part.path.name}"
+    if part.table is not None:
+        return f"there are {files} with {part.table.name}"
+    folders = part.listing.folders
+    return (
+        f"there are {files} in the folders {list_names(folders)}"
+        if folders
+        else f"there are {files} in a folder"
+    )
 
 
-def _split_arrays(whole: DataPart) -> dict[SplitName, DataPart]:
-    return {split: open_part(location) for split, location in array_splits(whole).items()}
+def _sidecar_hint(part: DataPart) -> str:
+    """Say that there is a text beside each picture or recording of a folder. Empty if there is none."""
+    if not part.is_disk_folder or part.table is not None:
+        return ""
+    names = first_files(part.listing)
+    media = [name for name in names if name.lower().endswith(MEDIA_SUFFIXES)]
+    return sidecar_hint(part.listing, names) if 3 * len(media) > len(names) else ""
 
 
-def _split_files(whole: DataPart) -> dict[SplitName, DataPart]:
-    """Return files such as `train.tsv` by split. Without such files, return all of DATA as `train`.
-
-    Raises: UserError: the files have several formats.
-    """
-    names = whole.listing.files if whole.is_disk_folder else []
-    paths = [whole.path / name for name in names]
-    tables = [path for path in paths if path.stem in SPLITS and path.suffix.lower() in SPLIT_FILE_SUFFIXES]
-    if not any(path.stem == "train" for path in tables):
-        return {"train": whole}
-    if len({path.suffix for path in tables}) > 1:
-        listed = ", ".join(path.name for path in tables)
-        raise UserError(f"{whole}: {listed} have several formats; keep the files of a single format")
-    return {split: open_part(str(path)) for split in SPLITS for path in tables if path.stem == split}
+def _has_pictures(zipped: DataPart) -> bool:
+    """Return whether a zip has pictures or videos, or nothing else, and is read in place."""
+    names = first_files(zipped.listing)
+    return not names or any(is_image_name(name) or is_video(name) for name in names)

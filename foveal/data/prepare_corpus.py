@@ -28,6 +28,8 @@ from foveal.data.text.tokenizers import Tokenizer, make_tokenizer
 from foveal.data.text.unknown_tokens import log_unknown_tokens
 from foveal.store.cache import cache_folder, file_lock
 from foveal.store.durable import atomic_write
+from foveal.store.regular_files import read_regular
+from foveal.store.sealed import open_json, seal_json
 
 STORE_VERSION = 1
 """Changes with the rules of splitting, joining and storing, so that older stores are not used."""
@@ -67,7 +69,10 @@ class Corpus:
             [(str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns) for path in source.files]
             for source in self.sources
         ]
-        columns = [getattr(source, "column", None) for source in self.sources]
+        columns = [
+            f"{source.column}{source.part.encoding}" if isinstance(source, TextTable) else None
+            for source in self.sources
+        ]
         return _cache_key(
             STORE_VERSION, recipe, files, columns, list(self.provided), list(self.fractions.items())
         )
@@ -89,22 +94,27 @@ def prepare_corpus(
     Raises: UserError: a file can't be read, or a split has no text.
     """
     paths = {split: path for split, path in (("valid", valid), ("test", test)) if path is not None}
-    fractions = {} if paths else {"valid": config.valid_fraction, "test": config.test_fraction}
-    opened = open_data(data, log)
+    opened = open_data(data, log, config.encoding)
     data = opened.name
+    parts = opened.splits | {
+        split: open_data(path, log, config.encoding).split(split) for split, path in paths.items()
+    }
+    fractions = {} if len(parts) > 1 else {"valid": config.valid_fraction, "test": config.test_fraction}
     corpus = Corpus(
-        to_split=open_text_source(opened.whole, config.text),
+        to_split=open_text_source(parts["train"], config.text),
         fractions={split: fraction for split, fraction in fractions.items() if fraction},
         provided={
-            split: open_text_source(open_data(path, log).whole, config.text) for split, path in paths.items()
+            split: open_text_source(part, config.text) for split, part in parts.items() if split != "train"
         },
     )
     store, skipped = _load_or_build_store(corpus, config, tokenizer, log)
     for split in ("train", *corpus.fractions, *corpus.provided):
         if not store.facts.get(split, {}).get("tokens"):
             hint = " (equal rows stay in one split)" if isinstance(corpus.to_split, TextTable) else ""
-            part, held_out = paths.get(split, data), bool(corpus.fractions)
-            raise UserError(_empty_split_error(split, part, split in paths, held_out, hint))
+            part = data if split not in parts or split == "train" else paths.get(split, str(parts[split]))
+            provided, held_out = split in corpus.provided, bool(corpus.fractions)
+            raise UserError(_empty_split_error(split, part, provided, held_out, hint))
+    _log_same_text(store.facts, log)
     _log_losses(skipped, store.facts, log)
     return PreparedData(
         processor=store.tokenizer,
@@ -116,15 +126,16 @@ def prepare_corpus(
 
 
 def prepare_eval_corpus(
-    data: str | OpenedData, column: str, tokenizer: Tokenizer, log: Log
+    data: str | OpenedData, config: DataConfig, tokenizer: Tokenizer, log: Log
 ) -> tuple[TokenArray, dict[str, Any]]:
-    """Return the tokens of all of DATA, and the facts of `prepare_corpus` for it.
+    """Return the tokens of all of DATA, or of its test split if DATA has splits, and the facts of
+    `prepare_corpus` for it.
 
     Raises: UserError: DATA has no text, or none of its characters are in the vocabulary.
     """
-    opened = open_data(data, log)
+    opened = open_data(data, log, config.encoding)
     data = opened.name
-    corpus = Corpus(to_split=open_text_source(opened.whole, column), fractions={}, provided={})
+    corpus = Corpus(to_split=open_text_source(opened.split("test"), config.text), fractions={}, provided={})
     store, skipped = _load_or_build_store(corpus, DataConfig(), tokenizer, log)
     facts = store.facts.get("train", {})
     if not facts.get("tokens"):
@@ -174,15 +185,15 @@ def _load_or_build_store(
         reason for source in corpus.sources if isinstance(source, TextFolder) for reason in source.skipped
     ]
     with file_lock(entry_path):
-        atomic_write(entry_path, json.dumps({"store": key, "skipped": skipped}).encode())
+        atomic_write(entry_path, seal_json({"store": key, "skipped": skipped}))
     return store, skipped
 
 
 def _read_cache_entry(path: Path) -> dict[str, Any] | None:
     try:
-        entry = json.loads(path.read_bytes())
-        return entry if {"store", "skipped"} <= set(entry) else None
-    except (OSError, ValueError, TypeError):
+        entry = open_json(read_regular(path), str(path))
+        return entry if entry.keys() == {"store", "skipped"} else None
+    except UserError:
         return None
 
 
@@ -197,6 +208,13 @@ def _empty_split_error(split: SplitName, data: str, provided: bool, held_out: bo
     if provided:
         return f"{data}: none of its characters occur in the training text; give text of the same kind"
     return f"{data}: too little text for a {split} set{hint}; give more text, or set data.{split}_fraction=0"
+
+
+def _log_same_text(facts: dict[str, dict[str, Any]], log: Log) -> None:
+    """Log the held-out splits whose text is that of the training split, which makes the loss too low."""
+    for split in ("valid", "test"):
+        if split in facts and facts[split]["sha256"] == facts["train"]["sha256"]:
+            log(f"{split}: the same text as the training split, so its loss says nothing about new text")
 
 
 def _log_losses(skipped: list[str], facts: dict[str, dict[str, Any]], log: Log) -> None:

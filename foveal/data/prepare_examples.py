@@ -38,11 +38,12 @@ def prepare_examples(
     Raises: UserError: DATA can't be read, or a split has no rows that can be used.
     """
     skipped: list[SkippedRow] = []
-    opened = open_data(data, log)
+    opened = open_data(data, log, config.encoding)
     data = opened.name
-    files = _open_splits(opened, valid, test, log)
+    files = _open_splits(opened, valid, test, data_format, config, log)
     rows = _read_splits(data_format, files, config, skipped)
     _log_overlap(rows, log)
+    _log_contradictions([row for split in SPLITS for row in rows[split]], log)
     _log_similar_labels(rows["train"], log)
     _log_single_target(rows["train"], log)
     processor = processor or data_format.make_processor(data, rows["train"], config, reused)
@@ -72,7 +73,7 @@ def prepare_eval_examples(
     Raises: UserError: no row can be used.
     """
     skipped: list[SkippedRow] = []
-    opened = open_data(data, log)
+    opened = open_data(data, log, config.encoding)
     data = opened.name
     rows = list(data_format.read(opened.split("test"), config, skipped))
     encoded = data_format.encode(rows, processor, config, skipped)
@@ -103,7 +104,7 @@ def read_unlabeled(
     Raises: UserError: no source can be read.
     """
     skipped: list[SkippedRow] = []
-    opened = data if isinstance(data, OpenedData) else open_path(data)
+    opened = open_path(data, config.encoding)
     all_rows = [*data_format.read_unlabeled(opened.whole, config, skipped)]
     rows, examples = data_format.encode_unlabeled(all_rows, processor, config, skipped)
     if not rows:
@@ -121,7 +122,7 @@ def read_labeled_rows(data_format: PairFormat, data: str | OpenedData, config: D
 
     Skipped rows are not logged: `read_unlabeled` logs the sources that can't be read.
     """
-    opened = data if isinstance(data, OpenedData) else open_path(data)
+    opened = open_path(data, config.encoding)
     with suppress(UserError):
         return [*data_format.read(opened.whole, config, [])]
     return []
@@ -150,12 +151,30 @@ def _first_skip(skipped: list[SkippedRow]) -> str:
 
 
 def _open_splits(
-    data: OpenedData, valid: str | None, test: str | None, log: Log
+    data: OpenedData,
+    valid: str | None,
+    test: str | None,
+    data_format: PairFormat,
+    config: DataConfig,
+    log: Log,
 ) -> dict[SplitName, DataPart]:
-    """Return the file or folder of each split: the splits of DATA, replaced by `valid` and `test`."""
+    """Return the file or folder of each split: the splits of DATA, replaced by `valid` and `test`.
+
+    A held-out table of DATA without targets is left out.
+    """
     paths = {"valid": valid, "test": test}
-    replaced = {split: open_data(path, log).split(split) for split, path in paths.items() if path is not None}
-    return data.splits | replaced
+    replaced = {
+        split: open_data(path, log, config.encoding).split(split)
+        for split, path in paths.items()
+        if path is not None
+    }
+    column = data_format.target.column(config)
+    parts = {split: part for split, part in data.splits.items() if split == "train" or split not in replaced}
+    for split, part in list(parts.items()):
+        if part.is_table and part.columns and column not in part.columns and column in data.train.columns:
+            log(f"{part}: no column '{column}', so it is not used as {split} set; foveal predict reads it")
+            del parts[split]
+    return parts | replaced
 
 
 def _read_splits(
@@ -214,6 +233,23 @@ def _log_single_target(rows: list[Row], log: Log) -> None:
     if len(targets) == 1:
         (target,) = targets
         log(f"all {len(rows):,} training rows have the text '{target}', so the model can learn nothing else")
+
+
+def _log_contradictions(rows: list[Row], log: Log) -> None:
+    """Log how many equal sources have several labels, and the rows of the first of them."""
+    first_rows: dict[str, Row] = {}
+    pairs: list[tuple[Row, Row]] = []
+    for row in rows:
+        first = first_rows.setdefault(row.key, row)
+        if (
+            row.key
+            and isinstance(row.fields.get("label"), str)
+            and first.fields["label"] != row.fields["label"]
+        ):
+            pairs.append((first, row))
+    if pairs:
+        places = " and ".join(f"{row.location} ('{row.fields['label']}')" for row in pairs[0])
+        log(f"{len(pairs):,} rows have the source of another row, but another label: {places}")
 
 
 def _log_similar_labels(rows: list[Row], log: Log) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -16,7 +17,7 @@ class ConvSeriesEncoder(nn.Module):
     """`memory, aux = encoder(values, lengths)`: `blocks` of convolutions in sequence.
 
     The memory has a vector of `width` for each step, and the mean of the vectors as its summary. Each block
-    is called with (B, C, T) and a mask, as the layers in `foveal.layers.series`.
+    is called with (B, C, 1, T) and a mask, as the layers in `foveal.layers.series`.
     """
 
     def __init__(self, d_in: int, blocks: Sequence[nn.Module], width: int):
@@ -36,8 +37,8 @@ class ConvSeriesEncoder(nn.Module):
         steps = values.shape[1]
         if lengths is not None and bool((lengths == steps).all()):
             lengths = None  # nothing to mask, which takes half as long
-        mask = None if lengths is None else sequence_mask(lengths, steps)[:, None]
-        x = values.mT
+        mask = None if lengths is None else sequence_mask(lengths, steps)[:, None, None]
+        x = values.mT[:, :, None].contiguous(memory_format=torch.channels_last)
         for block in self.blocks:
             x = block(x, mask)
-        return make_memory(x.mT, lengths, "times", "mean"), {}
+        return make_memory(x[:, :, 0].mT, lengths, "times", "mean"), {}

@@ -13,6 +13,8 @@ from foveal.ops import minirocket
 
 SLOTS, MAX_DILATIONS, MAX_CHANNELS = 119, 32, 9
 """Features of a kernel, dilations at most, and channels of a kernel at most, as published."""
+MIN_DEVIATION = 1e-3
+"""The standard deviation below which a share counts as constant."""
 VALUES_PER_CHUNK = 1 << 20
 """Responses that are computed together, which bounds the memory."""
 
@@ -22,13 +24,15 @@ class MiniRocketEncoder(nn.Module):
 
     A feature is the share of steps at which a convolution of the series is above a threshold. The 84 kernels
     are fixed. Each has up to 32 dilations, and adds up a random set of channels for each dilation. Thresholds
-    are quantiles of the convolution of one training series. Before `fit`, all thresholds are 0. Nothing is
-    learned by gradients.
+    are quantiles of the convolution of one training series. Features are standardized over the training
+    series. Before `fit`, all thresholds are 0. Nothing is learned by gradients.
     """
 
     dilations: Tensor
     thresholds: Tensor
     channels: Tensor
+    mean: Tensor
+    deviation: Tensor
 
     def __init__(self, d_in: int):
         super().__init__()
@@ -37,6 +41,8 @@ class MiniRocketEncoder(nn.Module):
         self.register_buffer("dilations", torch.ones(SLOTS, dtype=torch.int64))
         self.register_buffer("thresholds", torch.zeros(SLOTS, minirocket.KERNELS))
         self.register_buffer("channels", torch.ones(MAX_DILATIONS, minirocket.KERNELS, d_in))
+        self.register_buffer("mean", torch.zeros(self.width))
+        self.register_buffer("deviation", torch.ones(self.width))
 
     def input_block(self) -> nn.Module:
         """Return this encoder, whose thresholds are fitted to training series."""
@@ -59,20 +65,32 @@ class MiniRocketEncoder(nn.Module):
                 own_levels = levels[slots, kernel].to(own.device)
                 self.thresholds[slots, kernel] = own.quantile(own_levels).to(self.thresholds.dtype)
 
+        features = self._positive_shares(values, lengths)
+        self.mean.copy_(features.mean(0))
+        self.deviation.copy_(features.std(0, unbiased=False))
+
     def forward(
         self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
         if lengths is None:
             lengths = torch.full(values.shape[:1], values.shape[1], device=values.device)
-        rows = max(1, VALUES_PER_CHUNK // (minirocket.KERNELS * values.shape[1]))
-        device = values.device.type
-        # The features must not depend on autocast.
-        with torch.no_grad(), _without_autocast(device):
-            parts = zip(torch.split(values, rows), torch.split(lengths, rows), strict=True)
-            features = torch.cat([self._features(*part) for part in parts])
+        features = (self._positive_shares(values, lengths) - self.mean) / self.deviation.clamp(
+            min=MIN_DEVIATION
+        )
         return make_memory(features[:, None], None, "times", "mean"), {}
 
-    def _features(self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"]) -> Float[Tensor, "B D"]:
+    def _positive_shares(
+        self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"]
+    ) -> Float[Tensor, "B D"]:
+        rows = max(1, VALUES_PER_CHUNK // (minirocket.KERNELS * values.shape[1]))
+        # The features must not depend on autocast.
+        with torch.no_grad(), _without_autocast(values.device.type):
+            parts = zip(torch.split(values, rows), torch.split(lengths, rows), strict=True)
+            return torch.cat([self._shares_of_rows(*part) for part in parts])
+
+    def _shares_of_rows(
+        self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"]
+    ) -> Float[Tensor, "B D"]:
         present = torch.arange(values.shape[1], device=values.device) < lengths[:, None]
         series = values.where(present[:, :, None], 0.0).mT
         features = []

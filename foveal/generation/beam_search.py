@@ -20,6 +20,9 @@ from foveal.core.state import reorder, select_rows
 from foveal.generation.decoding_loop import CausalDecoder, Prompt, limits_per_prompt, next_logits, prefill
 from foveal.layers.blocks.stack import fuse_for_decoding
 
+DOUBTFUL_NATS = 1.5
+"""Nats a token above which a model hardly knows what follows; trained models have less on their outputs."""
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -68,6 +71,7 @@ def beam_search(
     alpha: float = 0.0,
     memory: Memory | None = None,
     end_tokens: Collection[int] = (),
+    doubtful_limits: Sequence[int] | None = None,
     chunk: int = 512,
 ) -> list[list[Hypothesis]]:
     """Return the `best` hypotheses of each prompt, the highest score first.
@@ -75,8 +79,9 @@ def beam_search(
     `max_new_tokens` is a single limit for all prompts, or a limit per prompt. At each step, the `beam`
     continuations with the highest log-probability are kept, minus the slots of finished hypotheses.
     Hypotheses that are unfinished at the limit are scored at that length. A prompt ends early only if no
-    unfinished hypothesis can still be among the best. Fewer than `best` hypotheses are returned only if no
-    more exist.
+    unfinished hypothesis can still be among the best; or after its number of tokens in `doubtful_limits`, if
+    every hypothesis has more than 1.5 nats a token, as those of an untrained model have. Fewer than `best`
+    hypotheses are returned only if no more exist.
 
     Raises: UserError: a number is out of range.
     """
@@ -114,7 +119,8 @@ def beam_search(
                         path, token, path.length + 1, total, token in end_tokens and total > -math.inf
                     )
                 extended.append(path)
-            if _is_finished(extended, limits[prompt], best, alpha):
+            doubtful = doubtful_limits is not None and _is_doubtful(extended, doubtful_limits[prompt])
+            if doubtful or _is_finished(extended, limits[prompt], best, alpha):
                 results[prompt] = _ranked(extended, alpha)[:best]
             else:
                 unfinished[prompt] = extended
@@ -181,6 +187,12 @@ def _is_finished(paths: list[_Path], max_new_tokens: int, best: int, alpha: floa
     ended = _ranked([path for path in paths if path.ended], alpha)
     bound = max(path.log_probability for path in live) / length_penalty(max_new_tokens, alpha)
     return len(ended) >= best and ended[best - 1].score > bound
+
+
+def _is_doubtful(paths: list[_Path], limit: int) -> bool:
+    """Return True if the paths have `limit` tokens, and all of them are unlikely."""
+    nats = [-path.log_probability / path.length for path in paths if path.log_probability > -math.inf]
+    return max(path.length for path in paths) >= limit and min(nats) > DOUBTFUL_NATS
 
 
 def _ranked(paths: list[_Path], alpha: float) -> list[Hypothesis]:

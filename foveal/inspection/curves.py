@@ -5,13 +5,17 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foveal.core.errors import UserError
 from foveal.inspection.style import FAINT_COLOR, figure_png, new_figure, series_color
+from foveal.store.regular_files import read_regular
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Record = dict[str, Any]
 """A line of a metrics log."""
+DRAWN_NUMBERS = {"step": ("step", "rate", "tokens"), "evaluation": ("step",)}
+"""The fields of a record, beside its loss, that curves show."""
 SMOOTHING_DIVISOR = 40
 """The smoothed curve averages over about 1/40 of the run."""
 IGNORED_START_DIVISOR = 20
@@ -19,10 +23,30 @@ IGNORED_START_DIVISOR = 20
 
 
 def read_metrics_log(path: Path, kind: str) -> list[Record]:
-    """Return the records of one kind in a metrics.jsonl."""
-    with path.open(encoding="utf-8") as lines:
-        records = (json.loads(line) for line in lines)
-        return [record for record in records if record["kind"] == kind]
+    """Return the records of one kind in a metrics.jsonl.
+
+    Raises: UserError: a line is damaged.
+    """
+    records = []
+    for number, line in enumerate(read_regular(path).splitlines(), 1):
+        try:
+            record = json.loads(line)
+            known = _has_numbers(record)
+        except (ValueError, TypeError, LookupError, RecursionError):
+            known = False
+        if not known:
+            raise UserError(f"{path}, line {number}: damaged, so the run has no curves; restore the file")
+        if record["kind"] == kind:
+            records.append(record)
+    return records
+
+
+def _has_numbers(record: Record) -> bool:
+    """Return whether the fields that curves show are numbers. A loss that was not finite is None."""
+    numbers = [record[name] for name in DRAWN_NUMBERS.get(record["kind"], ())]
+    return all(type(number) in (int, float) for number in numbers) and (
+        not numbers or (record["step"] > 0 and type(record["loss"]) in (int, float, type(None)))
+    )
 
 
 def smooth(values: list[float]) -> list[float]:

@@ -1,5 +1,6 @@
 """Reports: scores with confidence intervals, scores by length, and the worst examples."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,6 +13,10 @@ MAX_LENGTH_BINS = 6
 """Maximum number of length ranges."""
 COLLAPSE_RATIO = 10
 """Warn if the references have more than this many times as many distinct texts as the outputs."""
+FEW_EXAMPLES = 50
+"""Fewer examples than these are told, since even a perfect score is then compatible with many errors."""
+NORMAL_QUANTILE = 1.959964
+"""The quantile of the normal distribution for 95 %."""
 MAX_UNBINNED_LENGTHS = 8
 """Maximum number of distinct lengths that each have a bin of their own."""
 ConfidenceInterval = tuple[float, float]
@@ -27,6 +32,32 @@ def bootstrap_interval(score: MetricResult, resamples: int = 1000, seed: int = 0
     values = [score.on_rows(generator.integers(count, size=count)) for _ in range(resamples)]
     low, high = np.quantile(values, [0.025, 0.975]).tolist()
     return low, high
+
+
+def wilson_interval(share: float, count: int) -> ConfidenceInterval:
+    """Return the 95 % score interval of a share of `count` examples (Wilson 1927).
+
+        (p + z²/2n ± z sqrt(p(1 - p)/n + z²/4n²)) / (1 + z²/n)
+
+    Unlike the bootstrap's, the interval of a share of 1 has a width, which falls with the number of examples.
+    """
+    z_squared = NORMAL_QUANTILE**2
+    center = share + z_squared / (2 * count)
+    reach = NORMAL_QUANTILE * math.sqrt(share * (1 - share) / count + z_squared / (4 * count**2))
+    scale = 1 + z_squared / count
+    return max(0.0, (center - reach) / scale), min(1.0, (center + reach) / scale)
+
+
+def confidence_interval(score: MetricResult, seed: int = 0) -> ConfidenceInterval | None:
+    """Return the 95 % confidence interval of a score.
+
+    A share has Wilson's, and any other score the bootstrap's. There is None if all resamples have the same
+    score: the examples then say nothing about its spread.
+    """
+    if score.is_share:
+        return wilson_interval(score.value, len(score.per_example))
+    low, high = bootstrap_interval(score, seed=seed)
+    return (low, high) if low < high else None
 
 
 @dataclass(frozen=True)
@@ -79,6 +110,12 @@ class ScoredExample:
     source: str
     reference: str
     output: str
+    loss: float | None = None
+    """The loss in nats, if the examples are ranked by it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields, without an unknown loss."""
+        return {name: value for name, value in asdict(self).items() if name != "loss" or value is not None}
 
 
 def worst_examples(
@@ -87,34 +124,48 @@ def worst_examples(
     references: Sequence[str],
     outputs: Sequence[str],
     n: int = 20,
+    losses: Sequence[float] | None = None,
 ) -> list[ScoredExample]:
-    """Return the n examples with the worst score, worst first. Ties keep their order.
+    """Return the n examples with the highest loss, or without `losses` the worst score; the worst first.
 
-    Correct outputs are excluded.
+    Ties keep their order. Correct outputs are excluded.
     """
     badness = -score.per_example if score.higher_is_better else score.per_example
+    badness = badness if losses is None else np.asarray(losses)
     ordered = np.argsort(-badness, kind="stable").tolist()
     rows = [row for row in ordered if outputs[row] != references[row]][:n]
     return [
-        ScoredExample(row, float(score.per_example[row]), sources[row], references[row], outputs[row])
+        ScoredExample(
+            *(row, float(score.per_example[row]), sources[row], references[row], outputs[row]),
+            None if losses is None else losses[row],
+        )
         for row in rows
     ]
 
 
 @dataclass(frozen=True)
 class Report:
-    """Scores, their confidence intervals by name, scores by length, and the worst examples by the first
-    score.
+    """Scores, their confidence intervals by name, scores by length, and the worst examples by loss, or by the
+    first score.
 
     There are no intervals for a single example.
     """
 
     scores: tuple[MetricResult, ...]
-    intervals: dict[str, ConfidenceInterval]
+    intervals: dict[str, ConfidenceInterval | None]
     by_length: list[LengthBin]
     worst: list[ScoredExample]
     warning: str = ""
     """A warning about a problem that the scores hide."""
+    worst_by: str = ""
+    """What ranks the worst examples."""
+    notes: tuple[str, ...] = ()
+    """What to know about the scores."""
+
+    @property
+    def examples(self) -> int:
+        """The number of examples."""
+        return len(self.scores[0].per_example)
 
     def to_json(self) -> dict[str, Any]:
         """Return {"bleu": 31.2, "bleu_interval": [30.1, 32.3], "bleu_signature": "...", "by_length": [...],
@@ -123,7 +174,8 @@ class Report:
         for score in self.scores:
             content[score.name] = score.value
             if score.name in self.intervals:
-                content[f"{score.name}_interval"] = list(self.intervals[score.name])
+                interval = self.intervals[score.name]
+                content[f"{score.name}_interval"] = None if interval is None else list(interval)
             if score.signature:
                 content[f"{score.name}_signature"] = score.signature
         content["by_length"] = [
@@ -135,7 +187,8 @@ class Report:
             }
             for length_bin in self.by_length
         ]
-        content["worst"] = [asdict(example) for example in self.worst]
+        content["worst"] = [example.to_json() for example in self.worst]
+        content |= {"notes": [*self.notes]} if self.notes else {}
         return content | ({"alarm": self.warning} if self.warning else {})
 
     def table(self, length: str = "length") -> str:
@@ -144,9 +197,19 @@ class Report:
         `length` is the name of the length column, and may include a unit.
         """
         names = [*self.by_length[0].values] if self.by_length else []
-        header = ["score", "value", *(["95 % interval"] if self.intervals else [])]
-        intervals = {name: [f"{low:.4g} to {high:.4g}"] for name, (low, high) in self.intervals.items()}
-        scores = [[score.name, f"{score.value:.4g}", *intervals.get(score.name, [])] for score in self.scores]
+        header = ["score", "value", *(["95 % interval"] if self.intervals else []), "n"]
+        intervals = {
+            name: "-" if interval is None else f"{interval[0]:.4g} to {interval[1]:.4g}"
+            for name, interval in self.intervals.items()
+        }
+        scores = [
+            [
+                *(score.name, f"{score.value:.4g}"),
+                *([intervals[score.name]] if self.intervals else []),
+                f"{len(score.per_example):,}",
+            ]
+            for score in self.scores
+        ]
         lengths = [
             [
                 f"{length_bin.shortest} to {length_bin.longest}"
@@ -168,19 +231,34 @@ def make_report(
     references: Sequence[str],
     outputs: Sequence[str],
     seed: int = 0,
+    losses: Sequence[float] | None = None,
+    notes: Sequence[str] = (),
 ) -> Report:
-    """Return the report of some scores.
+    """Return the report of some scores. The worst examples are those with the highest `losses`, if given.
 
     `lengths` (N,) are the lengths of the sources, in units such as words, characters or frames. `lengths` is
     empty if all sources have the same length.
     """
     return Report(
         tuple(scores),
-        {score.name: bootstrap_interval(score, seed=seed) for score in scores if len(sources) > 1},
+        {score.name: confidence_interval(score, seed) for score in scores if len(sources) > 1},
         scores_by_length(scores, lengths) if lengths else [],
-        worst_examples(scores[0], sources, references, outputs),
+        worst_examples(scores[0], sources, references, outputs, losses=losses),
         collapse_warning(references, outputs),
+        scores[0].name if losses is None else "loss",
+        (*notes, *few_examples_note(len(sources))),
     )
+
+
+def few_examples_note(count: int) -> list[str]:
+    """Say that there are few examples, if there are."""
+    if count >= FEW_EXAMPLES:
+        return []
+    low, _ = wilson_interval(1.0, count)
+    return [
+        f"only {count:,} example{'s' if count > 1 else ''}: even {count:,} right are compatible with "
+        f"{100 * low:.0f} % of others; hold out more (data.test_fraction, --test)"
+    ]
 
 
 def collapse_warning(references: Sequence[str], outputs: Sequence[str]) -> str:

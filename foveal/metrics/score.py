@@ -27,6 +27,8 @@ class MetricResult:
     higher_is_better: bool = True
     signature: str = ""
     """How the metric was computed, in the form of the library that computes it."""
+    is_share: bool = False
+    """Whether the value is the share of examples that are right, each of them right or wrong."""
 
 
 def error_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:
@@ -54,7 +56,12 @@ def _ratio(
 
     all_rows = np.arange(len(error_counts))
     return MetricResult(
-        name, rate_of(all_rows), rate(error_counts, total_counts.clip(1)), rate_of, higher_is_better
+        name,
+        rate_of(all_rows),
+        rate(error_counts, total_counts.clip(1)),
+        rate_of,
+        higher_is_better,
+        is_share=higher_is_better and bool((total_counts == 1).all()),
     )
 
 

@@ -15,6 +15,8 @@ from jaxtyping import Float
 from foveal.metrics.score import MetricResult, check_pairs
 from foveal.metrics.unicode_scripts import bleu_tokenizer
 
+BLEU_ORDER = 4
+"""The longest word n-gram of BLEU."""
 CHRF_ORDER, CHRF_BETA = 6, 2
 """The longest character n-gram of chrF, and the weight of recall."""
 SCRIPT_SAMPLE = 1000
@@ -50,6 +52,16 @@ def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str | None
         lambda rows: bleu_from_counts(counts[rows].sum(0)),
         signature=str(corpus.get_signature()),
     )
+
+
+def bleu_if_meaningful(references: Sequence[str], outputs: Sequence[str]) -> MetricResult | None:
+    """Return BLEU, or None if no reference has four words: BLEU of such texts is 0 even if all are right."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    check_pairs(references, outputs)
+    tokenizer = BLEU(tokenize=bleu_tokenizer(references[:SCRIPT_SAMPLE]), force=True).tokenizer
+    longest = max(len(tokenizer(reference).split()) for reference in references)
+    return bleu(references, outputs) if longest >= BLEU_ORDER else None
 
 
 def chrf(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:

@@ -1,6 +1,6 @@
 """Encoders from a config, and models that combine an encoder with a head."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -13,8 +13,10 @@ from foveal.encoders.patches import PatchEncoder
 from foveal.encoders.pooling import EncoderPooling
 from foveal.encoders.series import SeriesEncoder
 from foveal.encoders.text import TextEncoder
+from foveal.encoders.words import WordEncoder
 from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.mixers.bidirectional import Bidirectional
+from foveal.layers.word_vectors import WordVectors
 from foveal.models.stack import (
     MixerFactory,
     make_embedding,
@@ -73,6 +75,33 @@ def text_encoder(
     stack = make_stack(mixers, embedding.width, max_length)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
     return TextEncoder(embedding, stack, config.width, last, first, encoder_pooling_of(config))
+
+
+def word_encoder(
+    config: EncoderConfig, forms: int, counts: Sequence[int], characters: int, max_length: int
+) -> WordEncoder:
+    """Make an encoder of words with `forms` ids of forms each, whose `counts` are given from id 1 on, and ids
+    of `characters`; a learned position table has `max_length` rows.
+
+    Raises: ConfigError: the vectors of forms should be one-hot.
+    """
+    if config.embedding_width == -1:
+        raise ConfigError(
+            "model.encoder.embedding_width=-1: the vectors of a word's forms are added, so they are not "
+            "one-hot; set a width, such as 128"
+        )
+    vectors = WordVectors(
+        forms,
+        counts,
+        characters,
+        config.embedding_width or config.width,
+        config.character_width,
+        config.character_filters,
+        config.word_dropout,
+    )
+    stack = make_stack(EncoderMixerFactory(config), vectors.width, max_length)
+    norm = make_last_norm(config)
+    return WordEncoder(vectors, stack, config.width, norm, config.dropout, encoder_pooling_of(config))
 
 
 def series_encoder(config: EncoderConfig, channels: int, max_length: int) -> SeriesEncoder:

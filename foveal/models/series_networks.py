@@ -9,7 +9,7 @@ from foveal.config import ConfigError, EncoderConfig
 from foveal.encoders.conv_series import ConvSeriesEncoder
 from foveal.encoders.minirocket import MiniRocketEncoder
 from foveal.layers.series.blocks import InceptionModule, ResidualSeriesBlock, convolution_body
-from foveal.layers.series.conv1d import BatchNorm1d, ConvNormAct1d
+from foveal.layers.series.conv1d import SeriesConvNormAct, SeriesNorm
 
 
 @runtime_checkable
@@ -44,7 +44,7 @@ class SeriesResNet:
         blocks, d_in = list[nn.Module](), channels
         for width in self.widths:
             same = d_in == width
-            shortcut = BatchNorm1d(width) if same else ConvNormAct1d(d_in, width, 1, activation=None)
+            shortcut = SeriesNorm(width) if same else SeriesConvNormAct(d_in, width, 1, activation=None)
             blocks.append(ResidualSeriesBlock(convolution_body(d_in, width, self.kernels), shortcut))
             d_in = width
         return ConvSeriesEncoder(channels, blocks, d_in)
@@ -73,7 +73,7 @@ class InceptionTime:
                 module = InceptionModule(inner, self.width, self.bottleneck, self.kernels)
                 body.append(module)
                 inner = module.d_out
-            blocks.append(ResidualSeriesBlock(body, ConvNormAct1d(d_in, inner, 1, activation=None)))
+            blocks.append(ResidualSeriesBlock(body, SeriesConvNormAct(d_in, inner, 1, activation=None)))
             d_in = inner
         return ConvSeriesEncoder(channels, blocks, d_in)
 

@@ -18,6 +18,8 @@ NETWORK = frozenset({"network", "stem", "network_activation", "network_norm"})
 ENCODERS: dict[EncoderName, frozenset[str]] = {
     "none": frozenset(),
     "text": TOKEN_ENCODER,
+    "ngrams": frozenset({"width", "ngram_length"}),
+    "words": VECTOR_ENCODER | {"embedding_width", "character_width", "character_filters", "word_dropout"},
     "pyramid": frozenset({"width", "layers", "dropout"}),
     "convolution": VECTOR_ENCODER,
     "series": VECTOR_ENCODER,

@@ -7,12 +7,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.core.result import ObjectiveOutput, Term
+from foveal.core.result import ObjectiveOutput, PredictedLabels, Term
 from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
+from foveal.heads.classification import ClassificationHead
 from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.predicted_labels import at_temperature, predicted_labels
 from foveal.objectives.stateless import StatelessObjective
+from foveal.ops.cross_entropy import MIN_CHUNKED_CLASSES, linear_argmax, linear_cross_entropy
 
 
 class ClassificationObjective(StatelessObjective):
@@ -35,29 +38,66 @@ class ClassificationObjective(StatelessObjective):
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(next(self.model.parameters()).device)
         labels, weights, training = batch.columns["label"], self.weights(batch), self.model.training
-        logits, aux = self._logits(batch)
         smoothing = self.label_smoothing if training else 0.0
-        terms = {"loss": Term(_losses(logits, batch, smoothing).sum(), weights["loss"])}
+        predicted: dict[int, PredictedLabels] = {}
+        if training and self._has_many_classes(batch):
+            objective, loss, likeliest, aux = self._in_chunks(batch, smoothing)
+        else:
+            logits, aux = self._logits(batch)
+            objective = _losses(logits, batch, smoothing).sum()
+            with torch.no_grad():
+                loss, likeliest = float(_losses(logits, batch, 0.0).sum()), logits.argmax(1)
+                if not training:
+                    predicted = predicted_labels(batch.rows, logits, labels, [1] * len(labels))
+        terms = {"loss": Term(objective, weights["loss"])}
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
-        with torch.no_grad():
-            predicted = logits.argmax(1)
-            loss, correct = float(_losses(logits, batch, 0.0).sum()), float(predicted.eq(labels).sum())
+        correct = float(likeliest.eq(labels).sum())
         metrics = {"loss": (loss, weights["loss"]), "accuracy": (correct, float(len(labels)))}
-        return ObjectiveOutput(
-            terms, metrics, {} if training else predicted_ids_by_row(batch, predicted)
-        ), None
+        return ObjectiveOutput(terms, metrics, predicted), None
+
+    def _has_many_classes(self, batch: ExampleBatch) -> bool:
+        """Return whether all logits with gradients would take much memory, and are linear in features."""
+        columns, rows = batch.columns, len(batch.rows)
+        is_plain = "other" not in columns and len(columns["source"]) == rows  # no mixture, a single view
+        many = len(self.labels) >= MIN_CHUNKED_CLASSES
+        return many and is_plain and isinstance(self.model.head, ClassificationHead)
+
+    def _in_chunks(
+        self, batch: ExampleBatch, smoothing: float
+    ) -> tuple[Tensor, float, Int[Tensor, " B"], dict[str, Tensor]]:
+        """Return the sum of the training losses, that of the losses, the likeliest labels, and `aux`.
+
+        The logits are computed in chunks of rows.
+        """
+        memory, aux = self.model.encode(batch.columns, batch.lengths)
+        features, _ = self.model.head(memory)
+        labels, projection = batch.columns["label"], self.model.head.projection
+        known = labels.ge(0)
+        sums = linear_cross_entropy(
+            features[known], projection.weight, projection.bias, labels[known], smoothing
+        )
+        predicted = linear_argmax(features, projection.weight, projection.bias)
+        return sums.label_smoothed, float(sums.nll), predicted, aux
 
     def per_example_loss(self, batch: ExampleBatch) -> Float[Tensor, " B"]:
         """Return the training loss of each row."""
         return _losses(self._logits(batch)[0], batch, self.label_smoothing)
 
+    def class_logits(self, batch: ExampleBatch) -> Float[Tensor, "B C"]:
+        """Return the logits of the classes. The model must be in evaluation mode."""
+        with torch.inference_mode():
+            return self._logits(batch.to(next(self.model.parameters()).device))[0]
+
+    def class_labels(self, batch: ExampleBatch) -> Int[Tensor, " B"]:
+        """Return the correct labels, negative if training does not have them."""
+        return batch.columns["label"]
+
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
         """Return the probability of each class (B, C). The model must be in evaluation mode."""
-        with torch.inference_mode():
-            return self._logits(batch.to(next(self.model.parameters()).device))[0].softmax(1)
+        return self.class_logits(batch).softmax(1)
 
     def _logits(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the logits and `aux`.
+        """Return the logits at the model's temperature, and `aux`.
 
         If a source has several views (B * views), the logits are the logarithm of the mean probability over
         its views.
@@ -70,7 +110,7 @@ class ClassificationObjective(StatelessObjective):
         if views > 1:
             logits = logits.view(rows, views, -1).log_softmax(2).logsumexp(1) - math.log(views)
             aux = {name: sums.view(rows, views).mean(1) for name, sums in aux.items()}
-        return logits, aux
+        return at_temperature(logits, self.model), aux
 
 
 def _losses(logits: Tensor, batch: ExampleBatch, label_smoothing: float) -> Tensor:
@@ -81,8 +121,3 @@ def _losses(logits: Tensor, batch: ExampleBatch, label_smoothing: float) -> Tens
         return losses
     rest = F.cross_entropy(logits, columns["other"], reduction="none", label_smoothing=label_smoothing)
     return torch.lerp(rest, losses, columns["share"])
-
-
-def predicted_ids_by_row(batch: ExampleBatch, ids: Int[Tensor, " B"]) -> dict[int, list[int]]:
-    """Return the predicted label of each row, in a list of length one, by row."""
-    return dict(zip(batch.rows.tolist(), ids[:, None].tolist(), strict=True))

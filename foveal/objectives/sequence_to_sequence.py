@@ -27,6 +27,9 @@ from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.stateless import StatelessObjective
 from foveal.ops.padding import sequence_mask
 
+DOUBTFUL_MARGIN = 10
+"""Tokens beyond twice the reference that a doubtful target may have."""
+
 
 class AttentionMaps(NamedTuple):
     """Attention to a memory: the names of the heads, and the weights of each example.
@@ -100,8 +103,14 @@ class SequenceToSequenceObjective(StatelessObjective):
     def beam_decode(
         self, batch: ExampleBatch, beam: int = 1, best: int = 1, alpha: float = 0.0
     ) -> list[list[Hypothesis]]:
-        """Return the `best` targets of each source by beam search, likeliest first. A beam of 1 is greedy."""
+        """Return the `best` targets of each source by beam search, likeliest first. A beam of 1 is greedy.
+
+        Of a batch with references, doubtful targets end at about twice the length of the reference. An
+        untrained model, which never ends by itself, would take longer to evaluate than to train.
+        """
         prompts = [[self.special_tokens.bos]] * len(batch.rows)
+        references = batch.lengths.get("target")
+        doubtful = None if references is None else (2 * references + DOUBTFUL_MARGIN).tolist()
         return beam_search(
             self.model.head,
             prompts,
@@ -111,6 +120,7 @@ class SequenceToSequenceObjective(StatelessObjective):
             alpha=alpha,
             memory=self.memory(batch),
             end_tokens={self.special_tokens.eos},
+            doubtful_limits=doubtful,
         )
 
     def sample_decode(

@@ -1,6 +1,7 @@
 """Tagging: a label for each word of a source."""
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -9,6 +10,7 @@ from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
 from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.predicted_labels import at_temperature, predicted_labels
 from foveal.objectives.stateless import StatelessObjective
 from foveal.ops.padding import sequence_mask
 
@@ -33,7 +35,7 @@ class TaggingObjective(StatelessObjective):
         targets, weights = batch.columns["target"], self.weights(batch)
         scored = sequence_mask(batch.lengths["target"], targets.shape[1])
         features, aux = self._features(batch)
-        logits, tags = at_least_float32(self.model.head.project(features[scored])), targets[scored]
+        logits, tags = self._project(features[scored]), targets[scored]
         smoothing = self.label_smoothing if self.model.training else 0.0
         terms = {
             "loss": Term(
@@ -42,20 +44,29 @@ class TaggingObjective(StatelessObjective):
         }
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
         nats = float(F.cross_entropy(logits.detach(), tags, reduction="sum"))
-        predicted = logits.detach().argmax(1)
-        correct = float(predicted.eq(tags).sum())
+        correct = float(logits.detach().argmax(1).eq(tags).sum())
         metrics = {"loss": (nats, weights["loss"]), "accuracy": (correct, weights["loss"])}
         if self.model.training:
             return ObjectiveOutput(terms, metrics), None
-        words = torch.split(predicted, batch.lengths["target"].tolist())
-        predicted_ids = {row: ids.tolist() for row, ids in zip(batch.rows.tolist(), words, strict=True)}
-        return ObjectiveOutput(terms, metrics, predicted_ids), None
+        predicted = predicted_labels(batch.rows, logits, tags, batch.lengths["target"].tolist())
+        return ObjectiveOutput(terms, metrics, predicted), None
 
-    def predict_batch(self, batch: ExampleBatch) -> Tensor:
-        """Return the likeliest tag of each word (B, T). The model must be in evaluation mode."""
+    def class_logits(self, batch: ExampleBatch) -> Float[Tensor, "P C"]:
+        """Return the logits of the tags of all P words of the batch, row by row. The model must be in
+        evaluation mode."""
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
-            return self.model.head.project(self._features(batch)[0]).argmax(2)
+            features, _ = self._features(batch)
+            return self._project(features[sequence_mask(batch.lengths["places"], features.shape[1])])
+
+    def class_labels(self, batch: ExampleBatch) -> Int[Tensor, " P"]:
+        """Return the tags of all words of the batch, row by row."""
+        targets = batch.columns["target"]
+        return targets[sequence_mask(batch.lengths["target"], targets.shape[1])]
+
+    def _project(self, features: Float[Tensor, "P D"]) -> Float[Tensor, "P C"]:
+        """Return the logits at the model's temperature."""
+        return at_temperature(at_least_float32(self.model.head.project(features)), self.model)
 
     def _features(self, batch: ExampleBatch) -> tuple[Tensor, dict[str, Tensor]]:
         memory, aux = self.model.encoder(batch.columns["source"], batch.lengths.get("source"))

@@ -66,6 +66,15 @@ def linear_cross_entropy(
     return CrossEntropySums(*sums)
 
 
+@torch.no_grad()
+def linear_argmax(
+    h: Float[Tensor, "N D"], weight: Float[Tensor, "V D"], bias: Float[Tensor, " V"] | None
+) -> Int[Tensor, " N"]:
+    """Return the highest of `W h + b` of each row, computed in chunks of rows."""
+    chunks = torch.split(h, max(1, LOGITS_PER_CHUNK // len(weight)))
+    return torch.cat([F.linear(rows, weight, bias).argmax(1) for rows in chunks])
+
+
 class _ChunkedCrossEntropy(torch.autograd.Function):
     """Computes the logits, the loss and the gradients chunk by chunk, while a chunk of rows is in the cache.
 

@@ -1,7 +1,7 @@
 """Right padding. Zeros are inserted with `where`, because multiplying by zero keeps NaN."""
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor
 
 
@@ -10,7 +10,7 @@ def sequence_mask(lengths: Int[Tensor, " B"], size: int) -> Bool[Tensor, "B T"]:
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
 
-def zero_padding(x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -> Float[Tensor, "B T D"]:
+def zero_padding(x: Num[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None) -> Num[Tensor, "B T D"]:
     """Return `x` with zeros from each row's length on. If `lengths` is None, return `x`."""
     if lengths is None:
         return x

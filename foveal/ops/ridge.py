@@ -11,8 +11,6 @@ from torch.nn import functional as F
 
 PENALTIES = tuple(10.0 ** (exponent / 2) for exponent in range(-10, 7))
 """The penalties that are tried, each times the mean variance of the features' directions."""
-MIN_DEVIATION = 1e-6
-"""The standard deviation below which a feature counts as constant, relative to the largest feature."""
 MAX_SOLVED = 8192
 """The largest side of the matrix whose eigenvectors are computed: the smaller of rows and features."""
 ROWS_PER_CHUNK = 1024
@@ -24,7 +22,7 @@ class RidgeFit(NamedTuple):
 
     weight: Float[Tensor, "C D"]
     bias: Float[Tensor, " C"]
-    left_out: Float[Tensor, "N C"]
+    leave_one_out: Float[Tensor, "N C"]
     """The logits of each row by the classifier that is fitted to all other rows."""
     penalty: float
 
@@ -32,7 +30,7 @@ class RidgeFit(NamedTuple):
 def ridge_classifier(features: Float[Tensor, "N D"], labels: Int[Tensor, " N"], classes: int) -> RidgeFit:
     """Fit one ridge regression for each class to the targets 1 (the class) and -1 (another class).
 
-    With standardized features X and centered targets Y, the weights `(XᵀX + aI)⁻¹ XᵀY` minimize
+    With centered features X and centered targets Y, the weights `(XᵀX + aI)⁻¹ XᵀY` minimize
     `|XW - Y|² + a|W|²` (Hoerl and Kennard 1970). With the hat matrix `H = X(XᵀX + aI)⁻¹Xᵀ`, the error of row
     i if the row is left out is `(y_i - ŷ_i) / (1 - h_ii)` (Allen 1974), so all candidates for the penalty `a`
     cost one singular value decomposition. The penalty with the smallest squared error is taken. The outputs
@@ -46,33 +44,29 @@ def ridge_classifier(features: Float[Tensor, "N D"], labels: Int[Tensor, " N"], 
         raise ValueError("a ridge classifier needs at least two rows")
     if min(count, width) > MAX_SOLVED:
         raise ValueError(f"{count:,} rows of {width:,} features are more than {MAX_SOLVED:,} of either")
-    mean = features.mean(0, dtype=torch.float64).to(features.dtype)
-    centered = features - mean
-    deviation = centered.square().mean(0, dtype=torch.float64).sqrt()
-    constant = deviation <= MIN_DEVIATION * deviation.amax().clamp(min=torch.finfo(torch.float64).tiny)
-    scale = torch.where(constant, 0.0, 1 / deviation.where(~constant, 1.0)).to(features.dtype)
+    mean = features.mean(0, dtype=torch.float64)
     targets = 2.0 * F.one_hot(labels, classes).double() - 1
     target_mean = targets.mean(0)
-    left, squares, to_weights = _left_singular_vectors(centered.mul_(scale))
+    left, squares, to_weights = _left_singular_vectors(features - mean.to(features.dtype))
     projected = left.T @ (targets - target_mean)
-    best_error, best_penalty, best_left_out = torch.inf, 0.0, targets
+    best_error, best_penalty, best_leave_one_out = torch.inf, 0.0, targets
     for relative in PENALTIES:
         penalty = relative * max(float(squares.mean()), 1e-12)
         shrink = squares / (squares + penalty)
         fitted = left @ (shrink[:, None] * projected) + target_mean
         leverage = left.square() @ shrink + 1 / count
-        left_out = targets - (targets - fitted) / (1 - leverage.clamp(max=1 - 1e-6))[:, None]
-        error = float((left_out - targets).square().mean())
+        leave_one_out = targets - (targets - fitted) / (1 - leverage.clamp(max=1 - 1e-6))[:, None]
+        error = float((leave_one_out - targets).square().mean())
         if error < best_error:
-            best_error, best_penalty, best_left_out = error, penalty, left_out
-    weight = to_weights(projected / (squares + best_penalty)[:, None]).T * scale.double()
-    factor = logit_scale(best_left_out, labels)
-    bias = target_mean - weight @ mean.double()
+            best_error, best_penalty, best_leave_one_out = error, penalty, leave_one_out
+    weight = to_weights(projected / (squares + best_penalty)[:, None]).T
+    factor = logit_scale(best_leave_one_out, labels)
+    bias = target_mean - weight @ mean
     dtype = features.dtype
     return RidgeFit(
         (factor * weight).to(dtype),
         (factor * bias).to(dtype),
-        (factor * best_left_out).to(dtype),
+        (factor * best_leave_one_out).to(dtype),
         best_penalty,
     )
 

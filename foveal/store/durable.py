@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from foveal.core.errors import RunFailed
@@ -18,8 +18,9 @@ from foveal.store.locks import lock
 
 
 def write_synced(path: Path, content: bytes) -> None:
-    """Write a file that has no readers yet, and sync it to the disk."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    """Write a file that has no readers yet, and sync it to the disk. A link at `path` is not followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = os.open(path, flags, 0o644)
     try:
         remaining = memoryview(content)
         while remaining:
@@ -39,23 +40,32 @@ def sync_folder(folder: Path) -> None:
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step. Readers see the old file or the new one."""
+    """Replace `path` by `content` in one step. Readers see the old file or the new one.
+
+    If that fails, nothing is left beside `path`.
+    """
     temporary = path.with_name(f".{path.name}.part")
     with explain_disk_errors(path):
-        write_synced(temporary, content)
-        os.replace(temporary, path)
+        try:
+            write_synced(temporary, content)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
         sync_folder(path.parent)
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path, temporary_name: str = "") -> Iterator[Path]:
     """Return a context with a folder to fill, which appears complete at `path` when the block ends.
 
     If the block fails, nothing appears. Write the files inside with `write_synced`. `path` must not exist.
+    Until the end the folder has the name `temporary_name`, `.<name>.part` if not given.
 
     Raises: RunFailed: the folder can't be written, or another process is writing it.
     """
-    temporary = path.with_name(f".{path.name}.part")
+    temporary = path.with_name(temporary_name or f".{path.name}.part")
     with explain_disk_errors(path), _exclusive_folder(temporary):
         try:
             yield temporary
@@ -75,14 +85,14 @@ def _exclusive_folder(folder: Path) -> Iterator[None]:
     Files that a killed process has left in it are removed.
     """
     os.makedirs(folder, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         locked = lock(descriptor, wait=False)
         # Another process may have finished after the folder was opened. Then the folder was renamed.
         if not locked or not folder.exists() or not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
             raise FileExistsError(errno.EEXIST, "another process is writing it")
         for entry in folder.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else os.unlink(entry)
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else os.unlink(entry)
         yield
     finally:
         os.close(descriptor)

@@ -1,22 +1,40 @@
 """Logs with one JSON object per line. Resuming truncates them, so that no line is repeated or lost."""
 
 import errno
+import hashlib
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.core.finite_json import finite_json
 from foveal.store import durable
+from foveal.store.regular_files import open_regular, read_regular
+
+
+@dataclass(frozen=True)
+class LogPosition:
+    """The length of a log in bytes, and the sha256 of its content up to there.
+
+    Checkpoints of older versions have no hash.
+    """
+
+    length: int = 0
+    sha256: str | None = None
 
 
 class JsonlLog:
-    """Appends lines to an existing file. Every line is handed to the operating system at once."""
+    """Appends lines to an existing file. Every line is handed to the operating system at once.
+
+    Raises: UserError: the file is missing, a link or a special file.
+    """
 
     def __init__(self, path: Path):
         self.path = path
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+        self._descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND)
+        self._hash = hashlib.sha256()
 
     def write(self, record: dict[str, Any]) -> None:
         """Append a line. NaN and infinities, which JSON does not have, become null."""
@@ -24,23 +42,32 @@ class JsonlLog:
         with durable.explain_disk_errors(self.path):
             if os.write(self._descriptor, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._hash.update(line)
 
-    def offset(self) -> int:
-        """Sync the file, and return its length, for the checkpoint."""
+    def position(self) -> LogPosition:
+        """Sync the file, and return its length and hash, for the checkpoint."""
         with durable.explain_disk_errors(self.path):
             os.fsync(self._descriptor)
-        return os.fstat(self._descriptor).st_size
+        return LogPosition(os.fstat(self._descriptor).st_size, self._hash.hexdigest())
 
-    def truncate(self, offset: int) -> None:
-        """Remove the lines after `offset`, which belong to steps that will be repeated.
+    def truncate(self, position: LogPosition) -> None:
+        """Remove the lines after `position`, which belong to steps that will be repeated.
 
-        Raises: UserError: the file is shorter than `offset`.
+        Raises: UserError: the file is shorter, or the lines before were edited.
         """
-        if os.fstat(self._descriptor).st_size < offset:
+        content = read_regular(self.path)[: position.length]
+        before = hashlib.sha256(content)
+        if len(content) < position.length:
             raise UserError(
                 f"{self.path}: shorter than its checkpoint says, so it was edited or replaced; restore it"
             )
-        os.ftruncate(self._descriptor, offset)
+        if position.sha256 not in (None, before.hexdigest()):
+            raise UserError(
+                f"{self.path}: its lines are not those that its checkpoint was saved with, so it was edited "
+                "or damaged; restore it"
+            )
+        os.ftruncate(self._descriptor, position.length)
+        self._hash = before
 
     def close(self) -> None:
         os.close(self._descriptor)

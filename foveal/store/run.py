@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import tempfile
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,18 +19,24 @@ from typing import Any
 import torch
 
 from foveal import __version__
-from foveal.config import Config, ConfigError, parse_config, suggest
+from foveal.config import Config, ConfigError, parse_config, parse_toml, suggest
 from foveal.config.old_names import LAST_OLD_FORMAT, upgrade
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
 from foveal.store.locks import lock
+from foveal.store.manifest import MANIFEST_FILE, read_manifest
 from foveal.store.plan import Plan
+from foveal.store.regular_files import check_only_regular, open_regular, read_regular
 from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
 
 FORMAT_VERSION = 2
 WEIGHTS_FILE = "model.safetensors"
 RUNS_FOLDER = Path("runs")
 """Default folder of runs."""
+
+
+class RunExistsError(UserError):
+    """The folder of a new run exists, or another process is creating it."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +83,9 @@ class Run:
     def read_plan(self) -> Plan | None:
         """Return the plan, or None if there is no plan yet."""
         path = self.path / "plan.json"
-        if not path.exists():
+        if not os.path.lexists(path):
             return None
-        return dataclass_from_dict(Plan, open_json(path.read_bytes(), str(path)), str(path))
+        return dataclass_from_dict(Plan, open_json(read_regular(path), str(path)), str(path))
 
     def write_plan(self, plan: Plan) -> None:
         """Write the plan durably. From then on, a time budget is a number of steps."""
@@ -107,7 +112,7 @@ def _check_unused(path: Path) -> Path:
     Raises: UserError: `path` exists, or permission is missing.
     """
     if path.exists():
-        raise UserError(f"{path} exists: choose another --run, or continue it: foveal resume {path}")
+        raise RunExistsError(f"{path} exists: choose another --run, or continue it: foveal resume {path}")
     above = next(parent for parent in path.absolute().parents if parent.exists())
     if not above.is_dir():
         raise UserError(f"{path}: {above} is a file, not a folder; choose another --run")
@@ -142,7 +147,8 @@ def create_run(
     `Run.manifest["data"]`. `weights` are the sealed weights of a trained model. `extra_files`
     (`skipped.jsonl`) are for users only.
 
-    Raises: UserError: `path` exists or can't be written.
+    Raises: RunExistsError: `path` exists, or another process is creating it.
+    Raises: UserError: `path` can't be written.
     """
     _check_unused(path)
     files = {"config.toml": config_toml.encode()}
@@ -155,7 +161,7 @@ def create_run(
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
         "data": data,
     }
-    files |= {"run.json": seal_json(facts), "metrics.jsonl": b"", "samples.jsonl": b""}
+    files |= {MANIFEST_FILE: seal_json(facts), "metrics.jsonl": b"", "samples.jsonl": b""}
     files |= {} if weights is None else {WEIGHTS_FILE: weights}
     files |= extra_files or {}
     try:
@@ -165,11 +171,10 @@ def create_run(
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 durable.write_synced(folder / name, content)
     except RunFailed as failure:
-        path_errors = (FileExistsError, NotADirectoryError, PermissionError)
-        if (
-            isinstance(failure.__cause__, path_errors)
-            or getattr(failure.__cause__, "errno", 0) == errno.ENOTEMPTY
-        ):
+        cause = failure.__cause__
+        if isinstance(cause, FileExistsError) or getattr(cause, "errno", 0) == errno.ENOTEMPTY:
+            raise RunExistsError(f"{failure}; choose another --run") from None
+        if isinstance(cause, (NotADirectoryError, PermissionError)):
             raise UserError(f"{failure}; choose another --run") from None
         raise
     return Run(path, config, facts)
@@ -180,7 +185,7 @@ def open_run(path: Path) -> Run:
 
     Raises: UserError: the folder is missing, not a run, made by a newer version, or edited.
     """
-    facts_path = path / "run.json"
+    facts_path = path / MANIFEST_FILE
     if not path.exists():
         nearby = [
             str(manifest.parent)
@@ -188,12 +193,11 @@ def open_run(path: Path) -> Run:
             for manifest in folder.glob("*/run.json")
         ]
         raise UserError(f"{path}: no such run{suggest(str(path), set(nearby)) if nearby else ''}")
-    if not facts_path.is_file():
+    if not os.path.lexists(facts_path):
         hint = f", but a config.json: foveal import {path}" if (path / "config.json").is_file() else ""
         raise UserError(f"{path}: not a Foveal run: it has no run.json{hint}")
-    facts = open_json(facts_path.read_bytes(), str(facts_path))
-    if not isinstance(facts.get("format"), int) or not isinstance(facts.get("files"), dict):
-        raise UserError(f"{path}: not a Foveal run: its run.json is not that of a run")
+    check_only_regular(path)
+    facts = read_manifest(path)
     if facts["format"] > FORMAT_VERSION:
         raise UserError(
             f"{path}: written by a newer version of Foveal ({facts['foveal']}): upgrade Foveal to use it"
@@ -205,15 +209,25 @@ def open_run(path: Path) -> Run:
             raise UserError(
                 f"{path / name}: edited since the run was created; restore the file, or train a new run"
             )
-    for name in ("metrics.jsonl", "samples.jsonl", "checkpoints"):
-        if not (path / name).exists():
-            raise UserError(f"{path / name}: missing; the run is not complete; restore it")
     try:
-        tables = tomllib.loads((path / "config.toml").read_text(encoding="utf-8"))
+        tables = parse_toml(read_regular(path / "config.toml"))
         config = parse_config(upgrade(tables) if facts["format"] <= LAST_OLD_FORMAT else tables)
     except ConfigError as error:
         raise UserError(f"{path / 'config.toml'}: {error}") from None
     return Run(path, config, facts)
+
+
+def check_resumable(run: Run) -> None:
+    """Check that the files exist that only training needs, and that a shipped run may lack.
+
+    Raises: UserError: a file is missing.
+    """
+    for path in (run.metrics, run.samples, run.checkpoints):
+        if not path.exists():
+            raise UserError(
+                f"{path}: missing, so training can't continue; restore it, or train a new run: "
+                f"foveal train DATA --from {run.path}"
+            )
 
 
 @contextmanager
@@ -224,7 +238,8 @@ def run_lock(run: Run) -> Iterator[None]:
 
     Raises: UserError: another process is training the run.
     """
-    with (run.path / "run.json").open("r+b") as file:  # NFS gives locks only to files open for writing
+    # NFS gives locks only to files open for writing.
+    with open(open_regular(run.path / MANIFEST_FILE, os.O_RDWR), "r+b") as file:
         if not lock(file.fileno(), wait=False):
             raise UserError(
                 f"{run.path}: another process is training this run; wait for that process, or stop it"
@@ -242,6 +257,15 @@ def default_run_path(data: str, preset: str, parent: Path = RUNS_FOLDER) -> Path
     while (parent / f"{stem}-{number}").exists():
         number += 1
     return parent / f"{stem}-{number}"
+
+
+def next_run_path(path: Path) -> Path:
+    """Return the first unused path after `runs/<data>-<preset>-<n>`."""
+    stem, _, number = path.name.rpartition("-")
+    count = int(number) + 1
+    while (new := path.with_name(f"{stem}-{count}")).exists():
+        count += 1
+    return new
 
 
 def environment_changes(run: Run) -> str:

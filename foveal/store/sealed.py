@@ -6,9 +6,10 @@ Nothing is ever unpickled. Tensors are safetensors, and everything else is JSON.
 import hashlib
 import json
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import safetensors.torch
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
@@ -16,6 +17,8 @@ from foveal.core.errors import UserError
 
 MAX_HEADER_BYTES = 1 << 24
 """Maximum size of a header, enough for several hundred thousand tensors."""
+MAX_DIFFERENCES = 20
+"""Differences between weights and a model that an error lists."""
 T = TypeVar("T")
 _BLANK_SHA256 = "0" * 64
 _OPENING = b'{\\"sha256\\":\\"'
@@ -115,7 +118,7 @@ def load_weights(model: nn.Module, tensors: dict[str, Tensor], name: str) -> Non
 def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str) -> None:
     """Copy tensors by name.
 
-    Raises: UserError: names, shapes or dtypes differ; the message lists all differences.
+    Raises: UserError: names, shapes or dtypes differ; the message lists the first differences.
     """
     differences = [f"no {key}" for key in into if key not in tensors]
     differences += [f"{key} is not in the model" for key in tensors if key not in into]
@@ -123,7 +126,9 @@ def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str)
         if (actual := _dtype_and_shape(tensors[key])) != (expected := _dtype_and_shape(into[key])):
             differences.append(f"{key} is {actual}, not {expected}")
     if differences:
-        raise UserError(f"{name}: does not fit the model: {'; '.join(sorted(differences))}")
+        first, count = sorted(differences)[:MAX_DIFFERENCES], len(differences) - MAX_DIFFERENCES
+        more = f"; and {count:,} more" if count > 0 else ""
+        raise UserError(f"{name}: does not fit the model: {'; '.join(first)}{more}")
     for key, tensor in into.items():
         tensor.copy_(tensors[key])
 
@@ -140,11 +145,16 @@ def dataclass_to_dict(value: Any) -> dict[str, Any]:
 def dataclass_from_dict(cls: type[T], table: dict[str, Any], name: str) -> T:
     """Return the dataclass that `dataclass_to_dict` converted. `name` is for the error message.
 
-    Raises: UserError: a field is missing or unknown.
+    Raises: UserError: a field is missing or unknown, or its value has another type.
     """
-    names = _field_names(cls)
+    names, types = _field_names(cls), get_type_hints(cls)
     if differing := sorted(names.keys() ^ table.keys()):
         raise UserError(f"{name}: {', '.join(differing)}: fields that this version of Foveal does not write")
+    for key, value in table.items():
+        try:
+            TypeAdapter(types[names[key]]).validate_python(value, strict=True)
+        except ValidationError:
+            raise UserError(f"{name}: {key} has a value that Foveal does not write; restore it") from None
     return cls(**{names[key]: value for key, value in table.items()})
 
 

@@ -55,6 +55,10 @@ class MeasuredAccuracy(NamedTuple):
 def verdict(advised: Strategy, measured: dict[Strategy, MeasuredAccuracy]) -> str:
     """Return in words whether the measurements confirm the advice."""
     best = max(measured, key=lambda strategy: measured[strategy].accuracy)
+    ties = [strategy for strategy in measured if measured[strategy].accuracy == measured[best].accuracy]
+    if len(ties) > 1:
+        among = "one of them was advised" if advised in ties else f"{advised}, which was advised, is worse"
+        return f"{' and '.join(ties)} are tied here; {among}"
     if best == advised:
         return f"{best} is the best here, as advised"
     intervals = "do not overlap" if measured[best].low > measured[advised].high else "overlap"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.audio import AudioTask
 from foveal.tasks.shapes.labeling import ClassificationTask
 
@@ -17,6 +18,6 @@ class AudioClassificationTask(AudioTask, ClassificationTask):
     speed_unit = "frames"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 1 for recordings."""
-        return int(data.kind == "audio")
+        return Fit(1, data.evidence.reason) if data.kind == "audio" else NO_FIT

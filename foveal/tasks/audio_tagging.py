@@ -6,6 +6,7 @@ from typing import Any
 from foveal.data.audio.frame_places import FramePlaceBatches
 from foveal.data.open import OpenedData
 from foveal.data.pairs.labels import LABELS_COLUMN
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.audio import AudioTask
 from foveal.tasks.shapes.labeling import TaggingTask
 from foveal.training.protocols import Batches
@@ -23,11 +24,13 @@ class AudioTaggingTask(AudioTask, TaggingTask):
     place = "frame"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 3 for recordings whose table has labels of frames, but neither text nor label."""
         others = {str(named.get(name, name)) for name in ("text", "label")}
         has_labels = LABELS_COLUMN in data.columns and not others & data.columns
-        return 3 if data.kind == "audio" and has_labels else 0
+        if data.kind != "audio" or not has_labels:
+            return NO_FIT
+        return Fit(3, f"{data.evidence.reason}, which has a column {LABELS_COLUMN}")
 
     def train_batches(self, data: Any) -> Batches:
         return self._with_places(super().train_batches(data))

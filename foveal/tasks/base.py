@@ -1,14 +1,13 @@
 """The base class of tasks. A task is bound to a config, a processor and a model."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from torch import Tensor, nn
 
-from foveal.config import Config, ConfigError, DataConfig, validate_section
-from foveal.config.values import StrictModel
+from foveal.config import Config, ConfigError, validate_section
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
@@ -17,86 +16,26 @@ from foveal.data.open import DataPaths, OpenedData
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.stack_settings import encoder_settings, keys_below
+from foveal.tasks.answering import AnsweringTask
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.defaults import Defaults, DefaultsRequest
-from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
+from foveal.tasks.facts import TOKEN, TaskFacts, TaskSettings
+from foveal.tasks.fit import NO_FIT, Fit
+from foveal.tasks.results import EvaluationResult, LabelsByRow, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
 TaskT = TypeVar("TaskT", bound="Task")
-TOKEN = "token"
-"""The loss unit of tasks that predict tokens; their loss has a perplexity."""
+__all__ = ["TOKEN", "Task", "TaskSettings"]
 
 
-class TaskSettings(StrictModel):
-    """The section `task` of a config; a task's own settings are fields of a subclass."""
-
-    name: str
-    """Name of the task."""
-
-
-class Task(ABC):
+class Task(TaskFacts, AnsweringTask):
     """The base class of tasks. A subclass with a `name` is a task, in a file or folder with everything that
     only this task has.
 
     Other code asks a task for facts or calls its methods, and never compares its name. `Any` is the task's
     own type of processor (such as a tokenizer), of model, or of a split.
     """
-
-    name: ClassVar[str]
-    purpose: ClassVar[str]
-    """What the task does, in a single line."""
-    preset: ClassVar[str]
-    """The preset that is trained if the user does not name a preset."""
-    Settings: ClassVar[type[TaskSettings]] = TaskSettings
-    DataSettings: ClassVar[type[DataConfig]] = DataConfig
-    """The class of the section `data`. Settings that only the task has, such as columns, are fields of a
-    subclass."""
-    refused_settings: ClassVar[Mapping[str, str]] = {}
-    """Settings of other tasks that users may try here, with the reason why this task does not have them."""
-    always_read: ClassVar[tuple[str, ...]] = ()
-    """The settings that the task itself always reads."""
-    encoders: ClassVar[tuple[str, ...]]
-    """The kinds of encoder that read the task's source; `none` if the model has no encoder."""
-    columns: ClassVar[tuple[str, ...]] = ()
-    """The settings `data.*` that name the columns of the task."""
-    datasets: ClassVar[tuple[str, ...]] = ()
-    """The data sets of the catalog that are made for the task."""
-
-    source_kind: ClassVar[str]
-    """The source: text, series, audio, image or clip, or a task's own."""
-    target_kind: ClassVar[str]
-    """The target: label, labels (one for each place), text, choice or nothing, or a task's own."""
-    is_default: ClassVar[bool] = False
-    """Whether the task is trained if neither the user nor the preset names one."""
-    trains_networks: ClassVar[bool] = False
-    """Whether the task trains published image networks by name."""
-    imports: ClassVar[str] = ""
-    """The kind of imported models that become runs of the task: decoder, encoder or image-network."""
-    exports: ClassVar[bool] = False
-    """Whether a run can be exported as a model folder of Hugging Face."""
-    model_reused_as: ClassVar[str] = ""
-    """The kind of encoder that a run's whole model can be in another task; empty if there is none."""
-    fits_labels: ClassVar[bool] = False
-    """Whether labels are fitted to new data even if training starts from a run of the task."""
-    has_classes: ClassVar[bool] = False
-    """Whether all rows share the same classes."""
-    has_decoder: ClassVar[bool] = True
-    """Whether the model has its own stack after the encoder."""
-    balances_experts: ClassVar[bool] = True
-    """Whether the objective includes the load balancing terms of a mixture of experts."""
-    averages_views: ClassVar[bool] = False
-    """Whether predictions can be averaged over several views of an image."""
-
-    loss_unit: ClassVar[str] = TOKEN
-    """The unit over which the loss is averaged."""
-    length_unit: ClassVar[str] = "words"
-    """The unit of a source's length."""
-    next_command: ClassVar[tuple[str, ...]] = ("predict", "DATA")
-    """The command to try after training, and its arguments after the run's name."""
-    suggested_view: ClassVar[str] = ""
-    """The view of a run that best shows what the model has learned."""
-    generate_options: ClassVar[Collection[str]] = ()
-    """The options of `foveal generate` that the task uses. Empty if the task does not generate."""
 
     settings: TaskSettings
 
@@ -160,12 +99,9 @@ class Task(ABC):
             )
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return how well `data` fits the task; 0 means not at all. The highest score decides.
-
-        `named` are the user's settings `data.*` that name columns.
-        """
-        return 0
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
+        """Return how well `data` fits; `named` are the user's settings `data.*` that name columns."""
+        return NO_FIT
 
     def defaults(self, request: DefaultsRequest) -> Defaults:
         """Return the defaults for data of some size and shape.
@@ -236,26 +172,10 @@ class Task(ABC):
         encoder = encoder_components(model.encoder)
         return [*encoder, stack_component("decoder", model)] if self.has_decoder else encoder
 
-    @abstractmethod
-    def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
-        """Return the model's output for each source of `data`.
-
-        Raises: UserError: the task has no outputs.
-        """
-
-    def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
-        """Answer questions about a file.
-
-        Raises: UserError: the task answers no questions.
-        """
-        raise UserError(f"this run reads no questions (task {self.name}); leave out --question")
-
-    def score(
-        self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback
-    ) -> EvaluationResult | None:
+    def score(self, data: Any, predicted: LabelsByRow, progress: ProgressCallback) -> EvaluationResult | None:
         """Return scores of the model's outputs for a held-out split; None if the loss is the only score.
 
-        `predicted_ids` are the label ids that the objective predicted while it computed the loss, if any.
+        `predicted` are the labels that the objective predicted while it computed the loss, if any.
         """
         return None
 
@@ -296,7 +216,7 @@ class Task(ABC):
         """Return the weights of a run of this task, adapted to the parts of the task's own model."""
         return tensors
 
-    def reset_head(self) -> None:  # noqa: B027 - most tasks leave a new head as it is
+    def reset_head(self) -> None:
         """Initialize the weights of a new head for an encoder from another run."""
 
     def with_smooth_loss(self) -> "Task":
@@ -306,6 +226,10 @@ class Task(ABC):
     def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:
         """Return encoder inputs of a training split, for initial weights that are computed from data."""
         raise UserError(f"task.name={self.name} computes no weights from data: take another model")
+
+    def baseline(self, train: Any, held_out: Any) -> Baseline | None:
+        """Return the best score of simple methods on a held-out split; None if the task has none."""
+        return None
 
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
         """Fit the head in closed form to a training split, if the config says so. Return whether it does."""

@@ -16,6 +16,8 @@ from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.models.image_networks import output_grid
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.fit import NO_FIT, Fit
+from foveal.tasks.results import Answer
 from foveal.tasks.shapes.attention import image_attention_file
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, ImageTask, check_single_view, image_encoder_for
@@ -31,10 +33,12 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
     examples_in_words = "captioned images"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 2 for images with a text and no label."""
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
-        return 2 if data.kind == "images" and text in data.columns and label not in data.columns else 0
+        if data.kind != "images" or text not in data.columns or label in data.columns:
+            return NO_FIT
+        return Fit(2, f"{data.evidence.reason}, with a column {text} and no {label}")
 
     def check(self) -> None:
         super().check()
@@ -47,12 +51,12 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         )  # or it is refused
         return encoder
 
-    def predicted_texts(self, examples: ImageExamples, progress: ProgressCallback) -> list[str]:
+    def answers(self, examples: ImageExamples, top: int, progress: ProgressCallback) -> list[Answer]:
         """Return a text for each row. An image with several rows is captioned only once."""
         image_indices = np.asarray(examples.columns["picture"])
         _, first, positions = np.unique(image_indices, return_index=True, return_inverse=True)
-        outputs = super().predicted_texts(examples.subset(first.tolist()), progress)
-        return [outputs[position] for position in positions.tolist()]
+        answers = super().answers(examples.subset(first.tolist()), top, progress)
+        return [answers[position] for position in positions.tolist()]
 
     def check_attention(self, run: str, file: Path) -> None:
         if file.suffix != ".png":

@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 from foveal.config import (
     Config,
+    DataConfig,
     StackConfig,
     merge_tables,
     parse_overrides,
     preset_names,
     read_preset,
     suggest,
+    validate_section,
 )
 from foveal.config.old_names import PRESETS as OLD_PRESETS
 from foveal.core.errors import UserError
@@ -74,7 +76,7 @@ def choose_training(
 
     Raises: UserError or ConfigError: a setting does not fit.
     """
-    named = _column_settings(overrides)
+    named = column_settings(overrides)
     task = None if task_name is None else task_for_data(task_class(task_name), data, named)
     settings = [*overrides, *([f"training.budget={budget}"] if budget else [])]
     defaults = None
@@ -154,7 +156,8 @@ def _base_tables(
         if task is not None and task.name != base_task.name:
             check_encoder_reuse(base_run, task)
             if base_task.model_reused_as in task.encoders:
-                return read_preset(task.preset), encoder_overrides(base_run), task.preset
+                preset = task.text_preset or task.preset
+                return read_preset(preset), encoder_overrides(base_run), preset
             if task.has_decoder:
                 return encoder_tables(base_run, task), [], task.preset
         return base_run.config.model_dump(), [], str(base_run.path / "config.toml")
@@ -201,7 +204,15 @@ def network_config(name: str, settings: Sequence[str] = ()) -> Config:
     return load_config(network_task().preset, [*network_overrides(name), *settings])
 
 
-def _column_settings(overrides: tuple[str, ...]) -> dict[str, object]:
+def encoding_setting(overrides: tuple[str, ...]) -> str:
+    """Return the user's setting of the encoding of tables, which is needed to open DATA. Empty if there is
+    none."""
+    data = parse_overrides(overrides).get("data")
+    encoding = data.get("encoding", "") if isinstance(data, dict) else ""
+    return validate_section(DataConfig, {"encoding": encoding}, "data").encoding
+
+
+def column_settings(overrides: tuple[str, ...]) -> dict[str, object]:
     """Return the settings that name columns, without their prefix `data.`."""
     data = parse_overrides(overrides).get("data")
     names = {name for task in all_tasks().values() for name in task.columns}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.clips import ClipLabelingTask
 from foveal.tasks.shapes.labeling import TaggingTask
 
@@ -17,7 +18,9 @@ class FrameTaggingTask(ClipLabelingTask, TaggingTask):
     place = "frame"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 3 for clips with labels, unless the user names the column of a label or text."""
         user_names_target = "label" in named or "text" in named
-        return 3 if data.kind == "clips" and "labels" in data.columns and not user_names_target else 0
+        if data.kind != "clips" or "labels" not in data.columns or user_names_target:
+            return NO_FIT
+        return Fit(3, f"{data.evidence.reason}, and labels for each frame")

@@ -15,6 +15,7 @@ from foveal.models.image_networks import image_head
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, match_proxy, with_proxy
 from foveal.tasks.defaults import MAX_COUNTED_ROWS, Defaults, DefaultsRequest
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.image_defaults import image_defaults
 from foveal.tasks.shapes.image_labels import ImageLabelTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for
@@ -39,9 +40,9 @@ class ImageClassificationTask(ImageLabelTask):
     averages_views = True
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 1 for images."""
-        return int(data.kind == "images")
+        return Fit(1, data.evidence.reason) if data.kind == "images" else NO_FIT
 
     def defaults(self, request: DefaultsRequest) -> Defaults:
         """Return the defaults for the images; the preset's if the images can't be read."""

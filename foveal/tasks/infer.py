@@ -1,24 +1,76 @@
-"""The task that fits DATA, inferred from its content."""
+"""The task that fits DATA, inferred from its content, and why."""
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from foveal.core.errors import UserError
+from foveal.data.files.tables import list_columns
+from foveal.data.guess_columns import guess_columns
 from foveal.data.open import OpenedData
 from foveal.tasks.base import Task
+from foveal.tasks.fit import Fit
 from foveal.tasks.registry import all_tasks, dataset_task, default_task
+
+MAX_OTHERS_SHOWN = 3
+"""Other tasks that the data fit, which are listed."""
+
+
+class TaskChoice(NamedTuple):
+    """A task for DATA, and why it was chosen."""
+
+    task: type[Task]
+    reason: str
+    """A clause that says what was seen."""
+    others: tuple[str, ...] = ()
+    """The names of other tasks that the data fit."""
+
+    def __str__(self) -> str:
+        """Return the line that tells the user about the choice."""
+        others = " or ".join(f"--task {name}" for name in self.others[:MAX_OTHERS_SHOWN]) or "--task NAME"
+        return f"taken as {self.task.name} because {self.reason}; else {others}"
 
 
 def infer_task(data: OpenedData, named: Mapping[str, object]) -> type[Task]:
-    """Return the task that fits DATA.
+    """Return the task of `choose_task`."""
+    return choose_task(data, named).task
+
+
+def choose_task(data: OpenedData, named: Mapping[str, object]) -> TaskChoice:
+    """Return the task that fits DATA, and why.
 
     `named` are the user's settings `data.*` that name columns. A setting for a label, a source, a target or
-    tags decides. Without such a setting, the columns of a table decide. Other text is for a language model.
+    tags decides. Without such a setting, the columns of a table decide. Running text is for a language model.
 
-    Raises: UserError: the data fit several tasks equally well.
+    Raises: UserError: the data fit no task, or several tasks equally well.
     """
     if data.kind == "missing" and (task := dataset_task(data.name)):
-        return task
-    return best_matching_task(data, named, all_tasks().values()) or default_task()
+        return TaskChoice(task, f"the data set {data.name} is made for it")
+    if data.kind == "table":
+        data.train.known_columns()  # or the error of a damaged table
+    choice = best_matching_task(data, named, all_tasks().values())
+    if choice is None:
+        raise UserError(f"{data}: {_no_fit_reason(data)}")
+    if choice.task is default_task() and data.kind == "table" and "text" not in named:
+        _check_no_labels(data)
+    return choice
+
+
+def describe_task(data: OpenedData, named: Mapping[str, object], task: type[Task], origin: str) -> list[str]:
+    """Return lines for the user: the task and why DATA are taken for it, and the splits of DATA.
+
+    `origin` is the option that names the task; empty if the task was inferred.
+
+    Raises: UserError: a preset names the task, but DATA look like no data of any task.
+    """
+    if not origin:
+        lines = [str(choose_task(data, named))]
+    elif data.kind == "unknown" and origin != "--task":
+        raise UserError(f"{data}: {_no_fit_reason(data)}")
+    else:
+        seen = "" if data.kind in ("unknown", "missing") else f" ({data.evidence.reason})"
+        lines = [f"taken as {task.name} because {origin} says so{seen}"]
+    splits = "" if data.kind in ("aligned", "missing") else str(data.found_splits)
+    return [*lines, f"splits: {splits}"] if splits else lines
 
 
 def task_for_data(task: type[Task], data: OpenedData, named: Mapping[str, object]) -> type[Task]:
@@ -30,22 +82,52 @@ def task_for_data(task: type[Task], data: OpenedData, named: Mapping[str, object
     """
     if task.source_kind != "text" or task.target_kind != "label" or data.kind in ("missing", "aligned"):
         return task
+    if task.recognizes(data, named).score:
+        return task
     same_target = [other for other in all_tasks().values() if other.target_kind == task.target_kind]
-    best = task if task.recognizes(data, named) else best_matching_task(data, named, same_target)
-    return task if best is None or best.source_kind == task.source_kind else best
+    best = best_matching_task(data, named, same_target)
+    return task if best is None or best.task.source_kind == task.source_kind else best.task
 
 
 def best_matching_task(
     data: OpenedData, named: Mapping[str, object], tasks: Iterable[type[Task]]
-) -> type[Task] | None:
+) -> TaskChoice | None:
     """Return the task among `tasks` with the highest score for the data; None if no task recognizes them.
 
     Raises: UserError: several tasks have the highest score.
     """
-    scores = {task: task.recognizes(data, named) for task in tasks}
-    highest = max(scores.values())
-    surest = [task for task, score in scores.items() if score == highest]
-    if highest and len(surest) > 1:
+    fits: list[tuple[type[Task], Fit]] = [(task, task.recognizes(data, named)) for task in tasks]
+    ranked = sorted((fit for fit in fits if fit[1].score), key=lambda fit: -fit[1].score)
+    if not ranked:
+        return None
+    surest = [task for task, fit in ranked if fit.score == ranked[0][1].score]
+    if len(surest) > 1:
         names = " or ".join(sorted(f"--task {task.name}" for task in surest))
         raise UserError(f"{data}: fits several tasks equally well; choose one: {names}")
-    return surest[0] if highest else None
+    others = tuple(task.name for task, _ in ranked[1:])
+    return TaskChoice(ranked[0][0], ranked[0][1].reason, others)
+
+
+def _no_fit_reason(data: OpenedData) -> str:
+    """Say why the data fit no task, and how to mend that."""
+    if data.kind != "table":
+        return f"{data.evidence.reason}. To learn it as it is: --task {default_task().name}"
+    guess = guess_columns(data.train)
+    columns = f"no task reads the columns {list_columns(data.train.columns)}"
+    if guess.text and guess.label:
+        return f"{columns}; is it labeled texts? data.text={guess.text} data.label={guess.label}"
+    pairs = "data.source=NAME data.target=NAME"
+    return f"{columns}; name those to learn: data.text=NAME, and data.label=NAME, or {pairs}"
+
+
+def _check_no_labels(data: OpenedData) -> None:
+    """Check that no column beside the text looks like labels.
+
+    Raises: UserError: a column does, so that the table can be read in two ways.
+    """
+    label = guess_columns(data.train, "text").label
+    if label:
+        raise UserError(
+            f"{data}: texts alone, or texts with the labels in '{label}'? add data.label={label}, or --task "
+            f"{default_task().name}"
+        )

@@ -23,6 +23,7 @@ from foveal.models.decoder import language_model
 from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.language_model import LanguageModelObjective
 from foveal.tasks.base import TaskSettings
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
 from foveal.tasks.shapes.text_target import text_summary
@@ -63,9 +64,16 @@ class LanguageModelTask(CorpusTask):
     generate_options = ("prompt", "input", "tokens", "stop", *SAMPLING_OPTIONS, *BEAM_OPTIONS)
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        """Return 1 for data that are read as text."""
-        return int(data.kind in ("text", "table", "missing"))
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
+        """Return 1 for running text, and for a table with a column of text."""
+        if data.kind == "table":
+            text = str(named.get("text", "text"))
+            return (
+                Fit(1, f"there is a column {text} and none to learn from it")
+                if text in data.columns
+                else NO_FIT
+            )
+        return Fit(1, data.evidence.reason) if data.kind in ("text", "missing") else NO_FIT
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | keys_below("model", DECODER)

@@ -9,6 +9,7 @@ from typing import Any
 from foveal import tasks
 from foveal.config import Config, ConfigError, suggest
 from foveal.config.old_names import TASKS as OLD_TASKS
+from foveal.core.errors import UserError
 from foveal.store.run import Run
 from foveal.tasks.base import Task
 
@@ -48,9 +49,18 @@ def task_of(config: Config) -> Task:
 
 
 def open_task(run: Run) -> Task:
-    """Return the task of a run, bound to the run's processor."""
+    """Return the task of a run, bound to the run's processor.
+
+    Raises: UserError: a file of the processor does not have the content that Foveal writes.
+    """
     task = task_of(run.config)
-    return task.bind(task.load_processor(run.processor_folder))
+    try:
+        return task.bind(task.load_processor(run.processor_folder))
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise UserError(
+            f"{run.processor_folder}: files that Foveal did not write ({type(error).__name__}: {error}); get "
+            "the run's folder again"
+        ) from None
 
 
 def default_task() -> type[Task]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.series import SeriesTask
 
@@ -16,8 +17,10 @@ class SeriesCaptioningTask(SeriesTask, CaptioningTask):
     no_attention_map = "series"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 10 for a table of values with a text, and no label."""
-        columns = {"values", str(named.get("text", "text"))}
+        text = str(named.get("text", "text"))
         labeled = {"label", "labels"} & data.columns
-        return 10 if data.kind == "table" and columns <= data.columns and not labeled else 0
+        if data.kind != "table" or not {"values", text} <= data.columns or labeled:
+            return NO_FIT
+        return Fit(10, f"there are the columns values and {text}, and no label")

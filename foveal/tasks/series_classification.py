@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
 from foveal.tasks.defaults import Defaults, DefaultsRequest
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.labeling import ClassificationTask
 from foveal.tasks.shapes.series import SeriesLabelingTask
 
@@ -29,8 +30,8 @@ class SeriesClassificationTask(SeriesLabelingTask, ClassificationTask):
         )
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 13 for a table of values with a label, 1 for files of series."""
         if data.kind == "table" and {"values", "label"} <= data.columns:
-            return 13
-        return int(data.kind == "series")
+            return Fit(13, "there are the columns values and label")
+        return Fit(1, data.evidence.reason) if data.kind == "series" else NO_FIT

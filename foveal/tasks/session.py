@@ -18,9 +18,11 @@ from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import evenly_spaced
 from foveal.data.open import DataPaths, OpenedData
 from foveal.layers.initialization import initialize
+from foveal.store.manifest import data_facts
 from foveal.store.run import Run, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.base import Task
+from foveal.tasks.calibration import apply_calibration
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
@@ -60,6 +62,11 @@ class Session:
     def processor(self) -> Any:
         return self.task.processor
 
+    @property
+    def temperature(self) -> float:
+        """The temperature of the logits of classes; 1 for a run that is not calibrated."""
+        return float(getattr(self.model, "temperature", 1.0))
+
     def held_out(self, data: str | None, option_hint: str, log: Log = log_to_console) -> EvaluationData:
         """Return all of `data`, or without `data` the run's test split, else the run's validation split.
 
@@ -67,6 +74,12 @@ class Session:
         """
         if data is not None:
             split_data, facts = self.task.prepare_held_out(data, log)
+            if _was_trained_on(self.run, data, facts):
+                log(
+                    f"{data}: the run was trained on rows of these data, so the scores say little about "
+                    f"others; foveal evaluate {self.run.path} scores the held-out rows"
+                )
+                facts = facts | {"trained_on": True}
             return EvaluationData(split_data, data, facts)
         prepared = prepare_run_data(self.run, log)
         if prepared.held_out is None:
@@ -129,12 +142,15 @@ def build_model(task: Task, device: torch.device) -> nn.Module:
 def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to_console) -> Session:
     """Open a run folder: its task with processor and model, and its objective.
 
+    If the run is calibrated, the model has its temperature.
+
     Raises: UserError: the path is not a run, is damaged, or has no weights yet.
     """
     run = open_logged(Path(path), log)
     task = open_task(run)
     task = task.bind(task.processor, build_model(task, torch.device(device)).eval())
     load_run_weights(run, task)
+    apply_calibration(run, task.model, log)
     return Session(run, task, task.objective())
 
 
@@ -176,6 +192,17 @@ def new_run(
     return create_run(path, task.config, toml, files, data_facts, extra_files=extra_files)
 
 
+def _was_trained_on(run: Run, data: str, facts: dict[str, Any]) -> bool:
+    """Return whether `data` are the training split or all of the data of a run, by their hash or path."""
+    own = run.manifest["data"]
+    hashes = {split: part.get("sha256") for split, part in own["facts"]["parts"].items()}
+    digest = facts.get("sha256")
+    if digest is not None and digest in (hashes.get("valid"), hashes.get("test")):
+        return False
+    is_train = digest is not None and digest == hashes.get("train")
+    return is_train or (own["data"] is not None and _absolute_paths(data) == own["data"])
+
+
 def _absolute_paths(data: str | OpenedData | None) -> str | None:
     """Return absolute paths. A name of the catalog does not change."""
     if data is None:
@@ -190,17 +217,17 @@ def prepare_run_data(run: Run, log: Log) -> PreparedData[Any, Any]:
 
     Raises: UserError: the data have changed since training, or the run was imported.
     """
-    facts = run.manifest["data"]
-    if facts["data"] is None:
+    facts = data_facts(run.manifest, run.path)
+    if facts.data is None:
         raise UserError(
             f"{run.path}: imported, so the run has no data of its own: name other data, or train a new run "
             f"with foveal train DATA --from {run.path}"
         )
-    paths, before = DataPaths(facts["data"], facts["valid"], facts["test"]), facts["facts"]["parts"]
+    paths, before = DataPaths(facts.data, facts.valid, facts.test), facts.facts.parts
     prepared = open_task(run).prepare(paths, log)
     now = prepared.facts["parts"]
     for split in before | now:
-        if split not in before or split not in now or now[split]["sha256"] != before[split]["sha256"]:
+        if split not in before or split not in now or now[split]["sha256"] != before[split].sha256:
             data = getattr(paths, split, None) or paths.data
             raise UserError(
                 f"{data}: the split {split} has changed since {run.path} was made; restore the data, "

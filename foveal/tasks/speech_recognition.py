@@ -8,6 +8,7 @@ from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.metrics.recognition import cer, exact_match, wer
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.attention import speech_attention, word_attention_file
 from foveal.tasks.shapes.audio import AudioTask
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
@@ -23,13 +24,16 @@ class SpeechRecognitionTask(AudioTask, SequenceToSequenceTask):
     examples_in_words = "recordings"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 2 for recordings whose table has a text or no label, and for other files with a table."""
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
         if data.kind == "files":
-            return 2
+            return Fit(2, data.evidence.reason)
         unlabeled = data.is_damaged or (data.has_table and label not in data.columns)
-        return 2 if data.kind == "audio" and (text in data.columns or unlabeled) else 0
+        if data.kind != "audio" or not (text in data.columns or unlabeled):
+            return NO_FIT
+        column = f"a column {text}" if text in data.columns else f"no column {label}"
+        return Fit(2, f"{data.evidence.reason}, with {column}")
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,}"

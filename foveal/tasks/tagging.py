@@ -8,12 +8,19 @@ from foveal.config import DataConfig
 from foveal.data.core.classes import class_names_to_json, load_class_names
 from foveal.data.open import OpenedData
 from foveal.data.pairs.labels import LabelEachTarget, LabelProcessor
-from foveal.data.text.words_source import WordsSource
+from foveal.data.pairs.pair import PairFormat
+from foveal.data.text.word_vocabulary import FORMS, KNOWN_CHARACTERS
+from foveal.data.text.words_source import WordFormsSource, WordsSource
 from foveal.encoders.text import TextEncoder
+from foveal.encoders.words import WordEncoder
+from foveal.models.encoder import word_encoder
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
 from foveal.tasks.shapes.labeling import TaggingTask
 
 TAGS_FILE = "tags.json"
+DEFAULT_FORMS, DEFAULT_CHARACTERS = 10_000, 100
+"""Numbers of forms and characters in `example_model`."""
 
 
 class TagsDataConfig(DataConfig):
@@ -42,12 +49,13 @@ class TagTarget(LabelEachTarget):
 class TextTaggingTask(TaggingTask):
     name = "tagging"
     purpose = "Tag each word of a sentence."
-    preset = "tagging"
+    preset = "word-tagging"
+    text_preset = "tagging"
     DataSettings = TagsDataConfig
     source = WordsSource()
     target = TagTarget()
     source_kind = "text"
-    encoders = ("text",)
+    encoders = ("text", "words")
     columns = ("tags",)
     loss_unit = "word"
     examples_in_words = "tagged sentences"
@@ -55,19 +63,37 @@ class TextTaggingTask(TaggingTask):
     place = "word"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 23 for named tags, 14 for a table with tokens and tags, 1 for CoNLL files."""
         if data.kind in ("table", "text") and "tags" in named:
-            return 23
+            return Fit(23, f"data.tags={named['tags']} names tags")
         if data.kind == "table" and {"tokens", "tags"} <= data.columns:
-            return 14
-        return int(data.kind == "conll")
+            return Fit(14, "there are the columns tokens and tags")
+        return Fit(1, data.evidence.reason) if data.kind == "conll" else NO_FIT
 
-    def encoder(self) -> TextEncoder:
-        return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
+    @property
+    def reads_forms(self) -> bool:
+        """Whether the encoder reads the forms and characters of words, and not tokens."""
+        return self.config.model.encoder.kind == "words"
+
+    @property
+    def data_format(self) -> PairFormat:
+        return PairFormat(WordFormsSource() if self.reads_forms else self.source, self.target)
+
+    def encoder(self) -> TextEncoder | WordEncoder:
+        source = None if self.processor is None else self.processor.source
+        if not self.reads_forms:
+            return text_encoder_for(self.config, source)
+        counts = [1] * DEFAULT_FORMS if source is None else [*source.form_counts.values()]
+        characters = KNOWN_CHARACTERS + DEFAULT_CHARACTERS if source is None else source.character_ids
+        data, model = self.config.data, self.config.model
+        return word_encoder(model.encoder, FORMS, counts, characters, data.max_length)
 
     def source_in_words(self) -> str:
-        return tokens_in_words(self.processor.source)
+        source = self.processor.source
+        if not self.reads_forms:
+            return tokens_in_words(source)
+        return f"{len(source.counts):,} words and {len(source.characters):,} characters"
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,} of {facts['words']:,} words"

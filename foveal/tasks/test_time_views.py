@@ -1,9 +1,7 @@
 """`--tta` and `--tta-scales`: a trained model's predictions are averaged over several views of an image."""
 
-from dataclasses import replace
-
 from foveal.core.errors import UserError
-from foveal.tasks.config import from_tables
+from foveal.tasks.data_overrides import with_data_settings
 from foveal.tasks.session import Session
 
 
@@ -20,5 +18,4 @@ def with_test_time_views(session: Session, tta: str | None, tta_scales: str | No
     if not task.averages_views:
         option = next(iter(named)).replace("_", "-")
         raise UserError(f"{session.run.path}: --{option} is for runs of images; leave it out")
-    config = from_tables(session.config.model_dump(), {"data": {"image": named}})
-    return replace(session, task=type(task)(config, task.processor, task.model))
+    return with_data_settings(session, {"image": named})

@@ -4,9 +4,15 @@ from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
 from foveal.data.text.text_source import TextSource
+from foveal.encoders.ngrams import NgramEncoder
 from foveal.encoders.text import TextEncoder
-from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
+from foveal.tasks.defaults import Defaults, DefaultsRequest
+from foveal.tasks.fit import NO_FIT, Fit
+from foveal.tasks.shapes.examples import text_encoder_for, token_vocab_size, tokens_in_words
 from foveal.tasks.shapes.labeling import ClassificationTask
+
+MAX_FEW_TEXTS = 5000
+"""Texts at most for which the default is no network that is trained from its first weights."""
 
 
 class TextClassificationTask(ClassificationTask):
@@ -15,7 +21,7 @@ class TextClassificationTask(ClassificationTask):
     preset = "text-classification"
     source = TextSource()
     source_kind = "text"
-    encoders = ("text",)
+    encoders = ("text", "ngrams")
     columns = ("text", "label")
     datasets = ("movie-reviews",)
     loss_unit = "text"
@@ -23,14 +29,32 @@ class TextClassificationTask(ClassificationTask):
     speed_unit = "tokens"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 24 for a named label, 15 for a table with both columns."""
         if data.kind in ("table", "text") and "label" in named:
-            return 24
-        return 15 if data.kind == "table" and {str(named.get("text", "text")), "label"} <= data.columns else 0
+            return Fit(24, f"data.label={named['label']} names labels")
+        text = str(named.get("text", "text"))
+        if data.kind == "table" and {text, "label"} <= data.columns:
+            return Fit(15, f"there are the columns {text} and label")
+        return NO_FIT
 
-    def encoder(self) -> TextEncoder:
-        return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        rows = self.count_training_rows(request.data)
+        if not 0 < rows <= MAX_FEW_TEXTS or request.trains:
+            return Defaults(self.preset)
+        return Defaults(
+            "text-ngrams",
+            f"{rows:,} texts are few: n-grams of characters and a classifier in closed form",
+            undo=f"--model {self.preset}",
+        )
+
+    def encoder(self) -> TextEncoder | NgramEncoder:
+        source = None if self.processor is None else self.processor.source
+        encoder = self.config.model.encoder
+        if encoder.kind == "ngrams":
+            vocabulary = token_vocab_size(self.config, source)
+            return NgramEncoder(vocabulary, encoder.width, encoder.ngram_length)
+        return text_encoder_for(self.config, source)
 
     def source_in_words(self) -> str:
         return tokens_in_words(self.processor.source)

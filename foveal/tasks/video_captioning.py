@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.clips import ClipTask
 
@@ -16,10 +17,12 @@ class VideoCaptioningTask(ClipTask, CaptioningTask):
     no_attention_map = "clips"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 2 for clips with a text and no label."""
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
-        return 2 if data.kind == "clips" and text in data.columns and label not in data.columns else 0
+        if data.kind != "clips" or text not in data.columns or label in data.columns:
+            return NO_FIT
+        return Fit(2, f"{data.evidence.reason}, with a column {text} and no {label}")
 
     def source_in_words(self) -> str:
         return f"frames of {super().source_in_words()}"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.clips import ClipLabelingTask
 from foveal.tasks.shapes.labeling import ClassificationTask
 
@@ -16,6 +17,6 @@ class VideoClassificationTask(ClipLabelingTask, ClassificationTask):
     loss_unit = "clip"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 1 for clips."""
-        return int(data.kind == "clips")
+        return Fit(1, data.evidence.reason) if data.kind == "clips" else NO_FIT

@@ -9,6 +9,7 @@ from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.module_facts import fit_weights, reusable_encoder
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.store.regular_files import read_regular
 from foveal.store.run import Run
 from foveal.store.sealed import check_finite, load_weights, open_tensors
 from foveal.tasks.base import Task
@@ -113,13 +114,13 @@ def load_initial_weights(run: Run, model: nn.Module) -> None:
     """Fill a new `model` with the run's initial weights, if they do not come from the seed."""
     path = run.processor_folder / INITIAL_WEIGHTS_FILE
     if path.is_file():
-        load_weights(model, open_tensors(path.read_bytes(), str(path))[0], str(path))
+        load_weights(model, open_tensors(read_regular(path), str(path))[0], str(path))
 
 
 def _weights(run: Run) -> dict[str, Tensor]:
     if not run.weights.is_file():
         raise UserError(f"{run.path}: no weights yet: continue training with foveal resume {run.path}")
-    tensors = open_tensors(run.weights.read_bytes(), str(run.weights))[0]
+    tensors = open_tensors(read_regular(run.weights), str(run.weights))[0]
     check_finite(tensors, str(run.weights))
     return tensors
 

@@ -1,14 +1,15 @@
 """A dry run on one batch before the first update, which measures the first loss and the cost of a step."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from foveal.config import Config
-from foveal.core.runtime import autocast, seed_everything
+from foveal.core.runtime import autocast, peak_memory, resident_memory, seed_everything
+from foveal.ops.jit.code_cache import compile_seconds
 from foveal.store.sealed import copy_tensors, unique_state_dict
 from foveal.training.optim import Optimizer
 from foveal.training.protocols import Batch, Objective
@@ -26,57 +27,65 @@ class DryRunResult:
     update_seconds: float
     """Seconds of one update of the weights."""
     memory_bytes: int
-    """Bytes of weights, gradients, the optimizer's two moments, and the activations kept for the backward
-    pass."""
+    """Peak memory of the process, or of the GPU, while training."""
+
+
+REPEATED_BELOW = 0.5
+"""Seconds of a first pass that is repeated, because its time has much of the first use of torch's parts."""
 
 
 def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config) -> DryRunResult:
-    """Run the first batch forward and backward twice, and update twice. The first pass warms up.
+    """Run a batch forward and backward, and update the weights. What is quick is measured at its second time.
 
     Weights and running statistics are restored.
     """
     model.train()
+    resident = resident_memory()
     state = unique_state_dict(model)
     before = {name: weight.clone() for name, weight in state.items()}
     device = next(model.parameters()).device
-    saved_bytes: dict[int, int] = {}
+    metrics: dict[str, Any] = {}
 
-    def record_storage(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        saved_bytes[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    seconds, metrics = 0.0, dict[str, Any]()
-    for _ in range(2):
+    def forward_and_backward() -> None:
         model.zero_grad(set_to_none=True)
         seed_everything(config.training.seed, "preflight")
-        saved_bytes.clear()
-        started = time.perf_counter()
-        saving = torch.autograd.graph.saved_tensors_hooks(record_storage, lambda tensor: tensor)
-        with autocast(device, config.training.precision), saving:
+        with autocast(device, config.training.precision):
             result, _ = objective(batch, starting_carry(objective, batch, None))
         total_loss(result, total_weights(objective, [batch])).backward()  # type: ignore[no-untyped-call]
-        seconds = time.perf_counter() - started
-        metrics = result.metrics
-    update = _update_seconds(model, config)
+        metrics.update(result.metrics)
+
+    seconds = _measure(forward_and_backward)
+    optimizer = Optimizer(model, config.optimizer)
+    update_seconds = _measure(lambda: optimizer.step(config.optimizer.lr, optimizer.gradient_stats()[0]))
     model.zero_grad(set_to_none=True)
     copy_tensors(state, before, "")
-    weights = {p.data_ptr(): p.nbytes for p in model.parameters()}
-    activations = sum(size for pointer, size in saved_bytes.items() if pointer not in weights)
     total, weight = metrics["loss"]
-    # The weights and their average. For each trained weight also a gradient and at most two moments.
-    averaged = config.training.average_checkpoints or config.training.ema_decay > 0
-    copies = (1 + averaged) * sum(weights.values())
-    copies += 3 * sum({p.data_ptr(): p.nbytes for p in model.parameters() if p.requires_grad}.values())
-    return DryRunResult(total / weight, seconds, update, copies + activations)
+    return DryRunResult(
+        total / weight, seconds, update_seconds, _training_memory(resident, model, optimizer, config)
+    )
 
 
-def _update_seconds(model: nn.Module, config: Config) -> float:
-    """Return the seconds of the second update. The first update allocates the moments."""
-    optimizer, seconds = Optimizer(model, config.optimizer), 0.0
-    for _ in range(2):
+def _measure(work: Callable[[], None]) -> float:
+    """Return the seconds of some work, at its second time if the first is quick or compiles kernels."""
+    compiled, started = compile_seconds(), time.perf_counter()
+    work()
+    seconds = time.perf_counter() - started
+    if seconds < REPEATED_BELOW or compile_seconds() > compiled:
         started = time.perf_counter()
-        norm, _ = optimizer.gradient_stats()
-        optimizer.step(config.optimizer.lr, norm)
+        work()
         seconds = time.perf_counter() - started
     return seconds
+
+
+def _training_memory(resident: int, model: nn.Module, optimizer: Optimizer, config: Config) -> int:
+    """Return the peak memory of a training whose process has just run a step, and took `resident` before.
+
+    Either a step takes most, or a checkpoint: gradients, moments, the best weights, and the files' content.
+    """
+    weights = sum(tensor.nbytes for tensor in unique_state_dict(model).values())
+    gradients = sum(weight.nbytes for weight in optimizer.trainable.values())
+    moments = sum(tensor.nbytes for tensor in optimizer.state_dict().values())
+    averages = weights * max(config.training.average_checkpoints, config.training.ema_decay > 0)
+    checkpoint = resident + gradients + 2 * moments + 2 * averages + 2 * weights
+    is_on_gpu = next(model.parameters()).is_cuda
+    return peak_memory() + averages if is_on_gpu else max(peak_memory() + averages, checkpoint)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from foveal.core.progress import ProgressCallback, iterate_batches, no_progress
-from foveal.core.result import Totals
+from foveal.core.result import PredictedLabels, Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State
 from foveal.training.protocols import Batches, Objective
@@ -20,12 +20,12 @@ def evaluate(
     *,
     precision: Precision = "float32",
     progress: ProgressCallback = no_progress,
-    predicted_ids: dict[int, list[int]] | None = None,
+    predicted_labels: dict[int, PredictedLabels] | None = None,
 ) -> dict[str, float]:
     """Evaluate every batch once, with the state carried from batch to batch.
 
-    Predicted label ids are added to `predicted_ids`. The result has the metrics of the objective. If the
-    objective reports no metric `loss`, `loss` is the value of the objective. A mean is NaN if there is
+    The labels of each row are added to `predicted_labels`. The result has the metrics of the objective. If
+    the objective reports no metric `loss`, `loss` is the value of the objective. A mean is NaN if there is
     nothing to measure, as for answers that never occurred in training. Noise is the same in each evaluation.
     """
     model.eval()
@@ -39,8 +39,8 @@ def evaluate(
             with autocast(device, precision):
                 result, carry = objective(batch, starting_carry(objective, batch, carry))
             metrics.add(result.metrics)
-            if predicted_ids is not None:
-                predicted_ids |= result.predicted_ids
+            if predicted_labels is not None:
+                predicted_labels |= result.predicted_labels
             terms.add({name: (float(term.sum), term.weight) for name, term in result.terms.items()})
             coefficients |= {name: term.coefficient for name, term in result.terms.items()}
     means = terms.means()

@@ -1,14 +1,13 @@
 """Muon, an optimizer whose updates are the momentum with all singular values close to 1 (Jordan 2024)."""
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from foveal.core.runtime import has_fast_bfloat16
+from foveal.training.update_rules import ParameterGroups, UpdateRule
 
 NEWTON_SCHULZ_COEFFICIENTS = 3.4445, -4.7750, 2.0315
 """Coefficients of the polynomial with the steepest slope at zero. It brings singular values to 0.7 .. 1.2,
@@ -16,7 +15,7 @@ not to 1."""
 NEWTON_SCHULZ_STEPS, EPSILON = 5, 1e-7
 
 
-class Muon(torch.optim.Optimizer):
+class Muon(UpdateRule):
     """`m += (1 - momentum) (g - m)`, `w -= lr (decay w + 0.2 sqrt(max(D, E)) orthogonalize(u))`.
 
     `u = g + momentum (m - g)` is Nesterov momentum. Matrices have the shape (D, E). Filters (D, C, k, k) are
@@ -27,25 +26,18 @@ class Muon(torch.optim.Optimizer):
     only if the hardware supports bfloat16.
     """
 
-    def __init__(self, groups: list[dict[str, Any]], lr: float, momentum: float, weight_decay: float):
-        super().__init__(groups, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+    def __init__(self, groups: ParameterGroups, momentum: float):
+        super().__init__(groups)
+        self.momentum = momentum
 
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Update the weights that have a gradient."""
-        for group in self.param_groups:
-            lr, momentum = group["lr"], group["momentum"]
-            for weight in group["params"]:
-                if weight.grad is None:
-                    continue
-                state = self.state[weight]
-                if not state:
-                    state["momentum_buffer"] = torch.zeros_like(weight)
-                mean = state["momentum_buffer"].lerp_(weight.grad, 1 - momentum)
-                direction = weight.grad.lerp(mean, momentum).flatten(1)
-                update = orthogonalize(direction, has_fast_bfloat16(weight.device))
-                weight.mul_(1 - lr * group["weight_decay"])
-                weight.add_(update.view_as(weight), alpha=-lr * 0.2 * math.sqrt(max(direction.shape)))
+    def update(self, weights: list[nn.Parameter], gradients: list[Tensor], lr: float, decay: float) -> None:
+        for weight, gradient in zip(weights, gradients, strict=True):
+            state = self.moments(weight, "momentum_buffer")
+            mean = state["momentum_buffer"].lerp_(gradient, 1 - self.momentum)
+            direction = gradient.lerp(mean, self.momentum).flatten(1)
+            update = orthogonalize(direction, has_fast_bfloat16(weight.device))
+            weight.mul_(1 - lr * decay)
+            weight.add_(update.view_as(weight), alpha=-lr * 0.2 * math.sqrt(max(direction.shape)))
 
 
 def orthogonalize(x: Float[Tensor, "D E"], low_precision: bool) -> Float[Tensor, "D E"]:

@@ -9,8 +9,7 @@ With `layer_decay` = d, a parameter k layers below the head has d^k of the learn
 2018; Clark et al. 2020): layers near the input are the most general, and change least.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -20,30 +19,7 @@ from foveal.core.errors import UserError
 from foveal.core.module_facts import parameters_not_hidden, parameters_without_decay
 from foveal.training.layer_depth import layer_depths
 from foveal.training.muon import Muon
-
-
-class Adagrad(torch.optim.Optimizer):
-    """Adagrad: `s += g²; w -= lr * g / sqrt(s + epsilon)`.
-
-    Epsilon is inside the root as in Karpathy's min-char-rnn. Duchi, Hazan and Singer 2011 and torch.optim
-    have epsilon outside.
-    """
-
-    def __init__(self, groups: list[dict[str, Any]], lr: float, eps: float):
-        super().__init__(groups, {"lr": lr, "eps": eps, "weight_decay": 0.0})
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        for group in self.param_groups:
-            for weight in group["params"]:
-                if weight.grad is None:
-                    continue
-                gradient = weight.grad.add(weight, alpha=group["weight_decay"])
-                state = self.state[weight]
-                if not state:
-                    state["sum"] = torch.zeros_like(weight)
-                state["sum"].addcmul_(gradient, gradient)
-                weight.addcdiv_(gradient, (state["sum"] + group["eps"]).sqrt_(), value=-group["lr"])
+from foveal.training.update_rules import SGD, Adagrad, Adam, ParameterGroups, RMSProp, UpdateRule
 
 
 class Optimizer:
@@ -52,7 +28,8 @@ class Optimizer:
     def __init__(self, model: nn.Module, config: OptimizerConfig):
         self.config = config
         self.trainable = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
-        self._parts = _torch_optimizers(model, self.trainable, config)
+        self._names: dict[Tensor, str] = {weight: name for name, weight in self.trainable.items()}
+        self._parts = _update_rules(model, self.trainable, config)
 
     def zero_grad(self) -> None:
         for weight in self.trainable.values():
@@ -73,19 +50,15 @@ class Optimizer:
             torch._foreach_clamp_min_(self._gradients(), -self.config.clip_value)
             torch._foreach_clamp_max_(self._gradients(), self.config.clip_value)
         for part in self._parts:
-            for group in part.param_groups:
-                group["lr"] = lr * group["scale"]
-            part.step()
+            part.step(lr)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return the state of the optimizer, as `<parameter>/<moment>`."""
-        names: dict[Tensor, str] = {weight: name for name, weight in self.trainable.items()}
         return {
-            f"{names[weight]}/{moment}": value
+            f"{self._names[weight]}/{moment}": value
             for part in self._parts
             for weight, moments in part.state.items()
             for moment, value in moments.items()
-            if value is not None
         }
 
     def load_state_dict(self, tensors: dict[str, Tensor], name: str) -> None:
@@ -97,12 +70,10 @@ class Optimizer:
             if not fits:
                 raise UserError(f"{name}: {key} {list(value.shape)} does not fit the model")
             state.setdefault(parameter, {})[moment] = value
-        names = {weight: name for name, weight in self.trainable.items()}
         for part in self._parts:
-            held = part.state_dict()
-            order = [names[weight] for group in part.param_groups for weight in group["params"]]
-            held["state"] = {index: state[key] for index, key in enumerate(order) if key in state}
-            part.load_state_dict(held)
+            for weight in part.weights():
+                if (moments := state.get(self._names[weight])) is not None:
+                    part.state[weight] = {key: value.to(weight.device) for key, value in moments.items()}
 
     def _gradients(self) -> list[Tensor]:
         return [weight.grad for weight in self.trainable.values() if weight.grad is not None]
@@ -128,42 +99,29 @@ def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
     }
 
 
-def _torch_optimizers(
+def _update_rules(
     model: nn.Module, trainable: Mapping[str, nn.Parameter], config: OptimizerConfig
-) -> list[torch.optim.Optimizer]:
+) -> list[UpdateRule]:
     if config.name == "muon":
         hidden = hidden_matrices(model)
         matrices = {name: weight for name, weight in trainable.items() if weight in hidden}
         others = {name: weight for name, weight in trainable.items() if weight not in hidden}
         matrix_groups, other_groups = (_parameter_groups(model, part, config) for part in (matrices, others))
-        parts: list[torch.optim.Optimizer] = [_adamw(other_groups, config)] if other_groups else []
-        return [_muon(matrix_groups, config), *parts] if matrix_groups else parts
+        parts: list[UpdateRule] = [_adam(other_groups, config, decoupled=True)] if other_groups else []
+        muon = Muon(matrix_groups, config.momentum)
+        return [muon, *parts] if matrix_groups else parts
     groups = _parameter_groups(model, trainable, config)
-    rate, epsilon = config.lr, config.epsilon
-    if config.name == "adamw":
-        return [_adamw(groups, config)]
-    if config.name == "adam":
-        betas = (config.beta1, config.beta2)
-        return [torch.optim.Adam(groups, lr=rate, betas=betas, eps=epsilon, fused=True)]
+    if config.name in ("adam", "adamw"):
+        return [_adam(groups, config, decoupled=config.name == "adamw")]
     if config.name == "adagrad":
-        return [Adagrad(groups, lr=rate, eps=epsilon)]
+        return [Adagrad(groups, config.epsilon)]
     if config.name == "rmsprop":
-        return [torch.optim.RMSprop(groups, lr=rate, alpha=config.beta2, eps=epsilon)]
-    momentum = config.momentum if config.name == "momentum" else 0.0
-    return [torch.optim.SGD(groups, lr=rate, momentum=momentum)]
+        return [RMSProp(groups, config.beta2, config.epsilon)]
+    return [SGD(groups, config.momentum if config.name == "momentum" else 0.0)]
 
 
-ParameterGroups = list[dict[str, Any]]
-
-
-def _muon(groups: ParameterGroups, config: OptimizerConfig) -> torch.optim.Optimizer:
-    return Muon(groups, config.lr, config.momentum, config.weight_decay)
-
-
-def _adamw(groups: ParameterGroups, config: OptimizerConfig) -> torch.optim.Optimizer:
-    # Fused is 3.5 times as fast as the plain loop and 7 times as fast as foreach on a CPU (1M parameters).
-    betas = (config.beta1, config.beta2)
-    return torch.optim.AdamW(groups, lr=config.lr, betas=betas, eps=config.epsilon, fused=True)
+def _adam(groups: ParameterGroups, config: OptimizerConfig, decoupled: bool) -> Adam:
+    return Adam(groups, (config.beta1, config.beta2), config.epsilon, decoupled)
 
 
 def _parameter_groups(

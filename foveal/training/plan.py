@@ -19,6 +19,12 @@ ONE_CYCLE_START = 1 / 25
 DEFAULT_EVALUATIONS = 12
 FIRST_EVALUATION = 16
 CALIBRATION_STEPS = 10
+CALIBRATION_FRACTION = 0.1
+"""Fraction of a budget in seconds after which fewer than `CALIBRATION_STEPS` steps have to do."""
+MAX_WARMUP_FRACTION = 0.1
+"""Largest fraction of the steps that are warm-up, unless the user sets the number."""
+FORWARDS_PER_STEP = 3
+"""A step takes about as long as three forward passes over its batch."""
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6}
@@ -99,6 +105,12 @@ def make_plan(total_steps: int, schedule: ScheduleConfig, decided_at: int = 0) -
     return Plan(total_steps, min(total_steps, max(start, schedule.warmup_steps, decided_at)), decided_at)
 
 
+def limit_warmup(schedule: ScheduleConfig, total_steps: int) -> ScheduleConfig:
+    """Return the schedule with a warm-up of at most a tenth of `total_steps`."""
+    longest = int(MAX_WARMUP_FRACTION * total_steps)
+    return schedule.model_copy(update={"warmup_steps": min(schedule.warmup_steps, longest)})
+
+
 def budget_to_steps(budget: Budget, per_epoch: int, grad_accumulation: int, tokens_per_step: int) -> int:
     """Return the steps of a budget in steps, epochs or tokens (with the token count of the first step)."""
     steps_per_unit = {"steps": 1.0, "epochs": per_epoch / grad_accumulation, "tokens": 1 / tokens_per_step}
@@ -122,9 +134,10 @@ class StepTimer:
         """
         constant_fractions = {"constant": 1.0, "inverse-sqrt": 1.0, "one-cycle": 0.0}
         fraction = constant_fractions.get(self.schedule.name, self.schedule.decay_start)
-        constant_part_done = (
-            step >= max(self.schedule.warmup_steps, CALIBRATION_STEPS) and elapsed >= fraction * self.seconds
-        )
+        timed = step >= CALIBRATION_STEPS or elapsed >= CALIBRATION_FRACTION * self.seconds
+        # After a resume, the pace of the new process decides, so that its machine's speed counts.
+        warmed_up = timed and len(self.step_times) >= 2 and step >= self.schedule.warmup_steps
+        constant_part_done = warmed_up and elapsed >= fraction * self.seconds
         if not constant_part_done and (elapsed < self.seconds or step == 0):
             return None
         seconds_left = max(0.0, self.seconds - elapsed)
@@ -132,26 +145,62 @@ class StepTimer:
 
     def _step_time(self, step: int, elapsed: float) -> float:
         """Return the mean time of the later half of the timed steps, without the cost of starting up."""
-        if len(self.step_times) < CALIBRATION_STEPS:
+        if len(self.step_times) < 2:
             return elapsed / step
         recent = self.step_times[len(self.step_times) // 2 :]
         return sum(recent) / len(recent)
 
 
-def evaluation_due(step: int, plan: Plan | None, every: int) -> bool:
-    """Return whether to evaluate after `step` steps: after every `every` steps, and after the last step.
+def max_evaluations(eval_batches: int, train_batches: int) -> int:
+    """Return the number of evaluations over `eval_batches` in a training over `train_batches`: twelve, or
+    fewer if twelve would take longer than the training."""
+    return max(1, min(DEFAULT_EVALUATIONS, FORWARDS_PER_STEP * train_batches // max(1, eval_batches)))
 
-    If `every` is 0, there are about twelve evaluations. Until a time budget is converted to a plan, the end
-    is unknown, and evaluations are at powers of two from 16. The answer for a step before `plan.decided_at`
-    does not change when the plan is made.
+
+@dataclass(frozen=True)
+class EvaluationSchedule:
+    """The steps after which a model is evaluated: after every `every` steps, and after the last step.
+
+    If `every` is 0, there are about twelve evaluations, or fewer if the validation data, of `eval_batches`,
+    are large for the number of steps, of `grad_accumulation` batches. Until a time budget is converted to a
+    plan, the end is unknown, and evaluations are at powers of two from 16. The answer for a step before
+    `plan.decided_at` does not change when the plan is made.
     """
-    if step == 0 or (plan and step >= plan.total_steps):
-        return step > 0
-    if every:
-        return step % every == 0
-    if plan is None or step <= plan.decided_at:
-        return step >= FIRST_EVALUATION and step & (step - 1) == 0
-    steps_left = plan.total_steps - plan.decided_at
-    parts = max(1, round(DEFAULT_EVALUATIONS * steps_left / plan.total_steps))
-    done = step - plan.decided_at
-    return done * parts // steps_left > (done - 1) * parts // steps_left
+
+    every: int
+    eval_batches: int = 0
+    grad_accumulation: int = 1
+
+    def due(self, step: int, plan: Plan | None) -> bool:
+        """Return whether to evaluate after `step` steps."""
+        if step == 0 or (plan and step >= plan.total_steps):
+            return step > 0
+        if self.every:
+            return step % self.every == 0
+        if plan is None or step <= plan.decided_at:
+            return step & (step - 1) == 0 and step >= self._first()
+        return self._done(step, plan) > self._done(step - 1, plan)
+
+    def left(self, step: int, plan: Plan) -> int:
+        """Return the number of evaluations after step `step`."""
+        if step >= plan.total_steps:
+            return 0
+        if self.every:
+            return -(-plan.total_steps // self.every) - step // self.every
+        powers = (1 << exponent for exponent in range(plan.decided_at.bit_length()))
+        early_end = min(plan.decided_at, plan.total_steps - 1)
+        early = sum(max(step + 1, self._first()) <= power <= early_end for power in powers)
+        late = max(1, self._done(plan.total_steps, plan) - self._done(max(step, plan.decided_at), plan))
+        return min(early + late, plan.total_steps - step)
+
+    def _first(self) -> int:
+        """Return the earliest step with an evaluation that takes at most twice as long as the steps before
+        it."""
+        return max(FIRST_EVALUATION, self.eval_batches // (2 * FORWARDS_PER_STEP * self.grad_accumulation))
+
+    def _done(self, step: int, plan: Plan) -> int:
+        """Return the number of evaluations between the decision and step `step`."""
+        steps_left = plan.total_steps - plan.decided_at
+        evaluations = max_evaluations(self.eval_batches, plan.total_steps * self.grad_accumulation)
+        parts = max(1, round(evaluations * steps_left / plan.total_steps))
+        return (step - plan.decided_at) * parts // max(1, steps_left)

@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Bool
 from torch import Tensor
 
+from foveal.core.progress import SecondsLeft
 from foveal.core.result import ObjectiveOutput
 from foveal.core.state import State
 from foveal.store.plan import Plan
@@ -71,11 +72,14 @@ class Reporter(Protocol):
     def planned(self, plan: Plan) -> None:
         """A time budget was converted to a number of steps."""
 
-    def step(self, record: dict[str, Any]) -> None:
-        """One update was applied. `record` is the line in metrics.jsonl."""
+    def step(self, record: dict[str, Any], left: SecondsLeft | None) -> None:
+        """One update was applied. `record` is the line in metrics.jsonl, `left` the estimated time left."""
 
     def step_skipped(self, record: dict[str, Any]) -> None:
         """An update was not applied. `record["culprit"]` says where the first non-finite number appeared."""
+
+    def evaluating(self, index: int, total: int) -> None:
+        """Batch `index` of `total` validation batches is about to be evaluated."""
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         """The validation batches were evaluated. `record` has the means. `best_step` is the step of the best

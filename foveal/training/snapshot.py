@@ -5,13 +5,15 @@ is stored for them.
 """
 
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 from torch import nn
 
 from foveal.core.errors import UserError
 from foveal.core.state import State, map_state, pack, unpack
-from foveal.store.metrics_log import JsonlLog
+from foveal.store.checkpoint import Checkpoint
+from foveal.store.metrics_log import JsonlLog, LogPosition
 from foveal.store.plan import Plan
 from foveal.store.sealed import (
     dataclass_from_dict,
@@ -25,6 +27,9 @@ from foveal.store.sealed import (
 )
 from foveal.training.averaging import WeightAverage
 from foveal.training.optim import Optimizer
+
+FORMAT_WITH_LOG_HASHES = 2
+"""The first format of checkpoints with hashes of the logs."""
 
 
 @dataclass
@@ -66,15 +71,32 @@ class TrainingState:
     counters: TrainingCounters = field(default_factory=TrainingCounters)
 
 
+class StoredState(BaseModel):
+    """The content of state.json."""
+
+    model_config = ConfigDict(strict=True)
+
+    run: str
+    progress: dict[str, Any]
+    plan: dict[str, Any] | None
+    metrics: NonNegativeInt
+    samples: NonNegativeInt
+    log_sha256: dict[str, str] = {}
+    """Hashes of the logs up to these lengths; checkpoints of older versions have none."""
+    carry: Any
+
+
 def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, bytes]:
     """Return the files of a checkpoint. `run` is the fingerprint of their run."""
     carry, skeleton = pack(training.carries)
+    metrics, samples = training.metrics.position(), training.samples.position()
     state = {
         "run": run,
         "progress": dataclass_to_dict(training.counters),
         "plan": training.plan and dataclass_to_dict(training.plan),
-        "metrics": training.metrics.offset(),
-        "samples": training.samples.offset(),
+        "metrics": metrics.length,
+        "samples": samples.length,
+        "log_sha256": {"metrics": metrics.sha256, "samples": samples.sha256},
         "carry": skeleton,
     }
     files = {
@@ -90,27 +112,28 @@ def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, b
     return files
 
 
-def from_files(
-    training: TrainingState, model: nn.Module, run: str, path: Path, files: dict[str, bytes]
-) -> None:
-    """Restore the state from the files of `to_files`, in place.
+def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: Checkpoint) -> None:
+    """Restore the state from a checkpoint with the files of `to_files`, in place.
 
     Raises: UserError: a file is missing or does not match the run.
     """
+    path, files = checkpoint.path, checkpoint.files
     needed = {"state.json", "weights.safetensors", "optimizer.safetensors", "carry.safetensors"}
     if training.average:
         needed.add("average.safetensors")
     if missing := needed - files.keys():
         raise UserError(f"{path}: no {', '.join(sorted(missing))}; restore the checkpoint")
 
-    state = open_json(files["state.json"], str(path / "state.json"))
-    if state["run"] != run:
-        raise UserError(f"{path}: a checkpoint of another run; remove it")
     name = str(path / "state.json")
-    plan = state["plan"] and dataclass_from_dict(Plan, state["plan"], name)
+    state = _read_state(files["state.json"], name)
+    if checkpoint.format >= FORMAT_WITH_LOG_HASHES and state.log_sha256.keys() != {"metrics", "samples"}:
+        raise UserError(f"{name}: log_sha256 is not that of a checkpoint; restore the checkpoint")
+    if state.run != run:
+        raise UserError(f"{path}: a checkpoint of another run; move it away")
+    plan = state.plan and dataclass_from_dict(Plan, state.plan, name)
     if plan and plan != training.plan:
         raise UserError(f"{path}: made with another plan.json than the current one; restore that plan.json")
-    counters = dataclass_from_dict(TrainingCounters, state["progress"], name)
+    counters = dataclass_from_dict(TrainingCounters, state.progress, name)
     if (counters.best_step is None) != ("best.safetensors" not in files):
         raise UserError(f"{path}: best.safetensors does not match state.json; restore the checkpoint")
 
@@ -120,9 +143,20 @@ def from_files(
     if training.average:
         training.average.load(tensors["average.safetensors"], str(path / "average.safetensors"))
     device = next(model.parameters()).device
-    carries = unpack(tensors["carry.safetensors"], state["carry"])
+    try:
+        carries = unpack(tensors["carry.safetensors"], state.carry)
+    except (ValueError, TypeError, AttributeError, KeyError):
+        raise UserError(f"{name}: its carry does not fit carry.safetensors; restore the checkpoint") from None
     training.carries = map_state(lambda leaf: leaf.to(device) if hasattr(leaf, "to") else leaf, carries)
     training.counters = counters
     training.best = files.get("best.safetensors")
-    training.metrics.truncate(state["metrics"])
-    training.samples.truncate(state["samples"])
+    training.metrics.truncate(LogPosition(state.metrics, state.log_sha256.get("metrics")))
+    training.samples.truncate(LogPosition(state.samples, state.log_sha256.get("samples")))
+
+
+def _read_state(content: bytes, name: str) -> StoredState:
+    try:
+        return StoredState.model_validate(open_json(content, name))
+    except ValidationError as error:
+        field = ".".join(map(str, error.errors()[0]["loc"]))
+        raise UserError(f"{name}: {field} is not that of a checkpoint; restore the checkpoint") from None

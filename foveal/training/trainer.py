@@ -17,17 +17,26 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store import checkpoint, durable
-from foveal.store.metrics_log import JsonlLog
+from foveal.store.metrics_log import JsonlLog, LogPosition
 from foveal.store.plan import Plan
+from foveal.store.regular_files import read_regular
 from foveal.store.run import Run, run_lock
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.training import snapshot
 from foveal.training.averaging import make_average
 from foveal.training.evaluate import evaluate
 from foveal.training.optim import Optimizer
-from foveal.training.plan import StepTimer, budget_to_steps, evaluation_due, lr_at, make_plan, parse_budget
+from foveal.training.plan import (
+    EvaluationSchedule,
+    StepTimer,
+    budget_to_steps,
+    lr_at,
+    make_plan,
+    parse_budget,
+)
 from foveal.training.protocols import Batches, Objective, Reporter
 from foveal.training.step import train_step
+from foveal.training.time_left import TimeLeft
 
 
 class FinishedError(UserError):
@@ -37,7 +46,9 @@ class FinishedError(UserError):
 class Trainer:
     """Trains `model` with `objective` on `batches` until the run's budget is spent.
 
-    `valid` selects the best weights and stops early. Without `valid` the last weights are kept.
+    `valid` selects the best weights and stops early. Without `valid`, or if the config says so, the last
+    weights are kept. `test_batches` is the number of batches that the caller evaluates afterwards, for the
+    time left.
     """
 
     def __init__(
@@ -48,11 +59,16 @@ class Trainer:
         batches: Batches,
         valid: Batches | None,
         reporter: Reporter,
+        test_batches: int = 0,
     ):
         self.folder, self.config = folder, folder.config.training
         self.model, self.objective, self.batches, self.valid = model, objective, batches, valid
         self.reporter = reporter
         self.budget = parse_budget(self.config.budget)
+        eval_batches = 0 if valid is None else valid.per_epoch
+        accumulation, every = self.config.grad_accumulation, self.config.evaluate_every
+        self.evaluations = EvaluationSchedule(every, eval_batches, accumulation)
+        self.time_left = TimeLeft(self.budget, self.evaluations, test_batches)
         self.step_timer = StepTimer(self.budget.amount, folder.config.schedule)
         self.state = snapshot.TrainingState(
             optimizer=Optimizer(model, folder.config.optimizer),
@@ -87,9 +103,11 @@ class Trainer:
         while not counters.finish_reason:
             signals.poll()
             self._decide_plan()
-            due = evaluation_due(counters.step, self.state.plan, self.config.evaluate_every)
-            if due or counters.step == 0:
+            if counters.step == 0 or self.evaluations.due(counters.step, self.state.plan):
+                started = time.monotonic()
                 self._evaluate_and_preview(signals)
+                if counters.step:
+                    self.time_left.evaluation_seconds = time.monotonic() - started
             if self.state.plan and counters.step >= self.state.plan.total_steps:
                 counters.finish_reason = "budget"
             elif 0 < self.config.patience <= counters.evals_without_improvement:
@@ -144,7 +162,8 @@ class Trainer:
         }
         if result.first_nonfinite is None:
             state.metrics.write(record)
-            self.reporter.step(record)
+            self.time_left.step_times.append(seconds)
+            self.reporter.step(record, self.time_left.estimate(counters.step, counters.seconds, state.plan))
             return
         record |= {"culprit": result.first_nonfinite, "in_a_row": counters.skipped_steps}
         state.metrics.write(record)
@@ -159,6 +178,11 @@ class Trainer:
         """Evaluate (except at step 0), keep the weights if they are the best, and preview. Each happens once
         per step."""
         state, counters = self.state, self.state.counters
+
+        def report_progress(index: int, total: int) -> None:
+            signals.poll()
+            self.reporter.evaluating(index, total)
+
         if state.average and counters.step:
             state.average.on_evaluation(counters.step)
         with state.average.applied() if state.average else nullcontext():
@@ -168,10 +192,11 @@ class Trainer:
                     self.objective,
                     self.valid,
                     precision=self.config.precision,
-                    progress=lambda index, total: signals.poll(),
+                    progress=report_progress,
                 )
                 counters.last_eval_step = counters.step
-                best = means["loss"] < (math.inf if counters.best_loss is None else counters.best_loss)
+                lowest = math.inf if counters.best_loss is None else counters.best_loss
+                best = self.config.keep == "best" and means["loss"] < lowest
                 counters.evals_without_improvement = 0 if best else counters.evals_without_improvement + 1
                 if best:
                     counters.best_step, counters.best_loss = counters.step, means["loss"]
@@ -204,7 +229,9 @@ class Trainer:
         if state.best is None:
             durable.atomic_write(self.folder.weights, self._last_weights())
         files = snapshot.to_files(state, self.model, self.folder.fingerprint)
-        path = checkpoint.save(self.folder.checkpoints, state.counters.step, files, self._newest)
+        path = checkpoint.save(
+            self.folder.checkpoints, state.counters.step, files, self._newest, self.folder.fingerprint
+        )
         self._newest, self._saved_at = path, time.monotonic()
         self.reporter.saved(state.counters.step, path)
 
@@ -225,13 +252,13 @@ class Trainer:
         state.plan = folder.read_plan()
         newest, damaged = checkpoint.load_latest(folder.checkpoints)
         if newest:
-            snapshot.from_files(state, self.model, folder.fingerprint, newest.path, newest.files)
+            snapshot.from_files(state, self.model, folder.fingerprint, newest)
             self._newest = newest.path
         else:
-            state.metrics.truncate(0)
-            state.samples.truncate(0)
+            state.metrics.truncate(LogPosition())
+            state.samples.truncate(LogPosition())
         weights = state.best or (self._last_weights() if newest else b"")
-        if weights and not (folder.weights.is_file() and folder.weights.read_bytes() == weights):
+        if weights and not (folder.weights.is_file() and read_regular(folder.weights) == weights):
             durable.atomic_write(folder.weights, weights)
         if state.counters.finish_reason:
             raise FinishedError(

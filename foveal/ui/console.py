@@ -5,30 +5,51 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from foveal.core.errors import UserError
 from foveal.core.finite_json import finite_json
+from foveal.core.log import notify_with
+from foveal.core.terminal_text import escape_controls
 
 
-class _PipeConsole(Console):
-    """A console that leaves a closed pipe to the caller."""
+class SafeConsole(Console):
+    """A console that shows control characters as escapes, and leaves a closed pipe to the caller."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the segments of anything that is printed. Only the console's own segments control."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(escape_controls(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
-STDERR = _PipeConsole(stderr=True, highlight=False)
+STDERR = SafeConsole(stderr=True, highlight=False)
 """For everything but results."""
-STDOUT = _PipeConsole(highlight=False)
+STDOUT = SafeConsole(highlight=False)
 PREVIEW_WIDTH = 144
 """Most characters of a preview, which takes two lines of a terminal at this length."""
 
 
 def log(message: str) -> None:
     """Print a line about the progress of the work on standard error."""
-    STDERR.print(Text(message, style="dim"), soft_wrap=True)
+    STDERR.print(Text(escape_controls(message), style="dim"), soft_wrap=True)
+
+
+def print_plain(text: str, end: str = "\n") -> None:
+    """Print a text as it is on standard output, but for control characters, which become escapes."""
+    print(escape_controls(text), end=end, file=sys.stdout, flush=True)
+
+
+def write_exact(text: str) -> None:
+    """Write a generated text on standard output: exactly into a file or pipe, with escapes on a terminal."""
+    print(escape_controls(text) if sys.stdout.isatty() else text, end="", file=sys.stdout, flush=True)
+
+
+notify_with(log)
 
 
 def check_png_path(out: Path | None) -> None:
@@ -44,21 +65,25 @@ def print_facts(rows: Sequence[tuple[str, str]], console: Console = STDERR) -> N
     """Print names and values, aligned. Lines are not wrapped, so that users can copy commands from them."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        console.print(Text.assemble((name.ljust(width), "bold cyan"), "  ", value), soft_wrap=True)
+        shown = Text.assemble((name.ljust(width), "bold cyan"), "  ", escape_controls(value))
+        console.print(shown, soft_wrap=True)
 
 
 def print_json(result: dict[str, Any]) -> None:
     """Print the result of `--json` on standard output. Numbers that are not finite become null."""
     import json
 
-    print(json.dumps(finite_json(result), allow_nan=False), file=sys.stdout, flush=True)
+    text = json.dumps(finite_json(result), allow_nan=False)
+    print(
+        text.replace("\x7f", "\\u007f"), file=sys.stdout, flush=True
+    )  # the control that JSON leaves as it is
 
 
 def print_sections(sections: Iterable[str | Sequence[tuple[str, str]]]) -> None:
     """Print texts unchanged, and names with their values aligned, on standard output."""
     for section in sections:
         if isinstance(section, str):
-            STDOUT.print(section, soft_wrap=True, markup=False)
+            STDOUT.print(escape_controls(section), soft_wrap=True, markup=False)
         else:
             print_facts(section, STDOUT)
 

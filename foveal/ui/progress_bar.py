@@ -6,6 +6,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from foveal.core.progress import ProgressCallback
+from foveal.ui.activity import Activity
 from foveal.ui.console import STDERR, format_duration
 
 SHOW_AFTER_SECONDS, LINE_INTERVAL_SECONDS = 2.0, 10.0
@@ -23,13 +24,14 @@ class ProgressBar:
     """Shows the progress of work on standard error: `with ProgressBar("test loss") as progress`.
 
     A terminal shows a bar, which disappears at the end. Other outputs get an occasional line. The bar
-    restarts when the count of completed items restarts.
+    restarts when the count of completed items restarts. Until a first item is complete, the work named
+    `before` is shown, if it is given.
     """
 
-    def __init__(self, description: str):
+    def __init__(self, description: str, before: str = ""):
         self.description = description
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(24),
             TextColumn("{task.fields[at]}"),
             TimeLeftColumn(),
@@ -37,25 +39,47 @@ class ProgressBar:
         self._progress = Progress(*columns, console=STDERR, transient=True)
         self._bar = self._progress.add_task(description, total=1.0, at="", left="")
         self._started = self._last_line = time.monotonic()
+        self._times: list[float] = []
+        self._before = Activity(before) if before else None
 
     def __enter__(self) -> ProgressCallback:
+        if self._before:
+            self._before.__enter__()
         return self._update
 
     def __exit__(self, *_: object) -> None:
+        self._stop_waiting()
         if STDERR.is_terminal:
             self._progress.stop()
+
+    def _stop_waiting(self) -> None:
+        if self._before:
+            self._before.stop()
 
     def _update(self, done: int, total: int) -> None:
         now = time.monotonic()
         if done == 0:
             self._started = self._last_line = now
+            self._times = []
+        self._times.append(now)
+        if done == 0:
             return
+        self._stop_waiting()
         seconds = now - self._started
-        at, left = f"{done:,}/{total:,}", f"{format_duration(seconds / done * (total - done))} left"
+        at, left = f"{done:,}/{total:,}", self._time_left(total - done)
         if STDERR.is_terminal:
             if seconds > SHOW_AFTER_SECONDS:
                 self._progress.start()
             self._progress.update(self._bar, completed=done / total, at=at, left=left)
         elif now > self._last_line + LINE_INTERVAL_SECONDS:
             self._last_line = now
-            STDERR.print(f"{self.description} {at}  {left}")
+            STDERR.print(f"{self.description} {at}  {left}", markup=False)
+
+    def _time_left(self, count: int) -> str:
+        """Return the time of `count` more parts at the pace of the later half; nothing after a first part."""
+        parts = len(self._times) - 1
+        if parts < 2:
+            return ""
+        recent = -(-parts // 2)
+        pace = (self._times[-1] - self._times[-1 - recent]) / recent
+        return f"{format_duration(pace * count)} left"

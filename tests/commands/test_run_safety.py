@@ -11,6 +11,7 @@ import torch
 from foveal.commands import train
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
+from foveal.store import durable
 from foveal.tasks.config import from_tables
 from foveal.tasks.read_settings import config_to_toml
 from tests.support.command_line import TINY_MODEL, refuse, succeed
@@ -39,6 +40,25 @@ def test_trainings_that_begin_at_once_have_runs_of_their_own(here: Path) -> None
     assert "another process has just created that folder: this run is runs/text-demo-2" in told.err
     assert Path("runs/text-demo-2/model.safetensors").is_file()
     assert not [*Path("runs/text-demo-1").iterdir()]
+
+
+def test_a_training_that_begins_while_another_creates_its_folder(here: Path) -> None:
+    """Two computed the same free name at once; whoever comes second takes the next."""
+    Path("runs").mkdir()
+    with durable.atomic_folder(Path("runs/text-demo-1")):
+        told = succeed("train", "text.txt", *TINY_MODEL, "--budget", "2steps")
+        assert "this run is runs/text-demo-2" in told.err
+    again = refuse("train", "text.txt", *TINY_MODEL, "--budget", "2steps", "--run", "runs/text-demo-2")
+    assert "exists: choose another --run" in again
+
+
+@pytest.mark.parametrize("split", ["--valid", "--test"])
+def test_held_out_data_too_small_for_a_batch_leaves_no_run(here: Path, split: str) -> None:
+    """Otherwise the same command with better data would say that the run exists."""
+    Path("one.txt").write_text("t")
+    line = refuse("train", "text.txt", *TINY_MODEL, split, "one.txt", "--budget", "2steps", "--run", "mine")
+    assert "one.txt: the held-out text has 1 token(s)" in line
+    assert not Path("mine").exists()
 
 
 def test_resume_gives_a_finished_run_its_weights_back(run: Path) -> None:

@@ -104,7 +104,7 @@ MISFITS = {
         "tagging",
     ): "needs an encoder of what it reads: take a preset of that task, or set model.encoder.kind=series",
     ("series-tagging", "lstm"): "model.encoder.kind=series",
-    ("tagging", "series-classification"): "model.encoder.kind=text",
+    ("tagging", "series-classification"): "model.encoder.kind=text or words",
     ("speech-recognition", "text-classification"): "model.encoder.kind=pyramid or convolution",
     ("translation", "speech-recognition"): "model.encoder.kind=text",
     ("language-model", "series-tagging"): "task.name=language-model needs no encoder",

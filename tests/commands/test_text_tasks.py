@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.support.command_line import CommandResult, refuse, run_command, succeed
+from tests.support.command_line import CommandResult, refuse, run_command, succeed, table_rows
 from tests.support.small_texts import (
     DECODER,
     PAIRS,
@@ -144,11 +144,14 @@ def test_classify() -> None:
     assert {"accuracy", "macro_f1", "accuracy_interval", "worst", "by_length"} <= result.keys()
     Path("more.txt").write_text("the red cat\n\nthe dog\n")
     told = succeed("predict", "run", "more.txt")
-    assert told.out.count("\n") == 2
+    texts, answers = zip(*((row["text"], row["answer"]) for row in table_rows(told.out)), strict=True)
+    assert texts == ("the red cat", "", "the dog")
+    assert [answer in ("cat", "none") for answer in answers] == [True, False, True]
     assert "skipped: more.txt, line 2: empty" in told.err
-    told = succeed("predict", "run", "labels.csv")
-    assert set(told.out.split()) <= {"cat", "none"}
-    assert told.out.count("\n") == 60
+    rows = table_rows(succeed("predict", "run", "labels.csv").out)
+    assert {row["answer"] for row in rows} <= {"cat", "none"}
+    assert [row["text"] for row in rows] == sentences()
+    assert {row["label"] for row in rows} == {"cat", "none"}, "the table's own column"
 
 
 def last_lines(told: CommandResult) -> list[list[str]]:
@@ -173,8 +176,8 @@ def test_a_training_ends_with_commands_that_work(task: str) -> None:
     assert [one[0] for one in commands] == [uses[task], "evaluate", *views]
     for arguments in commands:
         succeed(*(data if argument == "DATA" else argument for argument in arguments))
-    assert "of them are warm-up: lower schedule.warmup_steps" in told.err
-    assert "without evaluations" in told.err
+    assert "about 3 steps: 0 of them are warm-up; else schedule.warmup_steps=" in told.err
+    assert " of evaluations, before the test" in told.err
     assert "best so far" not in told.err
 
 
@@ -228,7 +231,9 @@ def test_transcribe() -> None:
         "not readable",
         "missing",
     }
-    assert succeed("predict", "run", "tones/1.wav").out.count("\n") == 1
+    (row,) = table_rows(succeed("predict", "run", "tones/1.wav").out)
+    assert row["file_name"] == "tones/1.wav"
+    assert float(row["log_probability"]) <= 0
     assert "reads recordings: give --input PATH" in refuse("generate", "run", "--prompt", "a")
     assert "silent.wav: silent" in refuse("predict", "run", "tones/silent.wav")
 
@@ -237,7 +242,7 @@ def test_what_was_heard_is_written_by_beam_or_by_chance_and_drawn() -> None:
     write_tones("tones")
     train("tones", "model.encoder.layers=2", "data.batch_tokens=2000", steps=4, small=SPEECH)
     given = ("generate", "run", "--input", "tones/1.wav")
-    (alone,) = succeed("predict", "run", "tones/1.wav").out.splitlines()
+    ((_, alone, *_),) = (row.values() for row in table_rows(succeed("predict", "run", "tones/1.wav").out))
     several = succeed(*given, "--best", "3", "--attention", "heard.json").out.splitlines()
     assert (len(several), several[0]) == (3, alone)
     (heard,) = json.loads(Path("heard.json").read_text())["examples"]

@@ -11,6 +11,7 @@ import torch
 import foveal
 from benchmarks.kill import story
 from foveal.config import preset_names
+from foveal.store.run import open_run
 from foveal.store.sealed import open_json
 from foveal.tasks.config import load_config
 from tests.support.command_line import TINY_MODEL, refuse, relative_paths, run_command, succeed
@@ -214,7 +215,8 @@ def test_going_on_from_a_run(finished: Path) -> None:
     run = f"runs/new-{finished.name}-1"
     for name in ("config.toml", "inputs/text/tokenizer.json"):
         mine, its = Path(run, name).read_text(), (finished / name).read_text()
-        assert mine == its.replace('"20steps"', '"3steps"')
+        shorter = its.replace('"20steps"', '"3steps"').replace("warmup_steps = 2 ", "warmup_steps = 0 ")
+        assert mine == shorter
     first = json.loads(Path(run, "metrics.jsonl").read_text().splitlines()[0])
     scratch = train("new.txt", "--run", "scratch", steps=3)
     assert first["loss"] < float(str(scratch["loss"]))
@@ -268,3 +270,24 @@ def test_settings_of_a_run_to_begin_from_are_printed(finished: Path) -> None:
     kept = (finished / "config.toml").read_text().splitlines()
     changed = [line for line in printed.splitlines() if line not in kept]
     assert changed == ["lr = 0.0001  # Highest learning rate."]
+
+
+def test_a_short_training_has_a_short_warm_up_unless_it_is_set() -> None:
+    told = succeed("train", "text.txt", *TINY_MODEL, "--budget", "30steps", "--run", "short")
+    assert "about 30 steps: 3 of them are warm-up; else schedule.warmup_steps=50" in told.err
+    rates = [json.loads(line)["rate"] for line in Path("short/metrics.jsonl").read_text().splitlines()[:3]]
+    assert rates[2] == pytest.approx(3 * rates[0])
+    assert rates[2] == open_run(Path("short")).config.optimizer.lr
+    told = succeed(
+        "train", "text.txt", *TINY_MODEL, "schedule.warmup_steps=20", "--budget", "30steps", "--run", "set"
+    )
+    assert "about 30 steps, and 20 of them are warm-up, as set" in told.err
+    assert open_run(Path("set")).config.schedule.warmup_steps == 20
+
+
+def test_the_test_can_be_left_out() -> None:
+    no_test = ("training.final_test=false", "--budget", "2steps", "--run", "r")
+    told = succeed("train", "text.txt", *TINY_MODEL, *no_test)
+    assert "test loss" not in told.err
+    assert told.err.splitlines()[-1].split() == ["foveal", "evaluate", "r"]
+    assert json.loads(succeed("evaluate", "r", "--json").out)["split"] == "test"

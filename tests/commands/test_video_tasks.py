@@ -80,10 +80,11 @@ def test_one_label_by_3d_convolutions() -> None:
     assert "video-classification: 2 (across, down) from 16 x 16 pixels" in told.err
     assert "encoder 2 x 3D convolution, width 16; " in told.err
     assert json.loads(told.out)["accuracy"] > 0.9
-    assert predictions("run", "films/down")[:2] == [
-        {"location": name, "source": name, "output": "down"}
-        for name in ("films/down/0.gif", "films/down/10.gif")
-    ]
+    for row, name in zip(
+        predictions("run", "films/down"), ("films/down/0.gif", "films/down/10.gif"), strict=False
+    ):
+        assert (row["location"], row["source"], row["output"]) == (name, name, "down")
+        assert 0.5 < row["probability"] <= 1
     shown = json.loads(succeed("inspect", "run", "filmstrip", "--query", "films", "--json").out)
     assert all(one["right"] == Path(one["source"]).parent.name for one in shown["clips"])
     assert len(shown["clips"]) == 60
@@ -104,7 +105,7 @@ def test_videos() -> None:
 
 def test_a_text() -> None:
     result = train(write_films(), *NARRATE, "model.encoder.mixers=gru,attention", "model.encoder.layers=2")
-    assert {"chrf", "bleu", "exact", "cider", "cider_interval"} <= result.keys()
+    assert {"chrf", "exact", "cider", "cider_interval"} <= result.keys()
     Path("one.gif").write_bytes(moving(1))
     lines = succeed("generate", "run", "--input", "one.gif").out.splitlines()
     assert len(lines) == 1

@@ -32,6 +32,7 @@ from foveal.models.encoder import (
     patch_encoder,
     series_encoder,
     text_encoder,
+    word_encoder,
 )
 from foveal.models.series_networks import InceptionTime, SeriesNetwork, SeriesResNet
 from foveal.models.stack import make_stack
@@ -44,6 +45,7 @@ from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 
 WIDTH, WORDS, CHANNELS, CLASSES, LONGEST, SIDE, FRAME = 8, 6, 5, 3, 9, 12, 4
+FORMS = 3
 AROUND = {"norm": "layer", "residual": True, "feedforward": "mlp"}
 SMALL: dict[str, Any] = {
     "width": WIDTH,
@@ -71,6 +73,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "rwkv": {"mixers": "rwkv", "norm": "layer", "residual": True, "feedforward": "channel-mixing"},
     "hybrid": {"mixers": "lstm,attention", "bidirectional": True, **AROUND},
     "experts": {"mixers": "attention", **AROUND, "feedforward": "moe"},
+    "words": {"mixers": "lstm", "bidirectional": True, "pooling": "final-states", "word_dropout": 0.0},
     "series": {"mixers": "gru", "bidirectional": True, "pooling": "final-states"},
     "resnet-1d": {},
     "inception-time": {},
@@ -159,6 +162,8 @@ def made(encoder: str, head: str, seed: int = 0) -> Any:
     config, marks = config_of(encoder, head), SpecialTokens(WORDS)
     if encoder == "series":
         reader: Any = series_encoder(config.model.encoder, CHANNELS, LONGEST)
+    elif encoder == "words":
+        reader = word_encoder(config.model.encoder, FORMS, [3] * (WORDS - 1), WORDS, LONGEST)
     elif encoder in NETWORKS_1D:
         reader = NETWORKS_1D[encoder].make_encoder(CHANNELS, config.model.encoder)
     elif encoder in SOUNDS:
@@ -216,6 +221,9 @@ def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float6
         "target": torch.randint(CLASSES, (rows, int(targets.max()))).where(sequence_mask(targets, 6), 0),
         "label": torch.arange(rows) % CLASSES,
     }
+    if encoder == "words":
+        words = torch.randint(WORDS, (*columns["source"].shape, FORMS + 4))
+        columns["source"] = words.where(sequence_mask(sources, 7)[:, :, None], 0)
     if encoder in VECTORS:
         steps = torch.randn(*columns["source"].shape, CHANNELS, dtype=dtype)
         columns["source"] = steps.where(sequence_mask(sources, 7)[:, :, None], 0)

@@ -119,7 +119,7 @@ def test_a_table_is_read_once_for_its_header(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "rows.csv").write_text("text,label\nfine,good\n")
     read: list[str] = []
 
-    def column_names(path: Path) -> list[str]:
+    def column_names(path: Path, encoding: str) -> list[str]:
         read.append(str(path))
         return ["text", "label"]
 

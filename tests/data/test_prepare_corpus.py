@@ -16,6 +16,7 @@ from foveal.data.datasets import dataset_cache
 from foveal.data.prepare_corpus import PreparedCorpus, prepare_corpus, prepare_eval_corpus
 from foveal.data.text import token_store
 from foveal.data.text.tokenizers import CharacterTokenizer, make_tokenizer
+from foveal.store.sealed import seal_json
 
 TEXT = "".join(f"line {i} of the text, which is about {i * i}\n" for i in range(400))
 Said = list[str]
@@ -141,6 +142,36 @@ def test_a_damaged_store_is_noticed_and_rebuilt(name: str, harm: str, path: Path
     assert stored(cache, name).read_bytes() == content
 
 
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'"|u1"', b'"<u2"'),
+        (b'"|u1"', b'"|u0"'),
+        (b'"|u1"', b'"object"'),
+        (b'"tokens": ', b'"tokens": 1'),
+        (b'"characters": ', b'"characters": 1'),
+    ],
+)
+def test_edited_facts_are_rebuilt(before: bytes, after: bytes, sealed: bool, path: Path, cache: Path) -> None:
+    """Wrong widths made indices wrong, and edited counts figures, until the cache was deleted by hand."""
+    first = prepared(path)
+    file = stored(cache, "facts.json")
+    content = file.read_bytes()
+    assert before in content
+    edited = content.replace(before, after)
+    if sealed:
+        facts = json.loads(edited)
+        del facts["sha256"]
+        edited = seal_json(facts)
+    file.write_bytes(edited)
+    again = prepared(path)
+    if not (sealed and b"characters" in before):  # nothing but the text itself could show that
+        assert again.facts == first.facts
+        assert stored(cache, "facts.json").read_bytes() == content
+    assert text_of(again, "train") == text_of(first, "train")
+
+
 def test_a_damaged_note_is_no_harm(path: Path, cache: Path) -> None:
     first = prepared(path)
     for content in (b"", b"[]", b"{}", b"\xff", b"3"):
@@ -213,7 +244,7 @@ def test_held_out_data_is_taken_whole(path: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("body\none é\ntwo\n")
     said: Said = []
     tokens, facts = prepare_eval_corpus(
-        str(tmp_path / "rows.csv"), "body", CharacterTokenizer("enotw \n"), said.append
+        str(tmp_path / "rows.csv"), DataConfig(text="body"), CharacterTokenizer("enotw \n"), said.append
     )
     assert CharacterTokenizer("enotw \n").decode(tokens) == "one \n\ntwo"
     assert facts["tokens"] == 9
@@ -221,7 +252,7 @@ def test_held_out_data_is_taken_whole(path: Path, tmp_path: Path) -> None:
     assert facts["left_out"] == {"é": 1}
     assert any("rows.csv" in line for line in said)
     with pytest.raises(UserError, match="none of its characters"):
-        prepare_eval_corpus(str(path), "text", CharacterTokenizer("日本"), print)
+        prepare_eval_corpus(str(path), DataConfig(), CharacterTokenizer("日本"), print)
 
 
 def test_a_catalogue_name_is_found_and_an_unknown_one_refused(

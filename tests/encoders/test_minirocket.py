@@ -42,7 +42,7 @@ def test_kernels_are_all_orders_of_three_heavy_weights() -> None:
 
 def test_features_are_shares_of_steps_above_thresholds() -> None:
     encoder, values, lengths = fitted()
-    features = encoder(values, lengths)[0].summary
+    features = encoder._positive_shares(values, lengths)
     groups, kernels = encoder._groups(), minirocket.kernels().numpy()
     assert len({dilation for dilation, _ in groups}) > 2
     start = 0
@@ -63,11 +63,15 @@ def test_features_are_shares_of_steps_above_thresholds() -> None:
 
 def test_thresholds_come_from_training_series() -> None:
     encoder, values, lengths = fitted()
-    features = encoder(values, lengths)[0].summary
+    features = encoder._positive_shares(values, lengths)
     assert 0.3 < float(features.mean()) < 0.7
     assert bool(encoder.channels.sum(2).ge(1).all())
     spread = features.std(0)
     assert float(spread.gt(0).float().mean()) > 0.9
+    standardized = encoder(values, lengths)[0].summary
+    torch.testing.assert_close(standardized.mean(0), torch.zeros(encoder.width), rtol=0, atol=1e-4)
+    varied = standardized.std(0, unbiased=False)[spread > 0.01]
+    torch.testing.assert_close(varied, torch.ones(len(varied)), rtol=1e-3, atol=1e-3)
 
 
 def test_kernel_and_reference_are_equal() -> None:

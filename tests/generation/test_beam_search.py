@@ -247,3 +247,14 @@ def test_each_prompt_may_have_a_limit_of_its_own() -> None:
         assert max(len(hypothesis.tokens) for hypothesis in hypotheses) <= limit
     with pytest.raises(UserError, match="all must be at least 1"):
         beam_search(head, PROMPTS, [3, 0, 5], beam=1)
+
+
+def test_only_doubtful_hypotheses_end_before_the_limit() -> None:
+    """Those of an untrained model, which never ends by itself."""
+    untrained, sure = (SmallRecurrence(scale=scale) for scale in (0.01, 50.0))
+    for head, lengths in ((untrained, [12, 20]), (sure, [60, 60])):
+        found = beam_search(head, [[1], [4]], 60, beam=3, doubtful_limits=[12, 20])
+        assert [len(hypotheses[0].tokens) for hypotheses in found] == lengths
+    ends = ScriptedHead.saying([3, 5, 2], V)
+    (one,) = beam_search(ends, [[1]], 60, beam=3, end_tokens={2}, doubtful_limits=[2])[0]
+    assert one.tokens == (3, 5, 2)

@@ -14,10 +14,13 @@ from foveal.core.errors import UserError
 from foveal.metrics.labels import accuracy, confusion_matrix, macro_f1
 from foveal.metrics.recognition import cer, exact_match, wer
 from foveal.metrics.report import (
+    FEW_EXAMPLES,
     bootstrap_interval,
     collapse_warning,
+    confidence_interval,
     make_report,
     scores_by_length,
+    wilson_interval,
     worst_examples,
 )
 from foveal.metrics.score import MetricResult
@@ -62,6 +65,47 @@ def test_scores_are_drawn_together() -> None:
     right, wrong = exact_match(REFERENCES, OUTPUTS), accuracy(REFERENCES, OUTPUTS)
     assert bootstrap_interval(right) == bootstrap_interval(wrong)
     assert bootstrap_interval(errors(0, 5)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("right", "count", "expected"),
+    # Values of R's binom.confint(right, count, methods="wilson").
+    [(2, 2, (0.3424, 1.0)), (0, 10, (0.0, 0.2775)), (81, 263, (0.2553, 0.3662)), (1, 1, (0.2065, 1.0))],
+)
+def test_the_interval_of_a_share_is_wilsons(right: int, count: int, expected: tuple[float, float]) -> None:
+    assert wilson_interval(right / count, count) == pytest.approx(expected, abs=5e-5)
+    assert confidence_interval(errors(count - right, count)) == wilson_interval(right / count, count)
+
+
+def test_no_interval_without_a_spread() -> None:
+    """Where all resamples have the same score, an interval of no width would be a promise."""
+    labels, texts = ["a", "b"] * 5, ["one two three four"] * 10
+    assert confidence_interval(macro_f1(labels, labels)) is None
+    assert confidence_interval(bleu(texts, texts)) is None
+    report = make_report([accuracy(labels, labels), macro_f1(labels, labels)], [], labels, labels, labels)
+    assert report.to_json()["macro_f1_interval"] is None
+    assert report.table().splitlines()[2].split() == ["macro_f1", "1", "-", "10"]
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, True), (FEW_EXAMPLES - 1, True), (FEW_EXAMPLES, False)])
+def test_few_examples_are_told(count: int, told: bool) -> None:
+    texts = ["a"] * count
+    report = make_report([accuracy(texts, texts)], [], texts, texts, texts)
+    assert [f"only {count:,} example" in note for note in report.notes] == [True] * told
+    assert report.to_json().get("notes", []) == [*report.notes]
+
+
+def test_the_worst_are_those_with_the_highest_loss() -> None:
+    sources, right, outputs = ["1", "2", "3", "4"], ["a"] * 4, ["b", "a", "b", "b"]
+    losses = [1.0, 9.0, math.inf, 2.0]
+    report = make_report([accuracy(right, outputs)], [], sources, right, outputs, losses=losses)
+    assert [example.source for example in report.worst] == ["3", "4", "1"]
+    assert (report.worst_by, report.worst[1].to_json()["loss"]) == ("loss", 2.0)
+    unranked = make_report([accuracy(right, outputs)], [], sources, right, outputs)
+    assert ([example.source for example in unranked.worst], unranked.worst_by) == (
+        ["1", "3", "4"],
+        "accuracy",
+    )
 
 
 def test_ranges_of_length_leave_out_a_score_of_fewer_examples() -> None:
@@ -139,8 +183,9 @@ def test_a_report_is_json_and_a_table() -> None:
         "output": "nine",
     }
     lines = report.table().split("\n")
-    assert lines[0].split() == ["score", "value", "95", "%", "interval"]
+    assert lines[0].split() == ["score", "value", "95", "%", "interval", "n"]
     assert lines[2].split()[:2] == ["exact", "0.3333"]
+    assert lines[2].split()[-1] == "120"
     assert lines[4].split() == ["length", "examples", "bleu", "exact"]
     assert lines[5].split() == ["1", "40", "0", "0.5"]
 
@@ -160,7 +205,7 @@ def test_one_example_has_no_interval() -> None:
     report = make_report([exact_match(["a"], ["a"])], [1], ["a"], ["a"], ["a"])
     assert "exact_interval" not in report.to_json()
     lines = report.table("length (words)").splitlines()
-    assert lines[0].split() == ["score", "value"]
+    assert lines[0].split() == ["score", "value", "n"]
     assert lines[3].split() == ["length", "(words)", "examples", "exact"]
 
 

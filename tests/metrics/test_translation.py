@@ -11,7 +11,7 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from foveal.metrics.translation import bleu, chrf
+from foveal.metrics.translation import bleu, bleu_if_meaningful, chrf
 from foveal.metrics.unicode_scripts import bleu_tokenizer
 
 WORDS = ["the", "a", "cat", "sat", "on", "mat", ",", ".", "and", "very", "small", "Größe", "3.5", "isn't"]
@@ -107,3 +107,15 @@ def test_bleu_without_spaces_takes_its_tokenizer() -> None:
 )
 def test_the_tokenizer_of_a_script(text: str, tokenizer: str) -> None:
     assert bleu_tokenizer([text]) == tokenizer
+
+
+def test_bleu_is_left_out_where_it_says_nothing() -> None:
+    """BLEU of texts under four words is 0 even if all are right."""
+    short, long = ["a red cat", "two dogs"], ["a red cat", "two dogs run fast"]
+    assert bleu(short, short).value == 0
+    assert bleu_if_meaningful(short, short) is None
+    assert bleu_if_meaningful(short, [*map(str.upper, long)]) is None
+    score = bleu_if_meaningful(long, short)
+    assert score is not None
+    assert score.value == bleu(long, short).value
+    assert bleu_if_meaningful(["今日は雨"], ["今日は雨"]) is not None, "characters count as words there"

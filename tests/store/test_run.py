@@ -1,14 +1,18 @@
 """The run folder: whole or not there, and every edit is noticed."""
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
+from foveal.store.manifest import data_facts
 from foveal.store.plan import Plan
-from foveal.store.run import Run, create_run, default_run_path, open_run, run_lock
+from foveal.store.run import Run, check_resumable, create_run, default_run_path, open_run, run_lock
 from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
 from foveal.training.snapshot import TrainingCounters
 from tests.support.toy_training import new_run, toy_config
@@ -94,8 +98,6 @@ def test_half_a_run_folder_is_never_seen(tmp_path: Path, monkeypatch: pytest.Mon
         (lambda path: append(path / "config.toml", b"# mine\n"), "config.toml: edited since"),
         (lambda path: append(path / "inputs/text/tokenizer.json", b" "), "tokenizer.json: edited since"),
         (lambda path: (path / "inputs/text/tokenizer.json").unlink(), "tokenizer.json: missing"),
-        (lambda path: (path / "metrics.jsonl").unlink(), "metrics.jsonl: missing"),
-        (lambda path: (path / "checkpoints").rmdir(), "checkpoints: missing"),
         (lambda path: newer(path / "run.json"), "newer version of Foveal"),
     ],
 )
@@ -113,6 +115,83 @@ def append(path: Path, content: bytes) -> None:
 
 def newer(path: Path) -> None:
     path.write_bytes(seal_json(open_json(path.read_bytes(), "") | {"format": 3}))
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "samples.jsonl", "checkpoints"])
+def test_a_shipped_run_opens_and_only_resuming_needs_the_rest(run: Run, name: str) -> None:
+    path = run.path / name
+    path.rmdir() if name == "checkpoints" else path.unlink()
+    opened = open_run(run.path)
+    with pytest.raises(UserError, match=f"{name}: missing, so training can't continue"):
+        check_resumable(opened)
+
+
+def replace_by_link(path: Path) -> None:
+    """Move a file away, and leave a link to its new place."""
+    outside = path.parents[2] / f"outside-{path.name}"
+    path.rename(outside)
+    path.symlink_to(outside)
+
+
+def replace_by_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("replace", [replace_by_link, replace_by_fifo])
+@pytest.mark.parametrize("name", ["run.json", "config.toml", "metrics.jsonl", "samples.jsonl", "plan.json"])
+def test_every_file_of_a_run_is_a_regular_file(run: Run, replace: Callable[[Path], None], name: str) -> None:
+    """A link would be read and written outside of the run; a FIFO would be waited for."""
+    run.write_plan(Plan(10, 5, 2))
+    replace(run.path / name)
+    with pytest.raises(UserError, match=rf"{name}: a (link|special file), but a run has only files"):
+        open_run(run.path)
+
+
+def test_links_in_folders_of_a_run(run: Run, tmp_path: Path) -> None:
+    """Only `checkpoints` may be a link, to a folder."""
+    (tmp_path / "disk").mkdir()
+    run.checkpoints.rmdir()
+    run.checkpoints.symlink_to(tmp_path / "disk")
+    check_resumable(open_run(run.path))
+    run.processor_folder.rename(tmp_path / "inputs")
+    run.processor_folder.symlink_to(tmp_path / "inputs")
+    with pytest.raises(UserError, match=r"inputs: a link, but a run has only files of its own"):
+        open_run(run.path)
+
+
+HOSTILE_VALUES: tuple[Any, ...] = (None, True, -1, 2.5, "x", [], {}, [[[]]], {"a": {"a": []}}, 10**30)
+
+
+@pytest.mark.parametrize("value", HOSTILE_VALUES, ids=str)
+def test_resealed_manifests_of_wrong_types(run: Run, value: object) -> None:
+    """Whoever edits a file can seal it again; then types and names are checked."""
+    path = run.path / "run.json"
+    facts = open_json(path.read_bytes(), "")
+    for key in facts:
+        path.write_bytes(seal_json(facts | {key: value}))
+        try:
+            opened = open_run(run.path)
+            opened.read_plan()
+            data_facts(opened.manifest, run.path)
+        except UserError as error:
+            assert "run.json" in str(error) or "newer version" in str(error)  # noqa: PT017
+        else:
+            assert type(value) is type(facts[key])
+    path.write_bytes(seal_json(facts | {"files": {"../secret": "x"}}))
+    with pytest.raises(UserError, match=r"names '\.\./secret', which is no file of a run"):
+        open_run(run.path)
+
+
+@pytest.mark.parametrize("value", HOSTILE_VALUES, ids=str)
+def test_resealed_plans_of_wrong_types(run: Run, value: object) -> None:
+    plan = dataclass_to_dict(Plan(10, 5, 2))
+    for key in plan:
+        (run.path / "plan.json").write_bytes(seal_json(plan | {key: value}))
+        if type(value) is int:
+            continue
+        with pytest.raises(UserError, match=rf"plan\.json: {key} has a value that Foveal does not write"):
+            run.read_plan()
 
 
 def test_no_run_at_all(tmp_path: Path) -> None:

@@ -28,3 +28,8 @@ def test_what_the_figures_say() -> None:
     assert verdict("head", {"head": head, "all": over}).endswith("the intervals overlap")
     assert verdict("head", {"head": head, "all": apart}).endswith("the intervals do not overlap")
     assert verdict("all", {"head": head, "all": apart}).endswith("as advised")
+    tied = verdict("head", {"head": head, "all": head, "scratch": head._replace(accuracy=0.1)})
+    assert tied == "head and all are tied here; one of them was advised"
+    assert verdict("scratch", {"head": head, "all": head, "scratch": head._replace(accuracy=0.1)}).endswith(
+        "scratch, which was advised, is worse"
+    )

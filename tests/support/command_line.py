@@ -1,5 +1,6 @@
 """Run the command in the process of the tests: a process of its own would import torch each time."""
 
+import csv
 import io
 import json
 import sys
@@ -65,10 +66,15 @@ def train_run(data: str, *more: object, run: str, steps: int) -> dict[str, Any]:
     return result
 
 
-def predictions(*arguments: str) -> list[dict[str, str]]:
+def predictions(*arguments: str) -> list[dict[str, Any]]:
     """Run `foveal predict` and return its predictions."""
-    found: list[dict[str, str]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
+    found: list[dict[str, Any]] = json.loads(succeed("predict", *arguments, "--json").out)["predictions"]
     return found
+
+
+def table_rows(text: str) -> list[dict[str, str]]:
+    """Return the rows of a table with answers, which `foveal predict` has printed as CSV."""
+    return list(csv.DictReader(io.StringIO(text)))
 
 
 def refuse(*arguments: object) -> str:

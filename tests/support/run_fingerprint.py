@@ -1,6 +1,7 @@
 """What two runs must have in common to be equal: everything except the clock."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ def fingerprint(trainer: Trainer) -> dict[str, Any]:
     files: dict[str, Any] = dict(checkpoint.files)
     state = open_json(files.pop("state.json"), "state.json")
     # Offsets count the digits of wall-clock fields; the lines themselves are compared below.
+    assert state.pop("log_sha256") == {
+        name: sha256((path / f"{name}.jsonl").read_bytes()).hexdigest() for name in ("metrics", "samples")
+    }
     assert state.pop("metrics") == (path / "metrics.jsonl").stat().st_size
     assert state.pop("samples") == (path / "samples.jsonl").stat().st_size
     del state["progress"]["seconds"]

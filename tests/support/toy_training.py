@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import Config
+from foveal.core.progress import SecondsLeft
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import derived_seed
 from foveal.core.signals import SignalHandler
@@ -115,6 +116,7 @@ class RecordingReporter:
     """A reporter that records all events."""
 
     steps: list[dict[str, Any]] = field(default_factory=list)
+    left: list[SecondsLeft | None] = field(default_factory=list)
     skipped: list[dict[str, Any]] = field(default_factory=list)
     evaluations: list[tuple[dict[str, Any], int | None]] = field(default_factory=list)
     samples: list[tuple[int, str]] = field(default_factory=list)
@@ -130,11 +132,15 @@ class RecordingReporter:
     def planned(self, plan: Any) -> None:
         self.plans.append(plan)
 
-    def step(self, record: dict[str, Any]) -> None:
+    def step(self, record: dict[str, Any], left: SecondsLeft | None) -> None:
         self.steps.append(record)
+        self.left.append(left)
 
     def step_skipped(self, record: dict[str, Any]) -> None:
         self.skipped.append(record)
+
+    def evaluating(self, index: int, total: int) -> None:
+        assert 0 <= index < total
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
         self.evaluations.append((record, best_step))

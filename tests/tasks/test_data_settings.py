@@ -21,6 +21,7 @@ NEW_TASK = '''
 from foveal.config import DataConfig
 from foveal.data.pairs.labels import LabelTarget
 from foveal.tasks import text_classification
+from foveal.tasks.fit import NO_FIT, Fit
 
 
 class VerdictDataConfig(DataConfig):
@@ -44,7 +45,7 @@ class VerdictTask(text_classification.TextClassificationTask):
 
     @classmethod
     def recognizes(cls, data, named):
-        return 99 if "verdict" in named else 0
+        return Fit(99, "a verdict is named") if "verdict" in named else NO_FIT
 '''
 """The file of a task with a column of its own."""
 NAMED = {"task": {"name": "verdicts"}}

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from foveal.core.errors import UserError
 from foveal.data.open import OpenedData, open_path
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.infer import infer_task, task_for_data
 from foveal.tasks.registry import task_class
 from foveal.tasks.text_classification import TextClassificationTask
@@ -20,7 +22,6 @@ def table(tmp_path: Path) -> str:
 
 
 NAMED = {
-    "": "language-model",
     "text=review": "language-model",
     "label=mood": "text-classification",
     "text=review label=mood": "text-classification",
@@ -40,7 +41,8 @@ def test_settings_that_name_columns_decide(settings: str, table: str) -> None:
 def test_the_column_of_texts_counts_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("review,label\nfine,good\n")
-    assert infer_task(open_path(str(path)), {}).name == "language-model"
+    with pytest.raises(UserError, match="no task reads the columns 'review', 'label'; "):
+        infer_task(open_path(str(path)), {})
     assert infer_task(open_path(str(path)), {"text": "review"}).name == "text-classification"
     path.write_text("source,target,mood\na,b,c\n")
     assert infer_task(open_path(str(path)), {}).name == "translation"
@@ -60,8 +62,8 @@ class StarRatingTask(TextClassificationTask):
     name = "star-rating"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
-        return 0
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
+        return NO_FIT
 
 
 def test_a_named_task_stays_if_the_data_fit_its_source(tmp_path: Path, table: str) -> None:

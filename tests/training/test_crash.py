@@ -12,7 +12,7 @@ from foveal.core.signals import SignalHandler
 from foveal.store import checkpoint, durable
 from foveal.store.checkpoint import load_latest
 from foveal.store.run import open_run
-from foveal.store.sealed import open_json, open_tensors
+from foveal.store.sealed import open_json, open_tensors, seal_json
 from foveal.training.trainer import Trainer
 from tests.support.disk_model import Op, crash_states, record_disk_operations
 from tests.support.run_fingerprint import differences, fingerprint
@@ -99,7 +99,9 @@ def test_every_prefix_of_a_save_loads_the_old_or_the_new(
 
 
 def is_folder(path: str) -> bool:
-    return "." not in Path(path).name.removeprefix(".").removesuffix(".part")
+    """`.6.<run>.part` is a folder, `.model.safetensors.part` a file."""
+    name = Path(path).name
+    return "." not in name or name[1:2].isdigit()
 
 
 def removal_first(ops: list[Op]) -> list[Op]:
@@ -272,12 +274,12 @@ def test_pickle_is_refused_by_name(two: Path) -> None:
         files = dict(load_latest(two)[0].files) | {name: content}  # type: ignore[union-attr]
         if name.startswith(".."):
             (two / "weights.safetensors").write_bytes(content)
-        path = checkpoint.save(two, 7, files, two / "4")
+        path = checkpoint.save(two, 7, files, two / "4", "run")
         _, damaged = load_latest(two)
         assert f"{path / name}: neither safetensors nor JSON" in damaged[0]
         shutil.rmtree(path)
     files = dict(load_latest(two)[0].files) | {"weights.safetensors": content}  # type: ignore[union-attr]
-    checkpoint.save(two, 8, files, None)
+    checkpoint.save(two, 8, files, None, "run")
     with pytest.raises(
         UserError, match=r"weights.safetensors: not a safetensors file .*pickle is never read"
     ):
@@ -286,24 +288,44 @@ def test_pickle_is_refused_by_name(two: Path) -> None:
 
 def test_a_newer_format_is_refused(two: Path) -> None:
     manifest = open_json((two / "4" / "manifest.json").read_bytes(), "")
-    from foveal.store.sealed import seal_json
-
-    (two / "4" / "manifest.json").write_bytes(seal_json(manifest | {"format": 2}))
+    (two / "4" / "manifest.json").write_bytes(seal_json(manifest | {"format": 3}))
     with pytest.raises(UserError, match="newer version of Foveal"):
         load_latest(two)
 
 
 def test_what_is_no_checkpoint_stays(two: Path) -> None:
     shutil.copytree(two / "4", two / "4.keep")
-    checkpoint.save(two, 9, {"state.json": b"{}"}, two / "4")
+    checkpoint.save(two, 9, {"state.json": b"{}"}, two / "4", open_run(two.parent).fingerprint)
     assert {path.name for path in two.iterdir()} == {"4", "4.keep", "9"}
 
 
+def test_folders_of_others_stay(two: Path, tmp_path: Path) -> None:
+    """`checkpoints` may be a link to a place with other numbered folders, those of other runs among them."""
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "7").mkdir(parents=True)
+    (elsewhere / "7" / "photo.jpg").write_bytes(b"?")
+    (elsewhere / ".8.part").mkdir()
+    run_until(tmp_path / "other", 4, Trainer.save)
+    shutil.move(tmp_path / "other" / "checkpoints" / "4", elsewhere / "3")
+    manifest = elsewhere / "3" / "manifest.json"
+    manifest.write_bytes(seal_json(open_json(manifest.read_bytes(), "") | {"run": "another"}))
+    (elsewhere / "1").symlink_to(two / "2")
+    for name in ("2", "4"):
+        shutil.move(two / name, elsewhere / name)
+    two.rmdir()
+    two.symlink_to(elsewhere)
+    (elsewhere / "7").rename(elsewhere / "700")
+    checkpoint.save(two, 9, {"state.json": b"{}"}, two / "4", open_run(two.parent).fingerprint)
+    assert {path.name for path in elsewhere.iterdir()} == {"1", "3", "4", "9", "700", ".8.part"}
+    assert (elsewhere / "700" / "photo.jpg").exists()
+
+
 def test_a_checkpoint_that_was_begun_and_never_again_is_removed(two: Path) -> None:
-    for name in (".5.part", ".5-2.part"):
+    run = open_run(two.parent).fingerprint
+    for name in (f".5.{run[:16]}.part", f".5-2.{run[:16]}.part"):
         (two / name).mkdir()
         (two / name / "weights.safetensors").write_bytes(b"half")
-    checkpoint.save(two, 9, {"state.json": b"{}"}, two / "4")
+    checkpoint.save(two, 9, {"state.json": b"{}"}, two / "4", run)
     assert {path.name for path in two.iterdir()} == {"4", "9"}
 
 

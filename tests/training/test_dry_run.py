@@ -1,10 +1,12 @@
 """What is measured before training: the update too, and nothing is changed by it."""
 
 import time
+from typing import Any
 
 import pytest
 import torch
 
+from foveal.core.runtime import peak_memory
 from foveal.tasks.config import from_tables
 from foveal.training.dry_run import dry_run
 from foveal.training.optim import Optimizer
@@ -38,3 +40,30 @@ def test_the_loss_is_the_first_and_the_update_is_counted(monkeypatch: pytest.Mon
     total, weight = task(batch, task.start(batch))[0].metrics["loss"]
     assert first.loss == pytest.approx(total / weight, rel=1e-6)
     assert first.update_seconds >= 0.05
+
+
+def test_the_memory_is_the_peak_of_the_process() -> None:
+    """Not only what the backward pass keeps: a forward pass took ten times as much as was said."""
+
+    class Wasteful(ToyObjective):
+        def __call__(self, batch: Any, carry: Any) -> Any:
+            torch.ones(1 << 26).exp_().sum()  # 256 MB that are free again at once
+            return super().__call__(batch, carry)
+
+    model = ToyModel()
+    before = peak_memory()
+    told = dry_run(model, Wasteful(model), ToyBatches().batch(0, 0), from_tables({})).memory_bytes
+    assert before + (1 << 26) < told == pytest.approx(peak_memory(), rel=0.05)
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(0.0, 2), (0.6, 1)])
+def test_a_slow_pass_is_not_repeated(seconds: float, calls: int) -> None:
+    class Slow(ToyObjective):
+        def __call__(self, batch: Any, carry: Any) -> Any:
+            time.sleep(seconds)
+            return super().__call__(batch, carry)
+
+    model = ToyModel()
+    objective = Slow(model)
+    dry_run(model, objective, ToyBatches().batch(0, 0), from_tables({}))
+    assert objective.calls == calls

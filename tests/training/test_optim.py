@@ -243,3 +243,27 @@ def test_state_that_does_not_fit_is_refused() -> None:
     for key, value in (("hidden/exp_avg", torch.zeros(2, 2)), ("elsewhere/exp_avg", torch.zeros(4, 3))):
         with pytest.raises(UserError, match="does not fit"):
             optimizer.load_state_dict(optimizer.state_dict() | {key: value}, "optimizer.safetensors")
+
+
+@pytest.mark.parametrize("name", ["sgd", "momentum", "rmsprop", "adam", "adamw"])
+def test_equals_torchs_class_bit_for_bit(name: str) -> None:
+    """Earlier versions used the classes, and their runs go on."""
+    settings = config(name, weight_decay=0.0)
+    ours, theirs = Net().float(), Net().float()
+    optimizer, parameters = Optimizer(ours, settings), list(theirs.parameters())
+    adam: dict[str, Any] = {"betas": (0.9, 0.99), "eps": 1e-3, "weight_decay": 0.0, "fused": True}
+    torchs: torch.optim.Optimizer = {
+        "sgd": lambda: torch.optim.SGD(parameters),
+        "momentum": lambda: torch.optim.SGD(parameters, momentum=0.9),
+        "rmsprop": lambda: torch.optim.RMSprop(parameters, alpha=0.99, eps=1e-3),
+        "adam": lambda: torch.optim.Adam(parameters, **adam),
+        "adamw": lambda: torch.optim.AdamW(parameters, **adam),
+    }[name]()
+    for step, parts in enumerate(gradients(ours)):
+        for mine, other, gradient in zip(ours.parameters(), theirs.parameters(), parts, strict=True):
+            mine.grad, other.grad = gradient.float(), gradient.float()
+        torchs.param_groups[0]["lr"] = RATE / (1 + step)
+        optimizer.step(RATE / (1 + step), optimizer.gradient_stats()[0])
+        torchs.step()
+    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.equal(mine, other)

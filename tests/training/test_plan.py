@@ -12,11 +12,13 @@ from foveal.core.errors import UserError
 from foveal.store.plan import Plan
 from foveal.training.plan import (
     Budget,
+    EvaluationSchedule,
     StepTimer,
     budget_to_steps,
-    evaluation_due,
+    limit_warmup,
     lr_at,
     make_plan,
+    max_evaluations,
     parse_budget,
 )
 from tests.support.toy_training import toy_config, train
@@ -127,17 +129,19 @@ def test_at_least_one_step() -> None:
     assert StepTimer(0.001, ScheduleConfig()).plan(0, 0.0) is None
 
 
-def test_pace_goes_on_after_a_resume_without_its_old_times() -> None:
+def test_after_a_resume_the_new_pace_decides() -> None:
     pace = StepTimer(100.0, ScheduleConfig(warmup_steps=5))
-    plan = pace.plan(500, 50.0)
+    assert pace.plan(500, 50.0) is None
+    pace.step_times += [0.4, 0.2]
+    plan = pace.plan(502, 50.6)
     assert plan is not None
-    assert plan.total_steps == 1000
+    assert plan.total_steps == 502 + round(49.4 / 0.2)
 
 
 @pytest.mark.parametrize("total", [1, 7, 12, 100, 2345])
 def test_about_twelve_evaluations_and_the_last(total: int) -> None:
     plan = make_plan(total, ScheduleConfig())
-    due = [step for step in range(total + 1) if evaluation_due(step, plan, 0)]
+    due = [step for step in range(total + 1) if EvaluationSchedule(0).due(step, plan)]
     assert due[-1] == total
     assert 0 not in due
     assert len(due) == min(total, 12)
@@ -146,16 +150,16 @@ def test_about_twelve_evaluations_and_the_last(total: int) -> None:
 def test_evaluations_before_the_plan_do_not_change_when_it_is_made() -> None:
     plan = make_plan(3000, ScheduleConfig(), decided_at=1500)
     steps = range(1501)
-    without = [evaluation_due(step, None, 0) for step in steps]
-    assert without == [evaluation_due(step, plan, 0) for step in steps]
-    due = [step for step in range(3001) if evaluation_due(step, plan, 0)]
+    without = [EvaluationSchedule(0).due(step, None) for step in steps]
+    assert without == [EvaluationSchedule(0).due(step, plan) for step in steps]
+    due = [step for step in range(3001) if EvaluationSchedule(0).due(step, plan)]
     assert due == [16, 32, 64, 128, 256, 512, 1024, 1750, 2000, 2250, 2500, 2750, 3000]
 
 
 def test_every_is_obeyed() -> None:
     plan = make_plan(25, ScheduleConfig())
-    assert [step for step in range(26) if evaluation_due(step, plan, 10)] == [10, 20, 25]
-    assert [step for step in range(26) if evaluation_due(step, None, 10)] == [10, 20]
+    assert [step for step in range(26) if EvaluationSchedule(10).due(step, plan)] == [10, 20, 25]
+    assert [step for step in range(26) if EvaluationSchedule(10).due(step, None)] == [10, 20]
 
 
 @pytest.mark.parametrize(("total", "share"), [(100, 0.3), (40, 0.25), (20, 0.5), (10, 1.0), (7, 2 / 7)])
@@ -210,3 +214,40 @@ def test_a_run_is_trained_at_these_rates(tmp_path: Path) -> None:
     expected = [lr_at(step, plan, config.schedule, config.optimizer.lr) for step in range(12)]
     assert [record["rate"] for record in done.reporter.steps] == expected
     assert expected.index(config.optimizer.lr) == 5
+
+
+@pytest.mark.parametrize(
+    ("total", "warmup"), [(3, 0), (34, 3), (499, 49), (500, 50), (10_000, 50)], ids=lambda value: str(value)
+)
+def test_a_warm_up_takes_at_most_a_tenth_of_the_steps(total: int, warmup: int) -> None:
+    schedule = limit_warmup(ScheduleConfig(warmup_steps=50), total)
+    assert schedule == ScheduleConfig(warmup_steps=warmup)
+    assert lr_at(warmup, make_plan(total, schedule), schedule, 1.0) == 1.0, "the highest rate is reached"
+
+
+@pytest.mark.parametrize("name", ["linear", "one-cycle"])
+def test_a_time_budget_of_few_steps_becomes_a_plan_after_a_tenth(name: Any) -> None:
+    """Ten slow steps of calibration would be a third of this training."""
+    schedule = ScheduleConfig(name=name, warmup_steps=3, decay_start=0.3)
+    plan, elapsed = pace_until_plan(40.0, schedule, [1.2])
+    assert plan.total_steps == pytest.approx(33, abs=1)
+    assert elapsed == pytest.approx(12.6 if name == "linear" else 4.8, abs=0.7)
+    assert max(lr_at(step, plan, schedule, 1.0) for step in range(plan.total_steps)) == pytest.approx(1.0)
+
+
+def test_evaluations_never_take_longer_than_the_training() -> None:
+    assert max_evaluations(eval_batches=10, train_batches=600) == 12
+    assert max_evaluations(eval_batches=200, train_batches=34) == 1
+    schedule, plan = EvaluationSchedule(0, eval_batches=200), make_plan(34, ScheduleConfig())
+    assert [step for step in range(35) if schedule.due(step, plan)] == [34]
+    assert [step for step in range(100) if schedule.due(step, None)] == [64]
+
+
+@pytest.mark.parametrize("every", [0, 7])
+@pytest.mark.parametrize("eval_batches", [0, 40, 900])
+@pytest.mark.parametrize(("total", "decided"), [(1, 0), (34, 0), (300, 100), (50, 50)])
+def test_evaluations_left_are_those_due(every: int, eval_batches: int, total: int, decided: int) -> None:
+    schedule, plan = EvaluationSchedule(every, eval_batches), make_plan(total, ScheduleConfig(), decided)
+    for step in range(total + 1):
+        due = sum(schedule.due(later, plan) for later in range(step + 1, total + 1))
+        assert schedule.left(step, plan) == due

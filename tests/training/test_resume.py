@@ -169,7 +169,7 @@ def test_time_spent_before_the_plan_counts_after_a_resume(
     saved, _ = checkpoint.load_latest(path / "checkpoints")
     assert saved
     edit_state(lambda state: state["progress"].update(seconds=0.0))(saved.files)
-    checkpoint.save(path / "checkpoints", 9, saved.files, None)
+    checkpoint.save(path / "checkpoints", 9, saved.files, None, "run")
     assert train(path).reporter.plans[0].total_steps == 39
 
 
@@ -306,7 +306,7 @@ def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> N
         (path / "checkpoints").mkdir()
         files = dict(saved.files)
         edit(files)
-        checkpoint.save(path / "checkpoints", 10, files, None)
+        checkpoint.save(path / "checkpoints", 10, files, None, "run")
         if what == "plan.json missing":
             (path / "plan.json").unlink()
         if what == "plan.json of another plan":

@@ -13,6 +13,7 @@ from foveal.core.errors import RunFailed
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store.run import open_run
 from foveal.store.sealed import load_weights, open_tensors, unique_state_dict
+from foveal.tasks.config import load_config
 from foveal.training.averaging import CheckpointAverage, ExponentialMovingAverage
 from foveal.training.evaluate import evaluate
 from tests.support.run_fingerprint import differences, fingerprint, lines
@@ -46,7 +47,7 @@ def test_a_time_budget_counts_steps_only(tmp_path: Path) -> None:
     done = train(tmp_path / "run", config, hook=slow)
     assert evaluations.count("evaluate") >= 4
     assert done.state.counters.seconds == pytest.approx(0.5, abs=0.2)
-    assert done.reporter.plans[0].decided_at >= 10
+    assert done.reporter.plans[0].decided_at > done.reporter.plans[0].total_steps // 3
 
 
 def test_the_best_weights_are_kept_and_said(tmp_path: Path) -> None:
@@ -211,6 +212,26 @@ def test_early_stopping(tmp_path: Path) -> None:
     assert reason == "patience"
     assert step == best_step + 3 * 2
     assert [best for _, best in done.reporter.evaluations[-4:]] == [best_step] * 4
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_the_last_weights_are_kept_if_the_config_says_so(tmp_path: Path, decay: float) -> None:
+    """At a rate that diverges, the lowest loss comes first; the run keeps the last weights, and evaluates."""
+    settings: Any = {"budget": "20steps", "keep": "last", "ema_decay": decay}
+    done = train(tmp_path / "run", toy_config(optimizer={"lr": 0.3}, training=settings))
+    assert done.reporter.end[1:] == ("budget", None, None)
+    losses = [record["loss"] for record in lines(done.folder.metrics) if record["kind"] == "evaluation"]
+    assert losses[-1] > min(losses)
+    tensors, facts = open_tensors(done.folder.weights.read_bytes(), "")
+    assert (facts["which"], facts["step"]) == ("last average" if decay else "last", 20)
+    if not decay:
+        last = done.model.state_dict()
+        assert all(torch.equal(tensors[name], last[name]) for name in tensors)
+
+
+def test_patience_is_for_the_best_weights() -> None:
+    with pytest.raises(ConfigError, match=r"training\.patience is not read, since training\.keep=last"):
+        load_config("lstm", ["training.keep=last", "training.patience=3"])
 
 
 def test_a_validation_loss_that_is_not_finite_is_never_the_best(tmp_path: Path) -> None:

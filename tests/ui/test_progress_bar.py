@@ -66,3 +66,13 @@ def test_quick_work_says_nothing(monkeypatch: pytest.MonkeyPatch, terminal: bool
     clock, shown = screen(monkeypatch, terminal)
     work(clock, pieces=50, seconds=0.03)
     assert shown.getvalue() == ""
+
+
+def test_a_slow_first_piece_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first piece once took 22 seconds, for kernels, and half an hour seemed left of eleven seconds."""
+    clock, shown = screen(monkeypatch, terminal=False)
+    with ProgressBar("test outputs") as watch:
+        for piece in range(78):
+            watch(piece, 78)
+            clock.now += 22.0 if piece == 0 else 6.0 if piece < 3 else 0.1
+    assert shown.getvalue().splitlines() == ["test outputs 1/78  ", "test outputs 3/78  7:30 left"]

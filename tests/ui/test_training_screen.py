@@ -6,10 +6,14 @@ from contextlib import redirect_stderr
 import numpy as np
 import pytest
 
+from foveal.core.progress import SecondsLeft
 from foveal.core.runtime import peak_memory
+from foveal.store.plan import Plan
 from foveal.ui import training_screen
 from foveal.ui.console import format_duration
 from foveal.ui.training_screen import TrainingScreen
+
+STEP = {"step": 4, "loss": 1.5, "tokens_per_second": 1234.0, "seconds": 2.5}
 
 
 def shown(text: str) -> list[str]:
@@ -63,8 +67,22 @@ def test_a_step_says_speed_memory_and_what_is_left(monkeypatch: pytest.MonkeyPat
     told, shown = io.StringIO(), TrainingScreen(10.0, "tokens")
     monkeypatch.setattr(shown, "_last_line", -100.0)
     with redirect_stderr(told):
-        shown.step({"step": 4, "loss": 1.5, "tokens_per_second": 1234.0, "seconds": 2.5})
-    assert told.getvalue() == "step 4  loss 1.500  1,234 tokens/s  2.3 GB  8 s left\n"
+        shown.step(STEP, SecondsLeft(7.5, 4.0))
+    assert told.getvalue() == "step 4  loss 1.500  1,234 tokens/s  2.3 GB  12 s left\n"
+
+
+def test_a_budget_that_a_busy_machine_overruns_says_so_while_it_happens() -> None:
+    told, screen = io.StringIO(), TrainingScreen(100.0, "tokens")
+    with redirect_stderr(told):
+        screen.step(STEP, SecondsLeft(500.0, 0.0))  # nothing is planned yet
+        screen.planned(Plan(200, 100))
+        for seconds_left in (97.0, 110.0, 150.0, 155.0, 300.0):
+            screen.step(STEP, SecondsLeft(seconds_left, 50.0))
+    assert told.getvalue().splitlines() == [
+        "slower than when the steps were planned: the budget of 1:40 becomes about "
+        f"{minutes} (Ctrl-C keeps all that is trained)"
+        for minutes in ("2:32", "5:02")
+    ]
 
 
 def test_memory_is_of_this_process() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.audio.audio_features import FEATURES_FILE, AudioFeatureExtractor, LogMelSettings
+from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.simple_features import SimpleFeatures, summary_statistics
 from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.folders import FILE_FIELD, first_files, read_folder
@@ -16,7 +18,7 @@ from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.store.durable import file_sha256
 
-AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
+AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif")
 AUDIO_FOLDER = "audio"
 FRAMES_FIELD = "log_mel"
 """The field of a row with its log-mel frames, between fitting the statistics and encoding the row."""
@@ -25,8 +27,15 @@ FRAMES_FIELD = "log_mel"
 class AudioSource(Source[AudioFeatureExtractor]):
     """A recording as standardized log-mel frames. The field `file` of a row is the path."""
 
-    settings = ("data.sample_rate", "data.mel_bins", "data.max_seconds", "data.batch_tokens")
+    settings = (
+        "data.encoding",
+        "data.sample_rate",
+        "data.mel_bins",
+        "data.max_seconds",
+        "data.batch_tokens",
+    )
     fixed_settings = ("data.sample_rate", "data.mel_bins", "data.max_seconds")
+    simple_features_in_words = "summary statistics"
     same_label = "all of the {count:,} recordings to train on have the label"
     place = "frame"
 
@@ -93,6 +102,9 @@ class AudioSource(Source[AudioFeatureExtractor]):
         self, rows: list[Row], processor: AudioFeatureExtractor, target_tokens: Callable[[Row], int]
     ) -> float:
         return sum(map(target_tokens, rows)) / sum(map(len, _kept_frames(rows)))
+
+    def simple_features(self, train: Examples, held_out: Examples) -> SimpleFeatures:
+        return summary_statistics(train, held_out)
 
     def names(self, rows: list[Row]) -> list[str]:
         return [str(row.fields["file"]) for row in rows]

@@ -1,7 +1,9 @@
 """Names of classes: the labels of the training split, their ids, and the file that stores them."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,10 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.core.standardize import explain_read_errors
 
+MIN_CHECKED_LABELS, MAX_NUMBERS = 4, 20
+"""Labels from which on numbers are looked at, and distinct numbers that may be classes in any case."""
+LABEL_SEPARATORS = ",;|"
+"""Characters between several labels in a text."""
 ClassIds = NDArray[np.int64]
 LABELS_FILE = "labels.json"
 
@@ -27,6 +33,56 @@ def class_names(
     if len(names) < 2:
         raise UserError(f"{data}: {subject} '{names[0]}': at least two classes are needed{hint}")
     return known if set(known) == set(names) else names
+
+
+def check_are_classes(data: str, labels: Sequence[str]) -> None:
+    """Check that labels are names of classes, and neither numbers to predict nor lists of labels.
+
+    Raises: UserError: they are not.
+    """
+    names = sorted(set(labels))
+    listed = next((name for name in names if name.startswith("[") and name.endswith("]")), "")
+    if listed or (listed := _combined_label(names)):
+        raise UserError(
+            f"{data}: '{listed}' looks like several labels, and a row has one; give one label, or a row each"
+        )
+    numbers = [number for number in map(_to_number, names) if number is not None]
+    if len(numbers) < len(names) or len(labels) <= MIN_CHECKED_LABELS:
+        return
+    are_whole = all(number.is_integer() for number in numbers)
+    if are_whole:
+        is_sparse = len(names) > MAX_NUMBERS and max(numbers) - min(numbers) > 2 * len(names)
+        refused = 2 * len(names) > len(labels) or is_sparse
+    else:
+        refused = len(names) > MAX_NUMBERS or 2 * len(names) > len(labels)
+    if refused:
+        raise UserError(
+            f"{data}: {len(names):,} different numbers as labels of {len(labels):,} rows, such as {names[0]}"
+            "; predicting numbers comes later: make classes of them, such as low and high"
+        )
+
+
+def _to_number(label: str) -> float | None:
+    """Return the finite number that a label is, if it is one."""
+    try:
+        number = float(label)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _combined_label(names: Sequence[str]) -> str:
+    """Return a label that joins labels of other rows, such as "a,b" beside "a" and "b"; else nothing."""
+    for separator in LABEL_SEPARATORS:
+        joined = [name for name in names if separator in name]
+        if not joined:
+            continue
+        parts = [[part.strip() for part in name.split(separator)] for name in joined]
+        counts = Counter(part for name in parts for part in {*name})
+        counts.update(name for name in names if separator not in name)
+        if all(counts[part] > 1 for name in parts for part in name):
+            return joined[0]
+    return ""
 
 
 def make_label_encoder(names: Sequence[str]) -> Callable[[Sequence[str]], ClassIds | str]:
@@ -52,4 +108,9 @@ def load_class_names(path: Path) -> tuple[str, ...]:
     Raises: UserError: the file is missing or damaged.
     """
     with explain_read_errors(path):
-        return tuple(map(str, json.loads(path.read_bytes())))
+        names = json.loads(path.read_bytes())
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise TypeError("not a list of names")
+        if len(set(names)) < len(names):
+            raise ValueError("a name twice")
+        return tuple(names)

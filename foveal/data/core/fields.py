@@ -1,7 +1,9 @@
 """Checks of the fields of a row: texts, or words and their tags."""
 
+import ast
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 Fields = dict[str, Any]
@@ -32,13 +34,16 @@ def as_words(fields: Fields) -> Fields | str:
     """Return the first field as "tokens" and the second, if there is one, as "tags": lists of texts of equal
     length.
 
-    A text is split into words at spaces. Return a reason if the fields are not such lists.
+    A text is a list as in JSON or Python, or is split into words at spaces. Return a reason if the fields are
+    not such lists.
     """
     lists: Fields = {}
     for field, (name, value) in zip(("tokens", "tags"), fields.items(), strict=False):
         if not isinstance(value, str | list):
             return f"'{name}' is {_type_name(value)}, not a list of texts; fix the row or leave it out"
-        words = value.split() if isinstance(value, str) else value
+        words = split_words(value) if isinstance(value, str) else value
+        if isinstance(words, str):
+            return f"'{name}' {words}"
         lists[field] = [_number_as_json(word) for word in words]
     counts = [len(words) for words in lists.values()]
     if len(set(counts)) > 1:
@@ -51,6 +56,21 @@ def as_words(fields: Fields) -> Fields | str:
         )
         or lists
     )
+
+
+def split_words(text: str) -> list[Any] | str:
+    """Return the words of a text: those of a list as in JSON or Python, or those between spaces. Return a
+    reason if the text only begins like a list."""
+    trimmed = text.strip()
+    if not (trimmed.startswith("[") and trimmed.endswith("]")):
+        return text.split()
+    for parse in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            words = parse(trimmed)
+            return words if isinstance(words, list) else text.split()
+    if trimmed[1:].lstrip().startswith(("'", '"')):
+        return "begins like a list and is none; write it as in JSON, or words with spaces between"
+    return text.split()
 
 
 def _number_as_json(value: object) -> object:

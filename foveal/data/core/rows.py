@@ -12,6 +12,10 @@ from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record
 
 T = TypeVar("T")
+NOT_UTF8 = "not UTF-8"
+"""The start of the reason for a line in another encoding."""
+MIN_UNREADABLE, MAX_UNREADABLE = 2, 0.1
+"""Rows, and fraction of the rows, that may be in another encoding."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,14 @@ class SkippedRow:
 
     location: str
     reason: str
+
+
+@dataclass(frozen=True)
+class SkippedPart(SkippedRow):
+    """A part that can't be used of a row that is used without it, such as a frame of a clip."""
+
+    row: str = ""
+    """The location of the row."""
 
 
 def text_key(text: str) -> str:
@@ -73,12 +85,16 @@ def validate_rows(
 
     `check` returns the fields of a record, or the reason why the record can't be used.
 
-    Raises: UserError: no row can be used. The message gives the reason for the first row.
+    Raises: UserError: no row can be used, or many rows are in another encoding than UTF-8. The message gives
+        the reason for the first row.
     """
-    any_usable, first = False, "; give rows"
+    any_usable, first, count, unreadable = False, "; give rows", 0, list[str]()
     for index, (location, record) in enumerate(records):
         fields = record if isinstance(record, str) else check(record)
+        count += 1
         if isinstance(fields, str):
+            if fields.startswith(NOT_UTF8):
+                unreadable.append(f"{location}: {fields}")
             first = first if index else f", the first is {location}: {fields}"
             yield SkippedRow(f"{name}, {location}", fields)
         else:
@@ -86,3 +102,6 @@ def validate_rows(
             yield Row(f"{name}, {location}", fields)
     if not any_usable:
         raise UserError(f"{name}: no usable row{first}")
+    if len(unreadable) > max(MIN_UNREADABLE, MAX_UNREADABLE * count):
+        rows = f"{len(unreadable):,} of {count:,} rows are not UTF-8"
+        raise UserError(f"{name}: {rows}, the first is {unreadable[0]}")

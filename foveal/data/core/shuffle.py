@@ -23,6 +23,18 @@ def permute_indices(numbers: NDArray[np.int64], size: int, seed: int) -> NDArray
     return result.astype(np.int64)
 
 
+def shuffled_batch(count: int, batches: int, index: int, seed: int) -> NDArray[np.int64]:
+    """Return the rows of batch `index` of a random order of `count` rows.
+
+    The sizes of the `batches` differ by at most one.
+
+    Raises: IndexError: there is no such batch.
+    """
+    index = range(batches)[index]
+    places = np.arange(index * count // batches, (index + 1) * count // batches)
+    return permute_indices(places, count, seed)
+
+
 def _feistel(numbers: NDArray[np.uint64], half: int, keys: list[np.uint64]) -> NDArray[np.uint64]:
     low = np.uint64((1 << half) - 1)
     left, right = numbers >> np.uint64(half), numbers & low

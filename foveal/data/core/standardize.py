@@ -95,5 +95,5 @@ def explain_read_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise UserError(f"{path}: damaged ({error}); get the run's folder again") from None

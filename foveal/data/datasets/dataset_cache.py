@@ -4,6 +4,7 @@ A data set is made once: from a package with a fixed version and sha256, from fi
 by computation.
 """
 
+import os
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -56,8 +57,10 @@ def resolve(data: str, log: Log) -> str:
 
     Raises: UserError: there is no such path and no data set with that name.
     """
-    if Path(data).exists() or "," in data:
+    if os.path.exists(data) or "," in data:
         return data
+    if os.path.islink(data):
+        raise UserError(f"{data}: a link to {os.readlink(data)}, which does not exist; mend the link")
     if data in dataset_names():
         return str(get_dataset(data, log))
     if "/" in data or Path(data).suffix:

@@ -11,21 +11,24 @@ from foveal.core.errors import UserError
 from foveal.data.core.fields import Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.lines import Line, LineReader
-from foveal.data.files.utf8 import open_file
+from foveal.data.files.utf8 import open_lines
 
 
-def read_aligned(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
+def read_aligned(
+    source: Path, target: Path, columns: Sequence[str], encoding: str = ""
+) -> Iterator[Row | SkippedRow]:
     """Read line i of both files as a row with the two fields `columns`.
 
     Raises: UserError: a `.gz` is damaged, the files differ in their numbers of lines, or no two lines can be
         used.
     """
-    return validate_rows(f"{source},{target}", _pairs(source, target, columns), as_texts)
+    return validate_rows(f"{source},{target}", _pairs(source, target, columns, encoding), as_texts)
 
 
-def _pairs(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Record]:
+def _pairs(source: Path, target: Path, columns: Sequence[str], encoding: str) -> Iterator[Record]:
     source_count = target_count = 0
-    for source_line, target_line in zip_longest(read_lines(source), read_lines(target)):
+    lines_of_both = zip_longest(read_lines(source, encoding), read_lines(target, encoding))
+    for source_line, target_line in lines_of_both:
         source_count += source_line is not None
         target_count += target_line is not None
         if source_line and target_line:
@@ -40,17 +43,17 @@ def _pairs(source: Path, target: Path, columns: Sequence[str]) -> Iterator[Recor
         )
 
 
-def read_lines(path: Path) -> Iterator[Line]:
+def read_lines(path: Path, encoding: str = "") -> Iterator[Line]:
     """Yield the lines of a file, decompressed if it is a `.gz`. A line that is not text has a reason instead.
 
     Raises: UserError: the file can't be read, or a `.gz` is damaged.
     """
-    with open_file(path) as file:
+    with open_lines(path) as file:
         if path.suffix.lower() != ".gz":
-            yield from LineReader(file.readline)
+            yield from LineReader(file.readline, encoding=encoding)
             return
         try:
             with BufferedReader(gzip.GzipFile(fileobj=file)) as unpacked:
-                yield from LineReader(unpacked.readline)
+                yield from LineReader(unpacked.readline, encoding=encoding)
         except (EOFError, OSError, zlib.error) as error:
             raise UserError(f"{path}: damaged, not a whole .gz ({error}); get the file again") from None

@@ -53,12 +53,14 @@ def _members(path: Path) -> Iterator[ArchiveMember]:
         with zipfile.ZipFile(path) as wheel:
             for member in wheel.infolist():
                 file_type = stat.S_IFMT(member.external_attr >> 16)
-                yield member.filename, file_type in (0, stat.S_IFREG), partial(wheel.read, member)
+                if not member.is_dir():
+                    yield member.filename, file_type in (0, stat.S_IFREG), partial(wheel.read, member)
         return
     packed = io.BytesIO(_deb_data(path) if path.suffix == ".deb" else path.read_bytes())
     with tarfile.open(fileobj=packed) as tar:
         for entry in tar:
-            yield entry.name, entry.isreg(), partial(_read_member, tar, entry)
+            if not entry.isdir():
+                yield entry.name, entry.isreg(), partial(_read_member, tar, entry)
 
 
 def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:

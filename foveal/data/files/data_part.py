@@ -4,7 +4,8 @@ import os
 import stat
 import zipfile
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,15 +13,13 @@ from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields
 from foveal.data.files.listing import DiskTree, Listing, ZipTree
 from foveal.data.files.tables import TABLE_SUFFIXES, column_names, read_records
+from foveal.data.files.unpack import check_member_names
 from foveal.data.files.utf8 import AnyPath
 
 METADATA_FILES = ("metadata.csv", "metadata.jsonl")
 ZIP_SUFFIX, ARRAYS_SUFFIX = ".zip", ".npz"
 DAMAGED_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 """Exceptions from reading a damaged or encrypted member of a zip."""
-
-SPLIT_FOLDERS = {"train": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test"}
-"""Maps names of folders to splits."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,10 @@ class DataPart:
     """The listing of the folder that contains this folder."""
     missing: str = ""
     """The reason why `status` is None."""
+    shards: tuple[Path, ...] = ()
+    """The files whose rows together are the part, if there are several. The first is at `location`."""
+    encoding: str = ""
+    """The encoding of lines of tables and of sentences that are not UTF-8, if the user has named it."""
 
     def __str__(self) -> str:
         return self.location
@@ -46,6 +49,11 @@ class DataPart:
     @cached_property
     def path(self) -> Path:
         return Path(self.location)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of the part: its own, or its shards."""
+        return self.shards or (self.path,)
 
     @property
     def is_file(self) -> bool:
@@ -72,8 +80,13 @@ class DataPart:
     @property
     def aligned(self) -> tuple[Path, Path] | None:
         """The two text files named by a path such as `a,b`."""
-        first, comma, second = self.location.partition(",")
-        return (Path(first), Path(second)) if comma and self.status is None else None
+        names = self.location.split(",")
+        if len(names) == 1 or self.status is not None:
+            return None
+        pairs = [
+            (Path(",".join(names[:count])), Path(",".join(names[count:]))) for count in range(1, len(names))
+        ]
+        return next((pair for pair in pairs if pair[0].is_file() and pair[1].is_file()), pairs[0])
 
     @property
     def is_table(self) -> bool:
@@ -117,13 +130,13 @@ class DataPart:
         Raises: UserError: the table can't be read.
         """
         if isinstance(self._header, UserError):
-            raise self._header
+            raise UserError(str(self._header))  # a new one, so that the traceback does not hold the zip open
         return self._header
 
     @cached_property
     def _header(self) -> tuple[str, ...] | UserError:
         try:
-            return () if self.table is None else tuple(column_names(self.table))
+            return () if self.table is None else tuple(column_names(self.table, self.encoding))
         except UserError as error:
             return error
         except DAMAGED_ZIP_ERRORS as error:
@@ -135,7 +148,7 @@ class DataPart:
         if self.table is None or not self.columns:
             return {}
         try:
-            rows = read_records(self.table, self.columns)
+            rows = read_records(self.table, self.columns, encoding=self.encoding)
             return next((fields for _, fields in rows if isinstance(fields, dict)), {})
         except (UserError, *DAMAGED_ZIP_ERRORS):
             return {}
@@ -159,14 +172,21 @@ class DataPart:
             return frozenset()
 
 
-def open_part(location: str, parent: Listing | None = None) -> DataPart:
+def open_part(location: str, parent: Listing | None = None, encoding: str = "") -> DataPart:
     """Open the part at a path. `parent` is the listing of its folder, if known."""
     try:
-        return DataPart(location, os.stat(location), parent)
+        return DataPart(location, os.stat(location), parent, encoding=encoding)
     except (FileNotFoundError, ValueError):
-        return DataPart(location, None, parent, f"{location}: no such file or folder")
+        reason = f"{location}: no such file or folder"
     except OSError as error:
-        return DataPart(location, None, parent, f"{location}: can't read: {error.strerror}")
+        reason = f"{location}: can't read: {error.strerror}"
+    return DataPart(location, None, parent, reason, encoding=encoding)
+
+
+def open_shards(paths: Sequence[Path], encoding: str = "") -> DataPart:
+    """Open files whose rows together are a part."""
+    part = open_part(str(paths[0]), encoding=encoding)
+    return replace(part, shards=tuple(paths)) if len(paths) > 1 else part
 
 
 def _open_zip(path: Path) -> Listing:
@@ -178,11 +198,13 @@ def _open_zip(path: Path) -> Listing:
     if archive is None:
         return Listing(DiskTree(path))  # reading it reports that there is no such folder
     try:
-        listing = Listing(ZipTree(zipfile.Path(archive)))
+        tree = zipfile.Path(archive)
     except (zipfile.BadZipFile, OSError) as error:
         raise UserError(
             f"{archive}: not a folder, nor readable as a zip: {error}; get the file again"
         ) from None
+    check_member_names(archive, [member.filename for member in tree.root.filelist])
+    listing = Listing(ZipTree(tree))
     if path != archive:
         return listing.below(path.relative_to(archive).as_posix())
     while len(listing.entries) == 1 and listing.entries[0].is_folder:

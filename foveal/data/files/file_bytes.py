@@ -20,8 +20,21 @@ def read_file_bytes(image: AnyPath) -> bytes | str:
             return size
         with image.open("rb") as file:
             return file.read(size)  # no more than the stated size of a zip's member is unpacked
+    except (FileNotFoundError, KeyError):
+        return f"no such file: {image}; fix the name or leave the row out"
     except Exception as error:  # many kinds, of the system, of zipfile and of its decompressors
         return f"can't be read: {getattr(error, 'strerror', None) or error}; get the file again"
+
+
+def read_first_bytes(file: AnyPath, count: int) -> bytes:
+    """Return at most the first `count` bytes of a regular file; none if it can't be read."""
+    try:
+        if isinstance(_file_size(file), str):
+            return b""
+        with file.open("rb") as opened:
+            return opened.read(count)
+    except Exception:  # many kinds, of the system, of zipfile and of its decompressors
+        return b""
 
 
 def _file_size(file: AnyPath) -> int | str:

@@ -6,6 +6,7 @@ A zip is read in place like a folder. So is a folder in a zip, at a path such as
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from foveal.data.core.fields import Fields, Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, METADATA_FILES, damaged_zip_error
 from foveal.data.files.listing import Listing
-from foveal.data.files.tables import read_records
+from foveal.data.files.mending import header_hint
+from foveal.data.files.tables import column_names, list_columns, read_records
 from foveal.data.files.utf8 import AnyPath
 
 FILE_NAME_COLUMN = "file_name"
@@ -52,6 +54,13 @@ def read_folder(
     if len(tables) > 1:
         raise UserError(f"{listing.name}: has {' and '.join(METADATA_FILES)}; keep one of them")
     if tables:
+        names: list[str] = []
+        with suppress(UserError, *DAMAGED_ZIP_ERRORS):  # the reader below reports the error
+            names = column_names(tables[0])
+        if FILE_NAME_COLUMN not in names and (hint := header_hint(tuple(names))):
+            raise UserError(
+                f"{tables[0]}: no column '{FILE_NAME_COLUMN}' among {list_columns(names)}; {hint}"
+            )
         return validate_rows(str(tables[0]), _records(tables[0], columns), check)
     if list(columns) == ["label"] and listing.folders:
         return validate_rows(listing.name, _by_class(listing), check)

@@ -7,6 +7,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from foveal.data.core.rows import NOT_UTF8
+from foveal.data.files.utf8 import encoding_hint
+
 MAX_LINE_BYTES = 1 << 20
 """Largest number of bytes of a row. Longer rows are taken to be damaged."""
 
@@ -23,8 +26,15 @@ class LineReader:
     """Iterates over the lines of a file. Lines longer than `max_bytes` are skipped without being kept in
     memory."""
 
-    def __init__(self, readline: Callable[[int], bytes], max_bytes: int = MAX_LINE_BYTES):
+    def __init__(
+        self, readline: Callable[[int], bytes], max_bytes: int = MAX_LINE_BYTES, encoding: str | None = None
+    ):
+        """Read lines of UTF-8. Other lines are decoded by `encoding`.
+
+        `encoding` is empty if the user can set it but has not, and None if there is no such setting.
+        """
         self._readline, self._max_bytes, self._number = readline, max_bytes, 0
+        self._encoding = encoding
         self._ahead: deque[Line] = deque()
 
     def __iter__(self) -> "LineReader":
@@ -44,7 +54,17 @@ class LineReader:
         try:
             return Line(self._number, data.decode("utf-8" if self._number > 1 else "utf-8-sig"), "")
         except UnicodeDecodeError as error:
-            reason = f"not UTF-8 at byte {error.start} of the line; fix it, or convert the file with iconv"
+            return self._decode(data, error.start)
+
+    def _decode(self, data: bytes, position: int) -> Line:
+        """Return a line that is not UTF-8 at byte `position`."""
+        if not self._encoding:
+            hint = "fix it, or convert the file with iconv" if self._encoding is None else encoding_hint(data)
+            return Line(self._number, "", f"{NOT_UTF8} at byte {position} of the line; {hint}")
+        try:
+            return Line(self._number, data.decode(self._encoding), "")
+        except UnicodeDecodeError as error:
+            reason = f"neither UTF-8 nor {self._encoding} at byte {error.start} of the line; fix it"
             return Line(self._number, "", reason)
 
     def unread(self, lines: Iterable[Line]) -> None:

@@ -1,4 +1,4 @@
-"""Columns of tables: `.jsonl`, `.csv`, `.tsv` (standard library) and `.parquet` (pyarrow).
+"""Columns of tables: `.jsonl`, `.json`, `.csv`, `.tsv` (standard library) and `.parquet` (pyarrow).
 
 Rows are read one by one, so a table of any size needs the memory of a single row (Parquet: of a batch of
 rows). A damaged row does not affect other rows.
@@ -6,18 +6,18 @@ rows). A damaged row does not affect other rows.
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record, as_texts, text_error
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.json_rows import read_json_rows
 from foveal.data.files.lines import MAX_LINE_BYTES, Line, LineReader
-from foveal.data.files.utf8 import AnyPath, open_file
+from foveal.data.files.utf8 import AnyPath, open_file, open_lines
 
-TABLE_SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
+TABLE_SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 NO_LINE_LIMIT = 1 << 60
 COLUMN_HINT = (
     "give the table this column, or train with data.text=NAME, data.label=NAME, data.source=NAME or "
@@ -30,23 +30,25 @@ TEXT_COLUMN_HINT = (
 )
 FIXED_COLUMNS = ("file_name", "labels")
 """Columns that no setting names otherwise."""
+UNQUOTED = "\t|"
+"""Separators of tables in which quotes may be ordinary characters."""
 MAX_COLUMNS_SHOWN, MAX_NAME_SHOWN = 20, 40
 """Columns listed in an error, and characters of each name."""
 
 
-def read_table(path: Path, column: str) -> Iterator[tuple[str, str]]:
+def read_table(path: AnyPath, column: str, encoding: str = "") -> Iterator[tuple[str, str]]:
     """Yield the location ("line 7") and the text of each row, in order.
 
     Raises: UserError: the table can't be read, or a row has no text.
     """
-    for location, record in read_records(path, [column], TEXT_COLUMN_HINT, NO_LINE_LIMIT):
+    for location, record in read_records(path, [column], TEXT_COLUMN_HINT, NO_LINE_LIMIT, encoding):
         reason = record if isinstance(record, str) else text_error(column, record[column])
         if isinstance(record, str) or reason:
             raise UserError(f"{path}, {location}: {reason}")
         yield location, record[column]
 
 
-def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
+def read_rows(path: AnyPath, columns: Sequence[str], encoding: str = "") -> Iterator[Row | SkippedRow]:
     """Read the `columns` of a table as texts.
 
     Raises: UserError: the file is missing, damaged or not a table, lacks a column, or has no row that can be
@@ -56,30 +58,43 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row | SkippedRow]:
         raise UserError(
             f"{path}: not a table with columns {', '.join(columns)} ({', '.join(TABLE_SUFFIXES)})"
         )
-    yield from validate_rows(str(path), read_records(path, columns), as_texts)
+    yield from validate_rows(str(path), read_records(path, columns, encoding=encoding), as_texts)
 
 
 def read_records(
-    path: AnyPath, columns: Sequence[str], hint: str = COLUMN_HINT, max_bytes: int = MAX_LINE_BYTES
+    path: AnyPath,
+    columns: Sequence[str],
+    hint: str = COLUMN_HINT,
+    max_bytes: int = MAX_LINE_BYTES,
+    encoding: str = "",
 ) -> Iterator[Record]:
     """Read the `columns` of each row, with values of any type. `hint` tells a user how to name the columns.
 
+    Lines that are not UTF-8 are decoded by `encoding`, if one is given.
+
     Raises: UserError: the file is not such a table, or its header lacks a column.
     """
-    read = {".jsonl": _jsonl, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}[path.suffix.lower()]
-    return read(path, columns, hint, max_bytes)
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        return _parquet(path, columns, hint)
+    if suffix == ".json":
+        return _select_columns(read_json_rows(path), columns, hint)
+    read = _jsonl if suffix == ".jsonl" else _csv
+    return read(path, columns, hint, max_bytes, encoding)
 
 
-def column_names(path: AnyPath) -> list[str]:
-    """Return the names of a table's columns; for a `.jsonl` the names in its first row.
+def column_names(path: AnyPath, encoding: str = "") -> list[str]:
+    """Return the names of a table's columns; for a `.jsonl` or `.json` the names in its first row.
 
     Raises: UserError: the table can't be read.
     """
     if path.suffix.lower() == ".parquet":
         with _open_parquet(path) as table:
             return table.schema_arrow.names
-    with open_file(path) as file:
-        lines = LineReader(file.readline)
+    if path.suffix.lower() == ".json":
+        return next((list(row) for _, row in read_json_rows(path) if isinstance(row, dict)), [])
+    with open_lines(path) as file:
+        lines = LineReader(file.readline, encoding=encoding)
         if path.suffix.lower() != ".jsonl":
             return _header(path, lines, MAX_LINE_BYTES)[0]
         rows = (_parse_object(line.text) for line in lines)
@@ -90,22 +105,35 @@ def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, whe
     """Say which of `columns` is not `known`, and how to fix that. Return an empty string if all are known."""
     for column in columns:
         if column not in known:
-            names = ", ".join(f"'{name[:MAX_NAME_SHOWN]}'" for name in known[:MAX_COLUMNS_SHOWN])
-            more = " ..." if len(known) > MAX_COLUMNS_SHOWN else ""
             advice = "give the table this column" if column in FIXED_COLUMNS else hint
-            return f"no column '{column}' among {names}{more}{where}; {advice}"
+            return f"no column '{column}' among {list_columns(known)}{where}; {advice}"
     return ""
 
 
-def _jsonl(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int) -> Iterator[Record]:
-    with open_file(path) as file:
-        for number, text, reason in LineReader(file.readline, max_bytes):
-            if not reason and not text.strip():
-                continue
-            row = reason or _parse_object(text)
-            if not isinstance(row, str):
-                row = _missing_column(columns, list(row), hint) or {column: row[column] for column in columns}
-            yield f"line {number}", row
+def list_columns(names: Sequence[str]) -> str:
+    """Return the first names of columns for a message."""
+    more = " ..." if len(names) > MAX_COLUMNS_SHOWN else ""
+    return ", ".join(f"'{name[:MAX_NAME_SHOWN]}'" for name in names[:MAX_COLUMNS_SHOWN]) + more
+
+
+def _jsonl(
+    path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int, encoding: str
+) -> Iterator[Record]:
+    with open_lines(path) as file:
+        lines = (
+            line
+            for line in LineReader(file.readline, max_bytes, encoding)
+            if line.reason or line.text.strip()
+        )
+        rows = ((f"line {line.number}", line.reason or _parse_object(line.text)) for line in lines)
+        yield from _select_columns(rows, columns, hint)
+
+
+def _select_columns(rows: Iterable[Record], columns: Sequence[str], hint: str) -> Iterator[Record]:
+    for location, row in rows:
+        if not isinstance(row, str):
+            row = _missing_column(columns, list(row), hint) or {column: row[column] for column in columns}
+        yield location, row
 
 
 def _parse_object(text: str) -> Fields | str:
@@ -116,9 +144,9 @@ def _parse_object(text: str) -> Fields | str:
     return row if isinstance(row, dict) else 'a JSON object is needed, such as {"text": "..."}'
 
 
-def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int) -> Iterator[Record]:
-    with open_file(path) as file:
-        lines = LineReader(file.readline, max_bytes)
+def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int, encoding: str) -> Iterator[Record]:
+    with open_lines(path) as file:
+        lines = LineReader(file.readline, max_bytes, encoding)
         header, separator = _header(path, lines, max_bytes)
         if error := _missing_column(columns, header, hint, " (the first line)"):
             raise UserError(f"{path}: {error}")
@@ -143,7 +171,7 @@ def _header(path: AnyPath, lines: LineReader, max_bytes: int) -> tuple[list[str]
     """Return the names of the columns and the separator.
 
     A `.tsv` is separated by tabs. A `.csv` is separated by commas. If the header has no comma, it is
-    separated by semicolons or tabs, as spreadsheets in many countries write it.
+    separated by semicolons or tabs, as spreadsheets in many countries write it, or by bars.
 
     Raises: UserError: the file is empty, or its first line can't be read.
     """
@@ -151,7 +179,7 @@ def _header(path: AnyPath, lines: LineReader, max_bytes: int) -> tuple[list[str]
     first = next(lines, None)
     if first is None:
         raise UserError(f"{path}, line 1: empty; give rows")
-    separators = "\t" if path.suffix.lower() == ".tsv" else ",;\t"
+    separators = "\t" if path.suffix.lower() == ".tsv" else ",;\t|"
     separator = next((character for character in separators if character in first.text), separators[0])
     header = _fields(first, lines, separator, max_bytes)
     if isinstance(header, str):
@@ -163,8 +191,8 @@ def _fields(line: Line, lines: LineReader, separator: str, max_bytes: int) -> li
     """Return the fields of the row that starts with `line`, or the reason why the row can't be used.
 
     If quotes contain line ends, the row continues in `lines`. If quotes don't close, only `line` is lost,
-    because otherwise a missing quote would consume all later rows. If tabs separate the fields, quotes that
-    don't close are ordinary characters, as in text without quoting.
+    because otherwise a missing quote would consume all later rows. If tabs or bars separate the fields,
+    quotes that don't close are ordinary characters, as in text without quoting.
     """
     plain = line.text.rstrip("\r\n").split(separator)
     if line.reason or '"' not in line.text:
@@ -174,13 +202,13 @@ def _fields(line: Line, lines: LineReader, separator: str, max_bytes: int) -> li
         fields = next(
             csv.reader(_continued_row(line, lines, consumed, max_bytes), delimiter=separator, strict=True)
         )
-        if separator != "\t" or not any("\t" in field and "\n" in field for field in fields):
+        if separator not in UNQUOTED or not any(separator in field and "\n" in field for field in fields):
             return fields
         reason = ""
     except csv.Error as error:
         reason = f"quotes that don't close ({error}); fix the row (a quote within quotes is written twice)"
     lines.unread(consumed)
-    return plain if separator == "\t" else reason
+    return plain if separator in UNQUOTED else reason
 
 
 def _continued_row(line: Line, lines: LineReader, consumed: list[Line], max_bytes: int) -> Iterator[str]:
@@ -198,7 +226,7 @@ def _continued_row(line: Line, lines: LineReader, consumed: list[Line], max_byte
         yield next_line.text
 
 
-def _parquet(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int) -> Iterator[Record]:
+def _parquet(path: AnyPath, columns: Sequence[str], hint: str) -> Iterator[Record]:
     number = 0
     with _open_parquet(path) as table:
         if error := _missing_column(columns, table.schema_arrow.names, hint):

@@ -7,9 +7,9 @@ Text is read exactly as stored: CRLF stays CRLF. Only a byte order mark at the s
 import codecs
 import zipfile
 from collections.abc import Iterator
-from io import BufferedIOBase
+from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from foveal.core.errors import UserError
 
@@ -32,6 +32,61 @@ def open_file(path: AnyPath) -> BufferedIOBase:
         return cast(BufferedIOBase, path.open("rb"))
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
+
+
+def open_lines(path: AnyPath) -> BufferedIOBase:
+    """Open `path` for reading lines of UTF-8. UTF-16 with a byte order mark is converted.
+
+    Raises: UserError: the system denies access.
+    """
+    file = open_file(path)
+    try:
+        start = cast(BufferedReader, file).peek(len(codecs.BOM_UTF16_LE))  # a pipe can be read only once
+    except BaseException:
+        file.close()
+        raise
+    is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return BufferedReader(_Utf16File(path, file)) if is_utf16 else file
+
+
+class _Utf16File(RawIOBase):
+    """A file of UTF-16, read as UTF-8."""
+
+    def __init__(self, path: AnyPath, file: BufferedIOBase):
+        self._path, self._file = path, file
+        self._decoder = codecs.getincrementaldecoder("utf-16")()
+        self._decoded = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = b"-"
+        while block and not self._decoded:
+            block = self._file.read(BLOCK_BYTES)
+            try:
+                self._decoded = self._decoder.decode(block, final=not block).encode()
+            except UnicodeDecodeError as error:
+                raise NotTextError(
+                    f"{self._path}: damaged UTF-16: {error.reason}; get the file again"
+                ) from None
+        count = min(len(buffer), len(self._decoded))
+        buffer[:count], self._decoded = self._decoded[:count], self._decoded[count:]
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def encoding_hint(data: bytes) -> str:
+    """Return how to read bytes that are not UTF-8: the encoding that they seem to have, for a message."""
+    high = sum(byte >= 0x80 for byte in data)
+    letters = high + sum(chr(byte).isalpha() for byte in data if byte < 0x80)
+    if 3 * high <= letters:
+        return "it seems Latin-1 (Windows-1252): data.encoding=cp1252"
+    names = "cp1251 (Cyrillic), gb18030 (Chinese) or shift_jis (Japanese)"
+    return f"name its encoding, such as data.encoding={names}"
 
 
 def read_text(path: Path, start: int = 0, stop: int | None = None) -> Iterator[str]:

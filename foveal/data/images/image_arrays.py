@@ -7,7 +7,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record
 from foveal.data.core.hash_split import SPLITS, SplitName
-from foveal.data.files.data_part import SPLIT_FOLDERS, DataPart
+from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import is_decompression_bomb
+from foveal.data.files.split_names import SPLIT_WORDS
 from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import open_file
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES
@@ -28,7 +29,7 @@ from foveal.data.images.pixel_levels import to_uint8, white_level
 IDX_NAME = re.compile(r"(?P<part>.*)images[-.]idx[34]-ubyte(\.gz)?")
 IDX_SPLITS = {"train": "train", "t10k": "test", "test": "test", "valid": "valid"}
 """Maps words in the names of IDX files to splits."""
-NPZ_ARRAY_NAMES = (("x_{}", "y_{}"), ("{}_images", "{}_labels"))
+NPZ_ARRAY_NAMES = (("x_{}", "y_{}"), ("X_{}", "y_{}"), ("{}_images", "{}_labels"))
 """Names of the arrays of a split."""
 UNSPLIT_IMAGES, UNSPLIT_LABELS = "images", "labels"
 """Names of the arrays without splits."""
@@ -51,7 +52,7 @@ def array_splits(part: DataPart) -> dict[SplitName, str]:
     elif part.is_file:
         locations = {
             split: f"{part}/{name}"
-            for name, split in SPLIT_FOLDERS.items()
+            for name, split in SPLIT_WORDS.items()
             for image, _ in NPZ_ARRAY_NAMES
             if image.format(name) in part.arrays
         }
@@ -89,7 +90,7 @@ def read_images(part: DataPart, label: str | None) -> Iterator[Record]:
     Raises: UserError: the whole file can't be used.
     """
     if column := image_column(part):
-        return _table(part.path, column, label)
+        return _table(part, column, label)
     if part.arrays_file is not None:
         return _npz(part, label is not None)
     images = _idx(part.path)
@@ -185,13 +186,23 @@ def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
     yield from _array_rows(path, images, labels)
 
 
-def _table(path: Path, column: str, label: str | None) -> Iterator[Record]:
-    classes = _class_names(path, label)
-    for location, record in read_records(path, [column, label] if label else [column]):
-        yield (
-            location,
-            record if isinstance(record, str) else image_fields(path, record, column, label, classes),
-        )
+def _table(part: DataPart, column: str, label: str | None) -> Iterator[Record]:
+    classes = {file: _class_names(file, label) for file in part.files}
+    for file, location, record in read_shards(part, [column, label] if label else [column]):
+        if not isinstance(record, str):
+            record = image_fields(file, record, column, label, classes[file])
+        yield location, record
+
+
+def read_shards(part: DataPart, columns: Sequence[str]) -> Iterator[tuple[Path, str, Fields | str]]:
+    """Yield the file, the location and the fields of each row of a table.
+
+    Locations name the shards, except the first.
+    """
+    for file in part.files:
+        shard = "" if file == part.path else f"{file.name}, "
+        for location, record in read_records(file, columns, encoding=part.encoding):
+            yield file, f"{shard}{location}", record
 
 
 def image_fields(

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.nn import functional as F
 
 from foveal.config import AugmentConfig, ImageConfig
 from foveal.core.errors import UserError
@@ -16,7 +17,7 @@ from foveal.core.runtime import derived_seed
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import RowIndices
 from foveal.data.core.length_buckets import collate_columns
-from foveal.data.core.shuffle import permute_indices
+from foveal.data.core.shuffle import permute_indices, shuffled_batch
 from foveal.data.images.augmentation import (
     color_jitter,
     crop_with_padding,
@@ -33,6 +34,8 @@ PROBABILITY_STEPS = 1 << 52
 """Random numbers are multiples of 1 / PROBABILITY_STEPS."""
 MAX_FIT_IMAGES, MAX_FIT_PIXELS = 4096, 1 << 24
 """Largest numbers of images and of pixels that initial weights are computed from: 200 MB in color."""
+BASELINE_SIDE, BASELINE_CHUNK = 16, 256
+"""Side of the images that a baseline reads, and images that are made small together."""
 CROP_TRIES = 10
 """Tries to find a random crop of an image."""
 
@@ -76,9 +79,9 @@ class ImageTrainBatches:
         self.per_epoch = -(-len(examples) // batch)
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
-        index, count = range(self.per_epoch)[index], len(self._examples)
-        indices = np.arange(index * count // self.per_epoch, (index + 1) * count // self.per_epoch)
-        rows = permute_indices(indices, count, derived_seed(self._seed, "images", epoch))
+        index = range(self.per_epoch)[index]
+        seed = derived_seed(self._seed, "images", epoch)
+        rows = shuffled_batch(len(self._examples), self.per_epoch, index, seed)
         batch = collate_images(self._examples, rows, self._augmented(rows, epoch))
         if self._augment.mixup:
             generator = np.random.default_rng(derived_seed(self._seed, "mixup", epoch, index))
@@ -166,6 +169,16 @@ def sampled_pixels(images: ImageExamples, seed: int) -> Tensor:
     count = min(len(images), MAX_FIT_IMAGES, MAX_FIT_PIXELS // size**2)
     rows = permute_indices(np.arange(count), len(images), derived_seed(seed, "fit"))
     return standardize_images(center_crops(images, rows), images)
+
+
+def small_pixels(images: ImageExamples) -> Tensor:
+    """Return the pixels of each image (N, D) at `BASELINE_SIDE` pixels to a side, standardized by channel."""
+    parts = []
+    for rows in np.array_split(np.arange(len(images)), -(-len(images) // BASELINE_CHUNK)):
+        pixels = standardize_images(center_crops(images, rows), images)
+        side = min(BASELINE_SIDE, pixels.shape[2])
+        parts.append(F.adaptive_avg_pool2d(pixels, side).flatten(1))
+    return torch.cat(parts)
 
 
 def collate_images(examples: ImageExamples, rows: RowIndices, images: Tensor) -> ExampleBatch:

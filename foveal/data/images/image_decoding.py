@@ -39,6 +39,7 @@ IMAGE_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 IMAGE_SUFFIXES = (
     ".jpg",
     ".jpeg",
+    ".jfif",
     ".png",
     ".gif",
     ".bmp",

@@ -79,7 +79,10 @@ def are_images(part: DataPart) -> bool:
     if not part.is_folder:
         return part.is_file and is_image_name(part.path.name)
     first = first_files(part.listing)
-    return 2 * sum(map(is_image_name, first)) > len(first)
+    images = [name for name in first if is_image_name(name)]
+    stems = {os.path.splitext(name)[0] for name in images}
+    beside = sum(not is_image_name(name) and os.path.splitext(name)[0] in stems for name in first)
+    return 2 * len(images) > len(first) - beside
 
 
 def load_image(image: AnyPath | bytes | NDArray[Any], size: int, channels: int) -> DecodedImage | str:

@@ -15,14 +15,17 @@ from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, RowIndices
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.simple_features import SimpleFeatures
 from foveal.data.core.standardize import STATISTICS_FILE, Statistics, explain_read_errors
 from foveal.data.files.data_part import DataPart
 from foveal.data.images.image_batches import (
+    BASELINE_SIDE,
     ImageEvalBatches,
     ImageTrainBatches,
     center_crops,
     collate_images,
     sampled_pixels,
+    small_pixels,
     standardize_images,
 )
 from foveal.data.images.image_examples import ImageExamples, ImageProcessor, image_statistics
@@ -73,7 +76,8 @@ class ImageSource(PixelSource):
     split.
     """
 
-    settings = ("data.image", "data.augment")
+    simple_features_in_words = f"{BASELINE_SIDE} x {BASELINE_SIDE} pixels"
+    settings = ("data.encoding", "data.image", "data.augment")
     same_label = "all of the {count:,} images to train on have the label"
 
     def read(
@@ -120,6 +124,9 @@ class ImageSource(PixelSource):
         read = labeled_images if target.is_class else captioned_images
         rows = read(part, target.column(config))
         return sum(isinstance(row, Row) for row in islice(rows, most))
+
+    def simple_features(self, train: ImageExamples, held_out: ImageExamples) -> SimpleFeatures:
+        return small_pixels(train), small_pixels(held_out)
 
     def fit_inputs(self, examples: Any, seed: int) -> tuple[Tensor, ...]:
         return (sampled_pixels(examples, seed),)

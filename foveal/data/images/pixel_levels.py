@@ -10,6 +10,8 @@ Pixels = NDArray[np.uint8]
 """(H, W, C)"""
 WHITE_LEVELS = (1, 255, 65_535)
 """Possible levels of white: any of these for floats, one of the last two for integers."""
+TOLERANCE = 0.01
+"""How far values of floats may be below black or above white, by rounding of resized images."""
 
 
 def white_level(sets: Iterable[NDArray[Any]]) -> int:
@@ -22,10 +24,10 @@ def white_level(sets: Iterable[NDArray[Any]]) -> int:
         kind, axes = images.dtype.kind, tuple(range(1, images.ndim))
         if kind in "iuf" and images.itemsize > 1 and images.size:
             low, high = images.min(axes), images.max(axes)
-            usable = (low >= 0) & (high <= WHITE_LEVELS[-1])
+            usable = (low >= -TOLERANCE) & (high <= WHITE_LEVELS[-1])
             highest = max(highest, float(high[usable].max(initial=0)))
         first = 0 if kind == "f" else 1
-    return next(white for white in WHITE_LEVELS[first:] if highest <= white)
+    return next(white for white in WHITE_LEVELS[first:] if highest <= white + (0 if first else TOLERANCE))
 
 
 def to_uint8(values: NDArray[Any], white: int | None = None) -> Pixels | str:
@@ -42,9 +44,10 @@ def to_uint8(values: NDArray[Any], white: int | None = None) -> Pixels | str:
     if values.dtype.kind not in "iuf":
         return f"values of {values.dtype}; save it with 8 bits"
     low, high = float(values.min()), float(values.max())
-    if not 0 <= low <= high <= WHITE_LEVELS[-1]:  # NaN too
+    tolerance = TOLERANCE if values.dtype.kind == "f" else 0
+    if not -tolerance <= low <= high <= WHITE_LEVELS[-1]:  # NaN too
         return f"its values go from {low:g} to {high:g}; save it with 8 or 16 bits"
     white = white or white_level([values[None]])
     if values.dtype.kind in "iu":
         return (values >> 8 if white > 255 else values).astype(np.uint8)
-    return np.rint(values * np.float32(255 / white)).astype(np.uint8)
+    return np.rint(values * np.float32(255 / white)).clip(0, 255).astype(np.uint8)

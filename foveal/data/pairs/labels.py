@@ -13,6 +13,7 @@ from foveal.config import DataConfig
 from foveal.data.core.classes import (
     LABELS_FILE,
     ClassIds,
+    check_are_classes,
     class_names,
     class_names_to_json,
     load_class_names,
@@ -60,6 +61,7 @@ class LabelTarget(Target[LabelProcessor]):
         data, rows, source = fitting.data, fitting.usable, fitting.source
         labels = [label for row in rows for label in self.label_list(row)]
         subject = source.same_label.format(count=len(rows))
+        check_are_classes(data, labels)
         names = class_names(data, labels, subject, source.label_hint, fitting.reused.labels)
         source.check_labels(data, names, rows, fitting.config)
         return LabelProcessor(names)

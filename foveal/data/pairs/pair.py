@@ -1,16 +1,19 @@
 """The data format of a task: a source with a target."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foveal.config import DataConfig
+from foveal.core.progress import count_rows
 from foveal.data.core.examples import Column, RaggedArray
+from foveal.data.core.fields import Fields
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.files.data_part import DataPart
+from foveal.data.pairs.own_columns import place_columns, table_columns
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import FittingData, Target
 
@@ -37,11 +40,32 @@ class PairFormat:
 
     def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read the rows of a file or folder. Rows that can't be used are added to `skipped`."""
-        return self.source.read(part, self.target, config, skipped)
+        return count_rows(self.source.read(part, self.target, config, skipped))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read rows without targets. Rows that can't be used are added to `skipped`."""
-        return self.source.read_unlabeled(part, config, skipped)
+        return count_rows(self.source.read_unlabeled(part, config, skipped))
+
+    def read_in_order(self, part: DataPart, config: DataConfig) -> list[Row | SkippedRow]:
+        """Read rows without targets. Rows that can't be read keep their place."""
+        rows: list[Row | SkippedRow] = []
+        skipped: list[SkippedRow] = []
+        for row in self.read_unlabeled(part, config, skipped):
+            rows += [*skipped, row]
+            skipped.clear()
+        return rows + skipped
+
+    def own_columns(
+        self, part: DataPart, rows: Sequence[Row | SkippedRow], config: DataConfig
+    ) -> list[Fields]:
+        """Return the columns of each row of a file or folder that `read_in_order` has read."""
+        table = self.source.table(part)
+        if table is None:
+            own = (self.source.own_columns(row, config) for row in rows)
+            pairs = zip(own, rows, strict=True)
+            return [place_columns(part, row.location) if each is None else each for each, row in pairs]
+        columns = table_columns(table)
+        return [columns.get(row.location.rpartition(", ")[2], {}) for row in rows]
 
     def make_processor(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE

@@ -14,11 +14,14 @@ from foveal.config import DataConfig
 from foveal.core.runtime import derived_seed
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, Examples, RaggedArray, RowIndices
+from foveal.data.core.fields import Fields
 from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches, collate_examples
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.shuffle import permute_indices
+from foveal.data.core.simple_features import SimpleFeatures
 from foveal.data.files.data_part import DataPart
+from foveal.data.files.utf8 import AnyPath
 
 if TYPE_CHECKING:
     from foveal.data.pairs.target import Target
@@ -40,12 +43,16 @@ class Source(ABC, Generic[ProcessorT]):
     """The settings that a fitted processor or the weights of an encoder of the source fix."""
     same_label: ClassVar[str]
     """The start of the error message if all `{count}` training sources have the same label."""
+    simple_features_in_words: ClassVar[str] = ""
+    """What `simple_features` are, in words. Empty for a source without such features."""
     label_hint: ClassVar[str] = ""
     """The part of an error message that tells users how to name another column of labels."""
     place: ClassVar[str] = ""
     """The word for a place if each place has a label: step, frame."""
     has_tokenizer: ClassVar[bool] = False
     """Whether the source consists of tokens."""
+    reads_lines: ClassVar[bool] = False
+    """Whether a line of text is a source (`line_row`)."""
 
     def shared_tokenizer(self, processor: ProcessorT, config: DataConfig) -> Any:
         """Return the tokenizer that source and target share; None if targets have their own."""
@@ -60,6 +67,18 @@ class Source(ABC, Generic[ProcessorT]):
     @abstractmethod
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read rows without targets. The field `source` names the row."""
+
+    def line_row(self, location: str, text: str) -> Row:
+        """Return the row of a line of text. Only for sources that read lines."""
+        raise NotImplementedError
+
+    def table(self, part: DataPart) -> AnyPath | None:
+        """Return the table whose rows `read_unlabeled` reads; None if each row is a file or a series."""
+        return part.path if part.is_table else None
+
+    def own_columns(self, row: Row | SkippedRow, config: DataConfig) -> Fields | None:
+        """Return the columns of a row that is not in a table; None if its file or its place names the row."""
+        return None
 
     @abstractmethod
     def fit(
@@ -158,6 +177,10 @@ class Source(ABC, Generic[ProcessorT]):
         Raises: UserError: the part can't be read.
         """
         return sum(1 for _ in islice(self.read(part, target, config, []), most))
+
+    def simple_features(self, train: Any, held_out: Any) -> SimpleFeatures:
+        """Return features of the examples of two splits, for a baseline. Only some sources have such."""
+        raise NotImplementedError
 
     def fit_inputs(self, examples: Any, seed: int) -> tuple[Tensor, ...]:
         """Return encoder inputs of some examples, for initial weights that are computed from data.

@@ -16,6 +16,7 @@ from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.data_part import ARRAYS_SUFFIX, DataPart
+from foveal.data.files.json_rows import read_json_rows
 from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.utf8 import open_file
 
@@ -120,11 +121,20 @@ def _jsonl(path: Path) -> Iterator[Record]:
     return ((f"line {line.number}", line.reason or _json_fields(line.text)) for line in _lines(path))
 
 
+def _json(path: Path) -> Iterator[Record]:
+    """Read the objects of a `.json`, with the fields of `_jsonl`."""
+    return ((location, _series_fields(row)) for location, row in read_json_rows(path))
+
+
 def _json_fields(text: str) -> Fields | str:
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:
         return f"not JSON: {error}; fix the line"
+    return _series_fields(row)
+
+
+def _series_fields(row: object) -> Fields | str:
     if not isinstance(row, dict) or "values" not in row:
         return 'a JSON object is needed: {"values": [[...], ...], "label": "..."}'
     if all(name in row for name in LABEL_FIELDS):
@@ -233,5 +243,5 @@ def _lines(path: Path) -> Iterator[Line]:
         )
 
 
-SERIES_READERS = {".ts": _ts, ".npz": _npz, ".jsonl": _jsonl}
+SERIES_READERS = {".ts": _ts, ".npz": _npz, ".jsonl": _jsonl, ".json": _json}
 """A reader for each suffix."""

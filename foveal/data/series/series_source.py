@@ -7,12 +7,15 @@ from typing import Any
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.rows import Row, SkippedRow, usable_rows
+from foveal.data.core.simple_features import SimpleFeatures, summary_statistics
 from foveal.data.core.standardize import STATISTICS_FILE, FloatArray, Statistics
 from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
+from foveal.data.series.series_batches import AugmentedSeriesBatches, ShuffledTrainBatches
 from foveal.data.series.series_files import LABEL_FIELDS, TARGET_FIELDS, read_series
 
 NEEDED_FIELDS = {"label": "one for the whole series", "labels": "one for each step"}
@@ -22,7 +25,9 @@ NEEDED_FIELDS = {"label": "one for the whole series", "labels": "one for each st
 class SeriesSource(Source[Statistics]):
     """A series as steps of standardized channels. The field `values` of a row is (T, C)."""
 
-    settings = ("data.max_length", "data.batch_tokens")
+    settings = ("data.max_length", "data.batch_tokens", "data.series")
+    fixed_settings = ("data.series.standardize",)
+    simple_features_in_words = "summary statistics"
     same_label = "all of the {count:,} series to train on have the label"
     place = "step"
 
@@ -66,12 +71,27 @@ class SeriesSource(Source[Statistics]):
         values: FloatArray = row.fields["values"]
         if values.shape[1] != processor.channels:
             return f"{values.shape[1]} channels, and the model reads {processor.channels}; give that many"
-        return _length_error(row, config.max_length) or processor.standardize(values)
+        if error := _length_error(row, config.max_length):
+            return error
+        own = config.series.standardize == "series"
+        return (Statistics.from_data([values]) if own else processor).standardize(values)
+
+    def train_batches(self, examples: Examples, config: DataConfig, seed: int) -> Any:
+        series = config.series
+        if series.batch_size:
+            batches: Any = ShuffledTrainBatches(examples, series.batch_size, seed)
+        else:
+            batches = super().train_batches(examples, config, seed)
+        is_changed = series.jitter or series.scaling
+        return AugmentedSeriesBatches(batches, series, seed) if is_changed else batches
 
     def length_ratio(
         self, rows: list[Row], processor: Statistics, target_tokens: Callable[[Row], int]
     ) -> float:
         return sum(map(target_tokens, rows)) / sum(len(row.fields["values"]) for row in rows)
+
+    def simple_features(self, train: Examples, held_out: Examples) -> SimpleFeatures:
+        return summary_statistics(train, held_out)
 
     def names(self, rows: list[Row]) -> list[str]:
         return [row.location for row in rows]
@@ -82,11 +102,8 @@ class SeriesSource(Source[Statistics]):
 
 def _rows(part: DataPart, targets: Sequence[str], skipped: list[SkippedRow]) -> Iterator[Row]:
     """Yield the usable series of a file with the fields `targets`. Other series are added to `skipped`."""
-    for row in read_series(part.path, targets):
-        if isinstance(row, SkippedRow):
-            skipped.append(row)
-        else:
-            yield row
+    for file in part.files:
+        yield from usable_rows(read_series(file, targets), skipped)
 
 
 def _length_error(row: Row, max_length: int) -> str:

@@ -14,9 +14,10 @@ from foveal.config import suggest
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Record, as_words
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
+from foveal.data.files.data_part import DataPart
 from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.tables import TABLE_SUFFIXES, read_records
-from foveal.data.files.utf8 import open_file
+from foveal.data.files.utf8 import open_lines
 
 CONLL_SUFFIXES = (".conllu", ".conll")
 CONLLU_COLUMNS = {"lemma": 2, "upos": 3, "xpos": 4, "feats": 5, "deprel": 7}
@@ -31,7 +32,13 @@ The columns are empty if the line has no word. A string is the reason why the li
 """
 
 
-def read_tagged(path: Path, tags: str | None = "upos") -> Iterator[Row | SkippedRow]:
+def read_tagged_part(part: DataPart, tags: str | None) -> Iterator[Row | SkippedRow]:
+    """Read the sentences of all files of a part, as `read_tagged` does."""
+    for file in part.files:
+        yield from read_tagged(file, tags, part.encoding)
+
+
+def read_tagged(path: Path, tags: str | None = "upos", encoding: str = "") -> Iterator[Row | SkippedRow]:
     """Read sentences as fields "tokens" and "tags": lists of texts of equal length.
 
     `tags` is a column of CoNLL-U (CONLLU_COLUMNS). Tables have a column `tokens`, and a column named by
@@ -48,14 +55,14 @@ def read_tagged(path: Path, tags: str | None = "upos") -> Iterator[Row | Skipped
                 "(train with data.tags=NAME)"
             )
         tag = None if tags is None else CONLLU_COLUMNS[tags]
-        records = _sentences(path, partial(_parse_conllu, tag), 1, tag)
+        records = _sentences(path, partial(_parse_conllu, tag), 1, tag, encoding)
     elif suffix == ".conll":
         tag = None if tags is None else -1
-        records = _sentences(path, partial(_parse_conll, tag), 0, tag)
+        records = _sentences(path, partial(_parse_conll, tag), 0, tag, encoding)
     elif suffix in TABLE_SUFFIXES:
         hint = "words are in 'tokens', their tags in 'tags' or the column named by data.tags=NAME"
         column = [] if tags is None else ["tags" if tags in CONLLU_COLUMNS else tags]
-        records = read_records(path, ["tokens", *column], hint)
+        records = read_records(path, ["tokens", *column], hint, encoding=encoding)
     else:
         raise UserError(
             f"{path}: not a file of tagged sentences (.conllu, .conll, {', '.join(TABLE_SUFFIXES)})"
@@ -63,9 +70,9 @@ def read_tagged(path: Path, tags: str | None = "upos") -> Iterator[Row | Skipped
     yield from validate_rows(str(path), records, as_words)
 
 
-def _sentences(path: Path, split: LineParser, word: int, tag: int | None) -> Iterator[Record]:
+def _sentences(path: Path, split: LineParser, word: int, tag: int | None, encoding: str) -> Iterator[Record]:
     """Yield sentences. `word` and `tag` are the indices of the columns; without `tag`, tags are not read."""
-    for block in _blocks(path):
+    for block in _blocks(path, encoding):
         words: list[Columns] = []
         for number, text, reason in block:
             columns = reason or split(text, words)
@@ -82,11 +89,11 @@ def _sentences(path: Path, split: LineParser, word: int, tag: int | None) -> Ite
                 yield f"line {block[0].number}", lists
 
 
-def _blocks(path: Path) -> Iterator[list[Line]]:
+def _blocks(path: Path, encoding: str) -> Iterator[list[Line]]:
     """Yield blocks of lines between blank lines."""
-    with open_file(path) as file:
+    with open_lines(path) as file:
         block: list[Line] = []
-        for line in LineReader(file.readline):
+        for line in LineReader(file.readline, encoding=encoding):
             if line.reason or line.text.strip():
                 block.append(line)
             elif block:

@@ -37,18 +37,23 @@ class TextFile:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table with a column of text. Each row is a document."""
+    """A table with a column of text, in one file or several. Each row is a document."""
 
-    path: Path
+    part: DataPart
     column: str
 
     @property
+    def path(self) -> Path:
+        return self.part.path
+
+    @property
     def files(self) -> tuple[Path, ...]:
-        return (self.path,)
+        return self.part.files
 
     def documents(self) -> Iterator[Document]:
-        for location, text in read_table(self.path, self.column):
-            yield Document(f"{self.path}, {location}", (text,))
+        for file in self.files:
+            for location, text in read_table(file, self.column, self.part.encoding):
+                yield Document(f"{file}, {location}", (text,))
 
 
 @dataclass(frozen=True)
@@ -131,4 +136,4 @@ def open_text_source(part: DataPart, column: str) -> CorpusSource:
         raise UserError(f"{path}: neither a file nor a folder; write the text to a file first")
     if status.st_size == 0:
         raise UserError(f"{path}: empty; give a file with text in it")
-    return TextTable(path, column) if part.is_table else TextFile(path)
+    return TextTable(part, column) if part.is_table else TextFile(path)

@@ -6,12 +6,15 @@ from typing import Any
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.data.core.examples import Examples
+from foveal.data.core.fields import Fields
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, text_key, usable_rows
+from foveal.data.core.simple_features import SimpleFeatures, bags_of_tokens
 from foveal.data.core.split_data import word_counts
 from foveal.data.files.aligned import read_aligned
 from foveal.data.files.data_part import DataPart
-from foveal.data.files.tables import read_rows
+from foveal.data.files.part_rows import read_part_rows
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.data.text.special_tokens import add_special_tokens
@@ -37,15 +40,18 @@ class TextSource(Source[Tokenizer]):
 
     settings: tuple[str, ...] = (
         "data.text",
+        "data.encoding",
         "data.tokenizer",
         "data.vocab_size",
         "data.max_length",
         "data.batch_tokens",
     )
     fixed_settings = ("data.tokenizer", "data.vocab_size")
+    simple_features_in_words = "tokens and pairs of tokens"
     same_label = "all {count:,} rows to train on have the label"
     label_hint = " (data.label=NAME is the column)"
     has_tokenizer = True
+    reads_lines = True
 
     def column(self, config: DataConfig) -> str:
         """Return the name of the source's column in a table."""
@@ -55,7 +61,7 @@ class TextSource(Source[Tokenizer]):
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
         column, target_column = self.column(config), target.column(config)
-        for row in usable_rows(read_rows(part.path, (column, target_column)), skipped):
+        for row in usable_rows(read_part_rows(part, (column, target_column)), skipped):
             text, fields = row.fields[column].strip(), target.parse(target_column, row.fields[target_column])
             if isinstance(fields, str):
                 skipped.append(SkippedRow(row.location, fields))
@@ -63,7 +69,14 @@ class TextSource(Source[Tokenizer]):
                 yield Row(row.location, {"source": text, **fields}, text_key(text))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
-        return read_unlabeled_texts(part, self.column(config), skipped)
+        for row in read_unlabeled_texts(part, self.column(config), skipped):
+            yield self.line_row(row.location, row.fields["source"])
+
+    def line_row(self, location: str, text: str) -> Row:
+        return Row(location, {"source": text})
+
+    def own_columns(self, row: Row | SkippedRow, config: DataConfig) -> Fields:
+        return {self.column(config): row.fields["source"] if isinstance(row, Row) else None}
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
@@ -90,6 +103,9 @@ class TextSource(Source[Tokenizer]):
                 "the classes? (data.label=NAME)"
             )
 
+    def simple_features(self, train: Examples, held_out: Examples) -> SimpleFeatures:
+        return bags_of_tokens(train, held_out)
+
     def names(self, rows: list[Row]) -> list[str]:
         return [row.fields["source"] for row in rows]
 
@@ -108,6 +124,7 @@ class PairedTextSource(TextSource):
 
     settings = (
         "data.source",
+        "data.encoding",
         "data.tokenizer",
         "data.vocab_size",
         "data.target_tokenizer",
@@ -126,7 +143,7 @@ class PairedTextSource(TextSource):
             yield from super().read(part, target, config, skipped)
             return
         columns = self.column(config), target.column(config)
-        for row in usable_rows(read_aligned(*part.aligned, columns), skipped):
+        for row in usable_rows(read_aligned(*part.aligned, columns, part.encoding), skipped):
             source, text = (row.fields[column].strip() for column in columns)
             yield Row(row.location, {"source": source, "target": text}, text_key(source))
 

@@ -1,11 +1,11 @@
 """Token arrays: the tokens of a corpus in memory-mapped files, so a corpus can have any size.
 
 A store is a folder with `<split>.bin` (unsigned little-endian tokens of the smallest width for the
-vocabulary), `tokenizer.json` and `facts.json`. The files are written once and never change.
+vocabulary), `tokenizer.json` and `facts.json`, which has the hashes of all files, its own among them. The
+files are written once and never change.
 """
 
 import hashlib
-import json
 import os
 import time
 from collections import Counter
@@ -24,11 +24,14 @@ from foveal.data.text.corpus import Document
 from foveal.data.text.tokenizers import Tokenizer, load_tokenizer
 from foveal.data.text.unknown_tokens import unknown_token_facts
 from foveal.store.durable import atomic_folder, file_sha256, write_synced
+from foveal.store.regular_files import read_regular
+from foveal.store.sealed import open_json, seal_json
 
 TokenArray = NDArray[Any]
 """Unsigned token ids (N,), read-only."""
 DOCUMENT_SEPARATOR = "\n\n"
 """The text between two documents of a split, for every tokenizer: a blank line."""
+FACTS_FILE = "facts.json"
 PROGRESS_SECONDS = 5.0
 """Seconds between two lines of progress."""
 
@@ -100,7 +103,7 @@ def build_token_store(
 
     Raises: UserError: the text has changed since the earlier pass.
     """
-    width = np.min_scalar_type(tokenizer.size - 1).newbyteorder("<")
+    width = _token_width(tokenizer)
     unknown: dict[SplitName, Counter[str]] = {split: Counter() for split in expected}
     with atomic_folder(folder) as new:
         with ExitStack() as stack:
@@ -124,26 +127,32 @@ def build_token_store(
         tokenizer.save(new)
         hashes = {path.name: file_sha256(path) for path in sorted(new.iterdir())}
         content = {"width": width.str, "parts": facts, "files": hashes}
-        write_synced(new / "facts.json", json.dumps(content, indent=1).encode())
+        write_synced(new / FACTS_FILE, seal_json(content))
 
 
 def open_token_store(folder: Path) -> TokenStore | None:
     """Open the store in `folder`, and verify the hash of every file.
 
-    Return None if the store is missing or damaged.
+    Return None if the store is missing, damaged or edited.
     """
     try:
-        content = json.loads((folder / "facts.json").read_bytes())
-        width, facts, hashes = np.dtype(content["width"]), content["parts"], content["files"]
+        content = open_json(read_regular(folder / FACTS_FILE), str(folder / FACTS_FILE))
+        facts, hashes = content["parts"], content["files"]
         if any(file_sha256(folder / name) != hashes[name] for name in hashes):
             return None
-        return TokenStore(
-            tokenizer=load_tokenizer(folder),
-            tokens={split: _memory_map(folder / f"{split}.bin", width) for split in facts},
-            facts=facts,
-        )
-    except (OSError, ValueError, KeyError, TypeError, UserError):
+        tokenizer = load_tokenizer(folder)
+        width = _token_width(tokenizer)
+        tokens = {split: _memory_map(folder / f"{split}.bin", width) for split in facts}
+        if content["width"] != width.str or any(len(tokens[name]) != facts[name]["tokens"] for name in facts):
+            return None
+        return TokenStore(tokenizer, tokens, facts)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, UserError):
         return None
+
+
+def _token_width(tokenizer: Tokenizer) -> np.dtype[Any]:
+    """Return the smallest type for the ids of a tokenizer."""
+    return np.min_scalar_type(tokenizer.size - 1).newbyteorder("<")
 
 
 def _memory_map(path: Path, width: np.dtype[Any]) -> TokenArray:

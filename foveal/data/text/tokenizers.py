@@ -15,8 +15,10 @@ import numpy as np
 
 from foveal.config import TokenizerName
 from foveal.core.errors import UserError
+from foveal.core.rust_panics import panics_as_errors
 from foveal.data.text.subword_tokenizers import BPETokenizer, WordPieceTokenizer
 from foveal.data.text.tokenizer_base import TOKENIZER_FILE, StreamingDecoder, TokenIds, Tokenizer, encode_utf8
+from foveal.store.regular_files import read_regular
 
 
 class CharacterTokenizer(Tokenizer):
@@ -123,19 +125,20 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     """
     path = folder / TOKENIZER_FILE
     try:
-        text = path.read_bytes().decode()
+        text = read_regular(path).decode()
         content = json.loads(text)
         kind = content.get("kind", "fast")
         if kind == "fast":
             from tokenizers import Tokenizer as Fast
 
             is_wordpiece = content["model"]["type"] == "WordPiece"
-            return (WordPieceTokenizer if is_wordpiece else BPETokenizer)(Fast.from_str(text))
+            with panics_as_errors():
+                return (WordPieceTokenizer if is_wordpiece else BPETokenizer)(Fast.from_str(text))
         if kind == "byte":
             return ByteTokenizer()
         return (WordTokenizer if kind == "word" else CharacterTokenizer)(content["vocabulary"])
-    except OSError as error:
-        raise UserError(f"{path}: can't read: {error.strerror}") from None
+    except UserError:
+        raise
     except Exception as error:  # the library raises plain Exception
         raise UserError(f"{path}: not a tokenizer's file ({error}); get the run's folder again") from None
 

@@ -6,7 +6,8 @@ from foveal.core.errors import UserError
 from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.aligned import read_lines
 from foveal.data.files.data_part import DataPart
-from foveal.data.files.tables import TABLE_SUFFIXES, read_rows
+from foveal.data.files.part_rows import read_part_rows
+from foveal.data.files.tables import TABLE_SUFFIXES
 from foveal.data.text.tokenizers import TokenIds
 
 
@@ -24,16 +25,17 @@ def read_unlabeled_texts(part: DataPart, column: str, skipped: list[SkippedRow])
     """
     path = part.path
     if part.suffix in TABLE_SUFFIXES:
-        for row in usable_rows(read_rows(path, (column,)), skipped):
+        for row in usable_rows(read_part_rows(part, (column,)), skipped):
             yield Row(row.location, {"source": row.fields[column].strip()})
         return
-    count = 0
-    for line in read_lines(path):
+    count, first = 0, ""
+    for line in read_lines(path, part.encoding):
         location, text = f"{path}, line {line.number}", line.text.strip()
         if line.reason or not text:
             skipped.append(SkippedRow(location, line.reason or "empty: write a source on every line"))
+            first = first or f"; the first, {location}: {skipped[-1].reason}"
             continue
         count += 1
         yield Row(location, {"source": text})
     if not count:
-        raise UserError(f"{path}: no sources in it: write a source on every line")
+        raise UserError(f"{path}: no sources in it: write a source on every line{first}")

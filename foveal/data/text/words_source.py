@@ -1,20 +1,28 @@
 """Sources that are sentences, in which each word is a place."""
 
+from abc import ABC
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from foveal.config import DataConfig
 from foveal.data.core.examples import Column
+from foveal.data.core.fields import Fields
+from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.data_part import DataPart
+from foveal.data.pairs.source import ProcessorT, Source
 from foveal.data.pairs.target import Target
-from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged
+from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged_part
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.text_source import TextSource
 from foveal.data.text.tokenizers import TokenIds, Tokenizer
 from foveal.data.text.unlabeled_texts import check_length, read_unlabeled_texts
+from foveal.data.text.word_vocabulary import VOCABULARY_FILE, WordVocabulary, load_vocabulary
+
+WORDS_FOLDER = "words"
 
 
 class EncodedWords(NamedTuple):
@@ -24,8 +32,8 @@ class EncodedWords(NamedTuple):
     places: TokenIds
 
 
-class WordsSource(TextSource):
-    """A sentence of a CoNLL file or a table. Each word is encoded with a space before it."""
+class SentenceSource(Source[ProcessorT], ABC):
+    """A sentence of a CoNLL file or a table, in which each word is a place."""
 
     same_label = "all words have the tag"
     label_hint = " (data.tags=NAME)"
@@ -34,7 +42,7 @@ class WordsSource(TextSource):
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
-        for row in usable_rows(read_tagged(part.path, target.column(config)), skipped):
+        for row in usable_rows(read_tagged_part(part, target.column(config)), skipped):
             words = row.fields["tokens"]
             yield Row(row.location, {"source": words, target.field: row.fields["tags"]}, " ".join(words))
 
@@ -45,11 +53,33 @@ class WordsSource(TextSource):
         Tags are ignored, and need not exist.
         """
         if part.suffix in CONLL_SUFFIXES or (part.is_table and "tokens" in part.known_columns()):
-            for row in usable_rows(read_tagged(part.path, None), skipped):
+            for row in usable_rows(read_tagged_part(part, None), skipped):
                 yield Row(row.location, {"source": row.fields["tokens"]})
             return
         for row in read_unlabeled_texts(part, config.text, skipped):
-            yield Row(row.location, {"source": row.fields["source"].split()})
+            yield self.line_row(row.location, row.fields["source"])
+
+    def line_row(self, location: str, text: str) -> Row:
+        return Row(location, {"source": text.split()})
+
+    def own_columns(self, row: Row | SkippedRow, config: DataConfig) -> Fields:
+        return {"tokens": row.fields["source"] if isinstance(row, Row) else None}
+
+    def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
+        """Accept any number of tags."""
+
+    def names(self, rows: list[Row]) -> list[str]:
+        return [" ".join(row.fields["source"]) for row in rows]
+
+    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+        return [len(row.fields["source"]) for row in rows]
+
+    def content_hashes(self, rows: list[Row]) -> list[str]:
+        return []
+
+
+class WordsSource(SentenceSource[Tokenizer], TextSource):
+    """A sentence as tokens. Each word is encoded with a space before it, and its place is its first token."""
 
     def texts(self, rows: list[Row]) -> Iterable[str]:
         return (" " + " ".join(row.fields["source"]) for row in rows)
@@ -66,9 +96,6 @@ class WordsSource(TextSource):
         tokens = check_length(encoded.tokens, config.max_length)
         return tokens if isinstance(tokens, str) else encoded
 
-    def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
-        """Accept any number of tags."""
-
     def examples(
         self, rows: list[Row], values: list[EncodedWords], processor: Tokenizer, columns: Mapping[str, Column]
     ) -> Any:
@@ -77,14 +104,41 @@ class WordsSource(TextSource):
     def places(self, value: EncodedWords) -> TokenIds:
         return value.places
 
-    def names(self, rows: list[Row]) -> list[str]:
-        return [" ".join(row.fields["source"]) for row in rows]
-
-    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
-        return [len(row.fields["source"]) for row in rows]
-
     def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
         return {"words": sum(self.lengths(rows, examples)), "tokens": sum(examples.lengths("source"))}
+
+
+class WordFormsSource(SentenceSource[WordVocabulary]):
+    """A sentence as words, each of which is encoded as the ids of its forms and characters."""
+
+    settings = ("data.text", "data.max_length", "data.batch_tokens")
+
+    def fit(
+        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[WordVocabulary, list[Row]]:
+        words = (word for row in rows for word in row.fields["source"])
+        return reused.source or WordVocabulary.fit(words), rows
+
+    def files(self, processor: WordVocabulary, target_processor: Any) -> dict[str, bytes]:
+        return {f"{WORDS_FOLDER}/{VOCABULARY_FILE}": processor.to_json()}
+
+    def load(self, folder: Path) -> WordVocabulary:
+        return load_vocabulary(folder / WORDS_FOLDER / VOCABULARY_FILE)
+
+    def encode(self, row: Row, processor: WordVocabulary, config: DataConfig) -> Any | str:
+        words = row.fields["source"]
+        if len(words) > config.max_length:
+            return f"{len(words)} words, and data.max_length={config.max_length}: train with more"
+        return processor.encode(words)
+
+    def encode_unlabeled(self, row: Row, processor: WordVocabulary, config: DataConfig) -> Any | str:
+        words = row.fields["source"]
+        if len(words) > config.max_length:
+            return f"{len(words)} words, and the model reads at most {config.max_length}: cut it"
+        return processor.encode(words)
+
+    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+        return {"words": sum(self.lengths(rows, examples))}
 
 
 def encode_words(words: Sequence[str], tokenizer: Tokenizer) -> EncodedWords:

@@ -83,7 +83,7 @@ def are_clips(part: DataPart) -> bool:
 
     A part has clips in three cases. It has arrays of clips. It has a table with a label for each frame, or
     with names of folders, videos or animations. It has folders of labels with videos, animations, or folders
-    of images whose names differ only in a number.
+    with a number in their name, of images whose names differ only in a number.
     """
     if has_clip_arrays(part):
         return True
@@ -100,7 +100,11 @@ def are_clips(part: DataPart) -> bool:
     name, clip = next(_clips(part.listing), ("", []))
     if isinstance(clip, list):
         numbered = {re.sub(r"\d+", "0", file.name) for file in clip}
-        return len(Path(name).parts) > 1 and len(clip) > 1 == len(numbered)
+        parts = Path(name).parts
+        is_numbered = len(parts) > 1 and any(
+            map(str.isdigit, parts[-1])
+        )  # else kinds of a class, such as siamese
+        return is_numbered and len(clip) > 1 == len(numbered)
     return _is_animated(clip)
 
 

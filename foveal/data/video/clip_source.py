@@ -7,7 +7,7 @@ from foveal.config import DataConfig
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, RowIndices
 from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches, collate_examples
-from foveal.data.core.rows import Row, SkippedRow, usable_rows
+from foveal.data.core.rows import Row, SkippedPart, SkippedRow, usable_rows
 from foveal.data.core.standardize import Statistics
 from foveal.data.files.data_part import DataPart
 from foveal.data.images.image_examples import ImageProcessor
@@ -25,7 +25,13 @@ class ClipSource(PixelSource):
     A frame that can't be decoded is listed as a skipped row. The other frames are used.
     """
 
-    settings = ("data.image.size", "data.image.channels", "data.max_length", "data.batch_tokens")
+    settings = (
+        "data.encoding",
+        "data.image.size",
+        "data.image.channels",
+        "data.max_length",
+        "data.batch_tokens",
+    )
     same_label = "all of the {count:,} clips to train on have the label"
     place = "frame"
 
@@ -82,7 +88,7 @@ def _read_clips(
             skipped.append(SkippedRow(row.location, clip))
             continue
         skipped += [
-            SkippedRow(f"{row.location}, {name}", f"{reason}; the other frames are used")
+            SkippedPart(f"{row.location}, {name}", f"{reason}; the other frames are used", row.location)
             for name, reason in clip.skipped_frames
         ]
         yield row, clip

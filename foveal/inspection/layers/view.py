@@ -15,7 +15,7 @@ from foveal.inspection.layers.compute import LayerSummary, summarize_layers
 from foveal.metrics.report import format_table
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head, published_input
-from foveal.ui.console import print_json
+from foveal.ui.console import print_json, print_plain
 
 ImageShape = tuple[int, int, int]
 
@@ -55,7 +55,7 @@ def describe_layers(task: NetworkTask, input_shape: str | None, classes: int | N
         sums = {"parameters": _total(layers, "parameters"), "multiply_adds": _total(layers, "multiply_adds")}
         print_json({"input": shape, "classes": classes, **sums, "layers": [*map(asdict, layers)]})
     else:
-        print(_format_table(layers))
+        print_plain(_format_table(layers))
 
 
 def _meta_model(task: NetworkTask, shape: ImageShape, classes: int) -> EncoderWithHead:

@@ -25,6 +25,7 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises: UserError: the file can't be read, or has no JSON object.
     """
     try:
+        _refuse_special_file(path)
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
@@ -68,8 +69,19 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     return tensors
 
 
+def _refuse_special_file(path: Path) -> None:
+    """Check that a file is not one that would be waited for. Links are followed, because the files of a
+    download cache are links.
+
+    Raises: UserError: the path is a folder or a special file.
+    """
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: can't read: not a regular file; download the folder again")
+
+
 def _load_safetensors(path: Path) -> dict[str, Tensor]:
     try:
+        _refuse_special_file(path)
         return safetensors.torch.load_file(path)
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror or error}") from None

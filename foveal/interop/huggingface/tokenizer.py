@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.core.rust_panics import panics_as_errors
 from foveal.data.text.subword_tokenizers import bytes_to_unicode
 from foveal.data.text.tokenizers import BPETokenizer, ByteTokenizer, CharacterTokenizer, Tokenizer
 from foveal.interop.huggingface.files import HF_TOKENIZER_FILE, read_json
@@ -115,11 +116,12 @@ def _read_byte_level_bpe(content: dict[str, Any], path: Path, vocabulary: int) -
     from tokenizers import Tokenizer as Fast
 
     try:
-        fast = Fast.from_str(json.dumps(content | {"truncation": None, "padding": None}))
-        if fast.get_vocab_size() > 0 and fast.id_to_token(fast.get_vocab_size() - 1) is None:
-            raise ValueError("its token ids have gaps")
-        unused = range(fast.get_vocab_size(), vocabulary)
-        fast.add_tokens([AddedToken(f"<unused {i}>", normalized=False) for i in unused])
-        return BPETokenizer(fast)
+        with panics_as_errors():
+            fast = Fast.from_str(json.dumps(content | {"truncation": None, "padding": None}))
+            if fast.get_vocab_size() > 0 and fast.id_to_token(fast.get_vocab_size() - 1) is None:
+                raise ValueError("its token ids have gaps")
+            unused = range(fast.get_vocab_size(), vocabulary)
+            fast.add_tokens([AddedToken(f"<unused {i}>", normalized=False) for i in unused])
+            return BPETokenizer(fast)
     except Exception as error:  # the library raises plain Exception
         raise UserError(f"{path}: not a usable tokenizer ({error}); download it again") from None

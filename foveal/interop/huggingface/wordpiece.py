@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from foveal.core.errors import UserError
+from foveal.core.rust_panics import panics_as_errors
 from foveal.data.text.tokenizers import WordPieceTokenizer
 from foveal.interop.huggingface.files import HF_TOKENIZER_FILE, read_json
 
@@ -27,13 +28,14 @@ def read_wordpiece(folder: Path) -> WordPieceVocabulary:
     content = read_json(path)
     _check_bert_tokenizer(content, path)
     try:
-        fast = Fast.from_str(json.dumps(content | {"truncation": None, "padding": None}))
-        bos, eos, mask = (fast.token_to_id(token) for token in ("[CLS]", "[SEP]", "[MASK]"))
-        if bos is None or eos is None or mask is None:
-            raise ValueError("it needs [CLS], [SEP] and [MASK]")
-        if fast.encode("").ids != [bos, eos]:
-            raise ValueError("it does not put [CLS] before a text and [SEP] behind it")
-        return WordPieceVocabulary(WordPieceTokenizer(fast), (bos, eos, mask))
+        with panics_as_errors():
+            fast = Fast.from_str(json.dumps(content | {"truncation": None, "padding": None}))
+            bos, eos, mask = (fast.token_to_id(token) for token in ("[CLS]", "[SEP]", "[MASK]"))
+            if bos is None or eos is None or mask is None:
+                raise ValueError("it needs [CLS], [SEP] and [MASK]")
+            if fast.encode("").ids != [bos, eos]:
+                raise ValueError("it does not put [CLS] before a text and [SEP] behind it")
+            return WordPieceVocabulary(WordPieceTokenizer(fast), (bos, eos, mask))
     except Exception as error:  # the library raises plain Exception
         raise UserError(f"{path}: not a usable tokenizer ({error}); download it again") from None
 

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.layers.series.conv1d import (
-    BatchNorm1d,
-    Conv1d,
-    ConvNormAct1d,
+    SeriesConv,
+    SeriesConvNormAct,
+    SeriesNorm,
     StepMask,
     max_pool_steps,
 )
@@ -27,7 +27,7 @@ class ResidualSeriesBlock(nn.Module):
         self.body = nn.ModuleList(body)
         self.shortcut = shortcut
 
-    def forward(self, x: Float[Tensor, "B C T"], mask: StepMask = None) -> Float[Tensor, "B D T"]:
+    def forward(self, x: Float[Tensor, "B C 1 T"], mask: StepMask = None) -> Float[Tensor, "B D 1 T"]:
         y = x
         for layer in self.body:
             y = layer(y, mask)
@@ -38,7 +38,7 @@ def convolution_body(d_in: int, d_out: int, kernels: Sequence[int]) -> list[nn.M
     """Return convolutions with `kernels` in sequence, the last without an activation."""
     widths, last = [d_in, *[d_out] * len(kernels)], len(kernels) - 1
     return [
-        ConvNormAct1d(widths[place], d_out, kernel, None if place == last else F.relu)
+        SeriesConvNormAct(widths[place], d_out, kernel, None if place == last else F.relu)
         for place, kernel in enumerate(kernels)
     ]
 
@@ -53,14 +53,14 @@ class InceptionModule(nn.Module):
 
     def __init__(self, d_in: int, width: int, bottleneck: int, kernels: Sequence[int]):
         super().__init__()
-        self.bottleneck = Conv1d(d_in, bottleneck, 1) if d_in > 1 else None
+        self.bottleneck = SeriesConv(d_in, bottleneck, 1) if d_in > 1 else None
         inner = bottleneck if d_in > 1 else d_in
-        self.convolutions = nn.ModuleList(Conv1d(inner, width, kernel) for kernel in kernels)
-        self.pooled = Conv1d(d_in, width, 1)
+        self.convolutions = nn.ModuleList(SeriesConv(inner, width, kernel) for kernel in kernels)
+        self.pooled = SeriesConv(d_in, width, 1)
         self.d_out = width * (len(kernels) + 1)
-        self.norm = BatchNorm1d(self.d_out)
+        self.norm = SeriesNorm(self.d_out)
 
-    def forward(self, x: Float[Tensor, "B C T"], mask: StepMask = None) -> Float[Tensor, "B D T"]:
+    def forward(self, x: Float[Tensor, "B C 1 T"], mask: StepMask = None) -> Float[Tensor, "B D 1 T"]:
         b = x if self.bottleneck is None else self.bottleneck(x, mask)
         branches = [convolution(b, mask) for convolution in self.convolutions]
         branches.append(self.pooled(max_pool_steps(x, mask), mask))

@@ -7,6 +7,7 @@ that finds the code in the cache neither imports nor runs Numba's compiler.
 import hashlib
 import importlib
 import inspect
+import time
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from foveal.core.errors import RunFailed
+from foveal.core.log import notify
 from foveal.store import durable
 from foveal.store.cache import cache_folder
 
@@ -24,6 +26,13 @@ LANES = 16
 ENTRY_POINT = "entry"
 _engines: list[Any] = []
 """The engines that keep the loaded code in memory."""
+_compile_times: list[float] = []
+"""The seconds of every compilation in this process."""
+
+
+def compile_seconds() -> float:
+    """Return the seconds that this process has spent on compiling kernels."""
+    return sum(_compile_times, 0.0)
 
 
 def kernel_address(module: str, kernel: str) -> int:
@@ -35,7 +44,10 @@ def kernel_address(module: str, kernel: str) -> int:
     path = cache_folder() / "kernels" / f"{module}-{kernel}-{_cache_key()[:24]}.o"
     code = _read_cached(path)
     if code is None:
+        notify(f"compiling the kernel {kernel} for this processor: once on this machine, some seconds each")
+        started = time.monotonic()
         code = _compile(importlib.import_module(f"foveal.ops.kernels.{module}"), kernel)
+        _compile_times.append(time.monotonic() - started)
         _write_cached(path, code)
     return _load(code)
 

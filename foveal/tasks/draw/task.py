@@ -23,7 +23,7 @@ from foveal.tasks.draw.generate import check_drawing_paths, generate_drawings
 from foveal.tasks.draw.model import DrawModel
 from foveal.tasks.draw.objective import DrawObjective
 from foveal.tasks.draw.unlabeled_images import UnlabeledImageSource
-from foveal.tasks.results import TaskSummary
+from foveal.tasks.results import Answer, TaskSummary
 from foveal.tasks.shapes.images import ImageTask, sees_several_views
 
 
@@ -92,7 +92,7 @@ class ImageGenerationTask(ImageTask):
         task = f"{self.name}: {size} x {size} gray pixels in {self.settings.steps} steps"
         return TaskSummary("images", task, None, "images")
 
-    def predicted_texts(self, examples: Examples, progress: ProgressCallback) -> list[str]:
+    def answers(self, examples: Examples, top: int, progress: ProgressCallback) -> list[Answer]:
         raise UserError("a model that generates images predicts nothing: use foveal generate, or evaluate")
 
     def check_generate(self, request: GenerateRequest) -> None:

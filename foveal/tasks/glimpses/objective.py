@@ -1,6 +1,7 @@
 """The objective of glimpses: cross-entropy for the label, and REINFORCE for the locations."""
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -8,7 +9,7 @@ from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
-from foveal.objectives.classification import predicted_ids_by_row
+from foveal.objectives.predicted_labels import at_temperature, predicted_labels
 from foveal.objectives.stateless import StatelessObjective
 from foveal.tasks.glimpses.model import GlimpseOutput, RecurrentAttentionModel
 
@@ -30,7 +31,7 @@ class GlimpsesObjective(StatelessObjective):
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         path, labels = self.rollout(batch), batch.columns["label"]
         labels = labels.to(path.locations.device)
-        logits, baselines = at_least_float32(path.logits[:, -1]), at_least_float32(path.baselines)
+        logits, baselines = self._last_logits(path), at_least_float32(path.baselines)
         likeliest = logits.detach().argmax(1)
         reward = (likeliest == labels).to(logits.dtype)
         advantage = reward[:, None] - baselines
@@ -43,16 +44,29 @@ class GlimpsesObjective(StatelessObjective):
         metrics = {"loss": (float(sums["loss"].detach()), rows), "accuracy": (float(reward.sum()), rows)}
         coefficients = {"loss": 1.0, "path": self.reinforce, "baseline": 1.0}
         terms = {name: Term(total, rows, coefficients[name]) for name, total in sums.items()}
-        return ObjectiveOutput(
-            terms, metrics, {} if self.model.training else predicted_ids_by_row(batch, likeliest)
-        ), None
+        if self.model.training:
+            return ObjectiveOutput(terms, metrics), None
+        predicted = predicted_labels(batch.rows, logits, labels, [1] * len(labels))
+        return ObjectiveOutput(terms, metrics, predicted), None
 
     def rollout(self, batch: ExampleBatch) -> GlimpseOutput:
         """Run the model on the batch: return the locations of its glimpses, and its logits."""
         path: GlimpseOutput = self.model(batch.columns["source"].to(next(self.model.parameters()).device))
         return path
 
+    def _last_logits(self, path: GlimpseOutput) -> Float[Tensor, "B C"]:
+        """Return the logits after the last glimpse, at the model's temperature."""
+        return at_temperature(at_least_float32(path.logits[:, -1]), self.model)
+
+    def class_logits(self, batch: ExampleBatch) -> Float[Tensor, "B C"]:
+        """Return the logits of the classes. The model must be in evaluation mode."""
+        with torch.inference_mode():
+            return self._last_logits(self.rollout(batch))
+
+    def class_labels(self, batch: ExampleBatch) -> Int[Tensor, " B"]:
+        """Return the correct labels, negative if training does not have them."""
+        return batch.columns["label"]
+
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
         """Return the probability of each class (B, C). The model must be in evaluation mode."""
-        with torch.inference_mode():
-            return at_least_float32(self.rollout(batch).logits[:, -1]).softmax(1)
+        return self.class_logits(batch).softmax(1)

@@ -1,7 +1,7 @@
 """Episodes from JSON lines: checked rows with a map, an instruction, a start and a path."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields, as_texts
@@ -38,7 +38,9 @@ def read_episodes(part: DataPart, columns: Sequence[str]) -> Iterator[Row | Skip
     """
     if part.suffix != ".jsonl":
         raise UserError(f"{part}: maps are read from JSON lines; give a .jsonl: {ROW_HINT}")
-    return validate_rows(str(part), read_records(part.path, columns, ROW_HINT), episode_fields)
+    return chain.from_iterable(
+        validate_rows(str(file), read_records(file, columns, ROW_HINT), episode_fields) for file in part.files
+    )
 
 
 def episode_fields(record: Fields) -> Fields | str:

@@ -26,6 +26,7 @@ class MapSource(TextSource):
     same split."""
 
     settings = ("data.tokenizer", "data.vocab_size", "data.max_length", "data.batch_tokens")
+    reads_lines = False
 
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]

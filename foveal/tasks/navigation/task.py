@@ -18,6 +18,7 @@ from foveal.models.mixer_settings import samples_positions
 from foveal.models.stack_settings import VECTOR_STACK, keys_below
 from foveal.objectives.preview import PreviewExamples
 from foveal.tasks.base import TaskSettings
+from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.navigation.datasets import GRID_WALKS
 from foveal.tasks.navigation.grid_world import MOVES, TILE_PIXELS, VIEW_SIDE, moves_to_text
 from foveal.tasks.navigation.map_source import MapSource, MovesTarget
@@ -29,8 +30,9 @@ from foveal.tasks.navigation.objective import (
     Trajectory,
     reached_goal,
 )
-from foveal.tasks.results import EvaluationResult, PredictedIds, TaskSummary
+from foveal.tasks.results import Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
+from foveal.tasks.shapes.text_target import written_answer
 
 NUM_PREVIEWS = 3
 
@@ -57,14 +59,17 @@ class NavigationTask(ExampleTask):
     encoders = ("text",)
     datasets = (GRID_WALKS.name,)
     balances_experts = False
+    writes_answers = True
     loss_unit = "move"
     length_unit = "moves"
     suggested_view = "navigation"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 11 for a table of maps with instructions."""
-        return 11 if data.kind == "table" and {"map", "instruction"} <= data.columns else 0
+        if data.kind != "table" or not {"map", "instruction"} <= data.columns:
+            return NO_FIT
+        return Fit(11, "there are the columns map and instruction")
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | keys_below("model", VECTOR_STACK)
@@ -114,15 +119,17 @@ class NavigationTask(ExampleTask):
         outcomes = None if self._reinforces else len(MOVES)
         return TaskSummary("maps with instructions", f"{task}, by {way}", outcomes, "moves")
 
-    def predicted_texts(self, examples: Examples, progress: ProgressCallback) -> list[str]:
-        outputs = [""] * len(examples)
+    def answers(self, examples: Examples, top: int, progress: ProgressCallback) -> list[Answer]:
+        """Return the likeliest moves. There is only a single rollout, so `top` adds nothing."""
+        answers: dict[int, Answer] = {}
         for batch, trajectory in self._trajectories(examples, progress):
-            for row, moves in zip(batch.rows.tolist(), trajectory.rows(), strict=True):
-                outputs[row] = moves_to_text(moves)
-        return outputs
+            rows = zip(batch.rows.tolist(), trajectory.rows(), trajectory.log_prob.tolist(), strict=True)
+            for row, moves, log_prob in rows:
+                answers[row] = written_answer([moves_to_text(moves)], [log_prob / max(1, len(moves))])
+        return [answers[row] for row in range(len(examples))]
 
     def score(
-        self, data: SplitData[Examples], predicted_ids: PredictedIds, progress: ProgressCallback
+        self, data: SplitData[Examples], predicted: LabelsByRow, progress: ProgressCallback
     ) -> EvaluationResult:
         """Return success, SPL and number of moves of the likeliest rollouts, relative to each row's shortest
         path."""

@@ -3,11 +3,13 @@
 from abc import ABC
 from typing import Any, ClassVar
 
+from torch import nn
+
 from foveal.core.errors import UserError
 from foveal.data.audio.audio_source import AudioSource
 from foveal.data.pairs.source import Source
-from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
 from foveal.models.encoder import audio_encoder
+from foveal.models.series_networks import series_network
 from foveal.ops.audio.log_mel import mel_filters, window_samples
 from foveal.tasks.shapes.examples import ExampleTask
 
@@ -17,7 +19,7 @@ class AudioTask(ExampleTask, ABC):
 
     source: ClassVar[Source[Any]] = AudioSource()
     source_kind = "audio"
-    encoders = ("pyramid", "convolution")
+    encoders = ("pyramid", "convolution", "series-network")
     length_unit = "frames"
 
     def check(self) -> None:
@@ -31,11 +33,13 @@ class AudioTask(ExampleTask, ABC):
                 "two frequencies of a frame; lower data.mel_bins, or raise data.sample_rate"
             ) from None
 
-    def encoder(self) -> PyramidalLSTMEncoder | ConvSubsamplingEncoder:
-        """Return the encoder of log-mel frames."""
-        data, processor = self.config.data, self.processor
+    def encoder(self) -> nn.Module:
+        """Return the encoder of log-mel frames, which a network of series reads as channels."""
+        data, processor, encoder = self.config.data, self.processor, self.config.model.encoder
         bins = data.mel_bins if processor is None else processor.source.settings.mel_bins
-        return audio_encoder(self.config.model.encoder, bins)
+        if encoder.kind == "series-network":
+            return series_network(encoder.network).make_encoder(bins, encoder)
+        return audio_encoder(encoder, bins)
 
     def source_in_words(self) -> str:
         """Return a description of the features of a recording."""

@@ -8,21 +8,21 @@ from foveal.core.progress import ProgressCallback
 from foveal.metrics.cider import caption_words, cider
 from foveal.metrics.recognition import exact_match
 from foveal.metrics.score import MetricResult
-from foveal.metrics.translation import bleu, chrf
-from foveal.tasks.results import EvaluationResult, PredictedIds
+from foveal.metrics.translation import bleu_if_meaningful, chrf
+from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 
 class CaptioningTask(SequenceToSequenceTask, ABC):
     """Base class of tasks with captions. Several rows can have the same content with different texts."""
 
-    metrics = (chrf, bleu, exact_match)  # BLEU is not meaningful for captions of few words
+    metrics = (chrf, bleu_if_meaningful, exact_match)  # BLEU is not meaningful for captions of few words
     columns = ("text",)
     next_command = ("generate", "--input", "DATA")
 
-    def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
+    def score(self, data: Any, predicted: LabelsByRow, progress: ProgressCallback) -> EvaluationResult:
         """Return the metrics by row, and CIDEr-D with all texts of the same content as references."""
-        result = super().score(data, predicted_ids, progress)
+        result = super().score(data, predicted, progress)
         by_content = cider_by_content(data.content_hashes, data.references, result.outputs)
         return replace(result, scores=[*result.scores, by_content])
 

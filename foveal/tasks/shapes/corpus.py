@@ -1,7 +1,7 @@
 """Tasks that read a corpus of text as tokens."""
 
 from abc import ABC
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,18 +9,20 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.files.lines import Line
 from foveal.data.open import DataPaths
 from foveal.data.prepare_corpus import prepare_corpus, prepare_eval_corpus
 from foveal.data.text.tokenizers import TOKENIZER_FILE, Tokenizer, load_tokenizer
 from foveal.models.stack_settings import keys_below
 from foveal.tasks.base import Task
-from foveal.tasks.results import Predictions
+from foveal.tasks.results import AnsweredRow
 
 CORPUS_SETTINGS = (
-    *("text", "tokenizer", "vocab_size", "context_length", "batch_tokens"),
+    *("text", "encoding", "tokenizer", "vocab_size", "context_length", "batch_tokens"),
     *("valid_fraction", "test_fraction"),
 )
 """The settings below `data` that a corpus is read by, cut into tokens and batches."""
+NO_PREDICTIONS = "a language model has no predictions for rows: use foveal generate or evaluate"
 LOSS_IS_SCORE = "the score of a language model is its loss"
 
 
@@ -58,7 +60,7 @@ class CorpusTask(Task, ABC):
         return prepare_corpus(paths.data, self.config.data, paths.valid, paths.test, log, tokenizer)
 
     def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
-        return prepare_eval_corpus(data, self.config.data.text, self.processor, log)
+        return prepare_eval_corpus(data, self.config.data, self.processor, log)
 
     def load_processor(self, folder: Path) -> Tokenizer:
         return load_tokenizer(folder / "text")
@@ -70,8 +72,11 @@ class CorpusTask(Task, ABC):
         tokens, documents = facts["tokens"], facts["documents"]
         return f"{tokens:,} in {documents:,} documents" if documents > 1 else f"{tokens:,}"
 
-    def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
-        raise UserError("a language model has no predictions for rows: use foveal generate or evaluate")
+    def predict(self, data: str, top: int, log: Log, progress: ProgressCallback) -> list[AnsweredRow]:
+        raise UserError(NO_PREDICTIONS)
+
+    def predict_lines(self, lines: Iterable[Line], top: int) -> Iterator[AnsweredRow]:
+        raise UserError(NO_PREDICTIONS)
 
     def processor_to_reuse(self, new_task: Task) -> Tokenizer:
         tokenizer: Tokenizer = self.processor

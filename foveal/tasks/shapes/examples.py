@@ -1,6 +1,7 @@
 """Tasks that learn from examples: rows with a source and usually a target."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,11 @@ from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_examples
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.core.examples import Examples, RowIndices
+from foveal.data.core.examples import RowIndices
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.open import DataPaths, OpenedData
+from foveal.data.core.rows import Row
+from foveal.data.files.lines import Line
+from foveal.data.open import DataPaths, OpenedData, open_path
 from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
@@ -26,7 +29,8 @@ from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
 from foveal.tasks.base import Task
 from foveal.tasks.defaults import MAX_COUNTED_ROWS
-from foveal.tasks.results import Predictions
+from foveal.tasks.results import Answer, AnsweredRow
+from foveal.tasks.shapes.answered_rows import answer_data, answer_lines
 from foveal.training.protocols import Batches
 
 SPLIT_SETTINGS = (
@@ -44,10 +48,17 @@ def default_vocab_size(config: Config) -> int:
     return {"character": 100, "byte": 256}.get(config.data.tokenizer, config.data.vocab_size)
 
 
+def token_vocab_size(config: Config, source: Tokenizer | None) -> int:
+    """Return the number of a tokenizer's tokens and of the special tokens.
+
+    Without a tokenizer, use the default vocabulary size.
+    """
+    return SpecialTokens(default_vocab_size(config) if source is None else source.size).vocab_size
+
+
 def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
     """Return the encoder for a tokenizer's texts. Without a tokenizer, use the default vocabulary size."""
-    size = default_vocab_size(config) if source is None else source.size
-    return text_encoder(config.model.encoder, SpecialTokens(size).vocab_size, config.data.max_length)
+    return text_encoder(config.model.encoder, token_vocab_size(config, source), config.data.max_length)
 
 
 def tokens_in_words(tokenizer: Tokenizer) -> str:
@@ -90,9 +101,21 @@ class ExampleTask(Task, ABC):
         )
 
     def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
-        return prepare_examples.prepare_eval_examples(
-            self.data_format, data, self.config.data, self.processor, log
-        )
+        try:
+            return prepare_examples.prepare_eval_examples(
+                self.data_format, data, self.config.data, self.processor, log
+            )
+        except UserError as error:
+            if self._reads_sources(data):
+                raise UserError(f"{error}; for answers without a score: foveal predict RUN DATA") from None
+            raise
+
+    def _reads_sources(self, data: str) -> bool:
+        """Return whether a source of `data` can be read, so that the targets are wrong or missing."""
+        with suppress(UserError):
+            rows = self.data_format.read_in_order(open_path(data).whole, self.config.data)
+            return any(isinstance(row, Row) for row in rows)
+        return False
 
     def load_processor(self, folder: Path) -> Any:
         return self.data_format.load_processor(folder)
@@ -105,10 +128,12 @@ class ExampleTask(Task, ABC):
         return self.processor.target.labels
 
     def processor_for(self, config: Config) -> PairProcessor:
-        return replace(self.processor, source=self.source.for_config(self.processor.source, config.data))
+        return replace(
+            self.processor, source=self.data_format.source.for_config(self.processor.source, config.data)
+        )
 
     def train_batches(self, data: Any) -> Batches:
-        batches: Batches = self.source.train_batches(
+        batches: Batches = self.data_format.source.train_batches(
             data.examples, self.config.data, self.config.training.seed
         )
         return batches
@@ -118,12 +143,12 @@ class ExampleTask(Task, ABC):
 
     def example_batches(self, examples: Any) -> Batches:
         """Return batches that contain every example once."""
-        batches: Batches = self.source.eval_batches(examples, self.config.data)
+        batches: Batches = self.data_format.source.eval_batches(examples, self.config.data)
         return batches
 
     def eval_batch(self, examples: Any, rows: RowIndices) -> ExampleBatch:
         """Return a batch of the examples at the indices `rows` (B,), without augmentation."""
-        return self.source.collate(examples, rows)
+        return self.data_format.source.collate(examples, rows)
 
     def count_training_rows(self, data: OpenedData) -> int:
         """Return the number of rows of the training split, `MAX_COUNTED_ROWS` at most.
@@ -140,22 +165,18 @@ class ExampleTask(Task, ABC):
     def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:
         return self.source.fit_inputs(data.examples, self.config.training.seed)
 
-    def predict(self, data: str, log: Log, progress: ProgressCallback) -> Predictions:
-        unlabeled = prepare_examples.read_unlabeled(
-            self.data_format, data, self.processor, self.config.data, log
-        )
-        outputs, probabilities = self.predict_with_probabilities(unlabeled.examples, progress)
-        texts = (row.fields["source"] for row in unlabeled.rows)
-        sources = [text if isinstance(text, str) else " ".join(text) for text in texts]
-        locations = [row.location for row in unlabeled.rows]
-        return Predictions(sources, outputs, probabilities, locations, unlabeled.skipped)
+    def predict(self, data: str, top: int, log: Log, progress: ProgressCallback) -> list[AnsweredRow]:
+        return answer_data(self, data, top, log, progress)
 
-    def predict_with_probabilities(
-        self, examples: Examples, progress: ProgressCallback
-    ) -> tuple[list[str], list[float] | None]:
-        """Return `predicted_texts`, and the probability of each text if the task has one."""
-        return self.predicted_texts(examples, progress), None
+    def predict_lines(self, lines: Iterable[Line], top: int) -> Iterator[AnsweredRow]:
+        if not self.source.reads_lines:
+            return super().predict_lines(lines, top)
+        return answer_lines(self, lines, top)
 
     @abstractmethod
+    def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:
+        """Return the model's answer to each source with the `top` likeliest ones, in the examples' order."""
+
     def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]:
-        """Return the model's output for each source as text, in the examples' order."""
+        """Return the model's answer to each source as text, in the examples' order."""
+        return [answer.line for answer in self.answers(examples, 1, progress)]

@@ -1,12 +1,18 @@
 """Tasks that predict classes: one label for the whole source, or a label for each place."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import islice
+from operator import eq
 from typing import Any, ClassVar
 
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from foveal.config.values import Fraction
-from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.core.errors import RunFailed
+from foveal.core.progress import ProgressCallback, iterate_batches, no_progress
+from foveal.core.result import PredictedLabels
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
@@ -14,15 +20,22 @@ from foveal.data.pairs.labels import LabelEachTarget, LabelTarget
 from foveal.data.pairs.target import Target
 from foveal.heads.classification import ClassificationHead
 from foveal.heads.tagging import TaggingHead
+from foveal.metrics.calibration import calibration_error
 from foveal.metrics.labels import accuracy, macro_f1
+from foveal.metrics.score import MetricResult
 from foveal.metrics.tags import are_entity_tags, entity_f1, tag_accuracy, tag_macro_f1
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.tagging import TaggingObjective
 from foveal.tasks.base import TaskSettings
-from foveal.tasks.results import EvaluationResult, PredictedIds, TaskSummary
+from foveal.tasks.baseline import Baseline
+from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.fitted_head import fit_ridge_head
+from foveal.tasks.shapes.label_baseline import linear_ids, majority_ids
+
+LikeliestLabels = list[tuple[int, float]]
+"""The ids and probabilities of the likeliest labels of a place, the likeliest first."""
 
 
 class SmoothedSettings(TaskSettings):
@@ -68,11 +81,23 @@ class LabelingTask(ExampleTask, ABC):
 
     def predicted_labels(self, examples: Examples, progress: ProgressCallback) -> list[list[str]]:
         """Return the labels of each source, in the examples' order."""
-        objective, outputs = self.objective(), [list[str]()] * len(examples)
+        texts = [answer.text for answer in self.answers(examples, 1, progress)]
+        return [[text] if isinstance(text, str) else text for text in texts]
+
+    def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:
+        objective: Any = self.objective()
+        answers: dict[int, Answer] = {}
         for batch in iterate_batches(self.example_batches(examples), progress):
-            for row, ids in zip(batch.rows.tolist(), self.choose_ids(objective, batch), strict=True):
-                outputs[row] = [self.label_text(examples, row, label_id) for label_id in ids]
-        return outputs
+            likeliest = likeliest_labels(objective.class_logits(batch), top)
+            for row, places in zip(batch.rows.tolist(), self.by_row(batch, likeliest), strict=True):
+                labels = self.labels_of(examples, row)
+                answers[row] = self.make_answer(
+                    [
+                        [Alternative(labels[i], share) for i, share in place if i < len(labels)]
+                        for place in places
+                    ]
+                )
+        return [answers[row] for row in range(len(examples))]
 
     def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
         labels = prepared.processor.target.labels
@@ -84,13 +109,9 @@ class LabelingTask(ExampleTask, ABC):
     def source_in_words(self) -> str:
         """Return a description of what the model reads of a source."""
 
-    def label_text(self, examples: Any, row: int, number: int) -> str:
-        """Return the text of a label of a row."""
-        label: str = self.processor.target.labels[number]
-        return label
-
-    def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]:
-        return [" ".join(labels) for labels in self.predicted_labels(examples, progress)]
+    def labels_of(self, examples: Any, row: int) -> Sequence[str]:
+        """Return the labels among which the model chooses for a row."""
+        return self.labels
 
     @abstractmethod
     def encoder(self) -> nn.Module:
@@ -101,8 +122,12 @@ class LabelingTask(ExampleTask, ABC):
         """Return the head for an encoder."""
 
     @abstractmethod
-    def choose_ids(self, objective: Any, batch: ExampleBatch) -> list[list[int]]:
-        """Return the ids of the likeliest labels of each row."""
+    def by_row(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
+        """Return the places of each row of a batch. All places of the batch are in order in `places`."""
+
+    @abstractmethod
+    def make_answer(self, places: list[list[Alternative]]) -> Answer:
+        """Return the answer to a source, from the likeliest labels of its places."""
 
 
 class ClassificationTask(LabelingTask, ABC):
@@ -122,22 +147,48 @@ class ClassificationTask(LabelingTask, ABC):
     def objective(self, preview_examples: Any = None) -> ClassificationObjective:
         return ClassificationObjective(self.model, self.processor.target.labels, self.label_smoothing)
 
+    def baseline(self, train: Any, held_out: Any) -> Baseline | None:
+        classes, seed = len(self.processor.target.labels), self.config.training.seed
+        linear = f"a linear classifier of {self.source.simple_features_in_words}"
+        candidates = {
+            "the most frequent label": majority_ids(train, held_out),
+            linear: linear_ids(self.source, train, held_out, classes, seed),
+        }
+        scored = []
+        for name, ids in candidates.items():
+            if ids:
+                predicted = {row: PredictedLabels([label], [1.0], 0.0) for row, label in enumerate(ids)}
+                result = self.score(held_out, predicted, no_progress)
+                scored.append(Baseline(name, result.scores[0].name, result.scores[0].value))
+        return max(scored, key=lambda baseline: baseline.value)
+
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
         if self.config.model.head_fit == "none":
             return False
         fit_ridge_head(self.model, self.example_batches(data.examples), progress)
         return True
 
-    def choose_ids(self, objective: Any, batch: ExampleBatch) -> list[list[int]]:
-        ids: list[list[int]] = objective.predict_batch(batch).argmax(1, keepdim=True).tolist()
-        return ids
+    def by_row(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
+        return [[place] for place in places]
 
-    def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
-        """Return accuracy and macro F1 of the likeliest labels."""
-        labels = self.processor.target.labels
-        outputs = [labels[label_id] for row in range(len(data)) for label_id in predicted_ids[row]]
-        scores = [accuracy(data.references, outputs), macro_f1(data.references, outputs)]
-        return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
+    def make_answer(self, places: list[list[Alternative]]) -> Answer:
+        (top,) = places
+        return Answer(top[0].answer, top[0].probability, top)
+
+    def score(self, data: Any, predicted: LabelsByRow, progress: ProgressCallback) -> EvaluationResult:
+        """Return accuracy, macro F1 and calibration error of the likeliest labels."""
+        rows = [predicted[row] for row in range(len(data))]
+        labels = (self.labels_of(data.examples, row) for row in range(len(data)))
+        outputs = [names[row.ids[0]] for names, row in zip(labels, rows, strict=True)]
+        is_correct = [[text == output] for text, output in zip(data.references, outputs, strict=True)]
+        scores = self.label_scores(data.references, outputs)
+        scores.append(calibration_error([row.probabilities for row in rows], is_correct))
+        losses = [row.loss for row in rows]
+        return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores, losses)
+
+    def label_scores(self, references: list[str], outputs: list[str]) -> list[MetricResult]:
+        """Return the scores of the likeliest labels."""
+        return [accuracy(references, outputs), macro_f1(references, outputs)]
 
 
 class TaggingTask(LabelingTask, ABC):
@@ -153,19 +204,39 @@ class TaggingTask(LabelingTask, ABC):
     def objective(self, preview_examples: Any = None) -> TaggingObjective:
         return TaggingObjective(self.model, self.processor.target.labels, self.label_smoothing)
 
-    def choose_ids(self, objective: TaggingObjective, batch: ExampleBatch) -> list[list[int]]:
-        rows = zip(objective.predict_batch(batch).tolist(), batch.lengths["places"].tolist(), strict=True)
-        return [ids[:count] for ids, count in rows]
+    def by_row(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
+        remaining = iter(places)
+        return [[*islice(remaining, count)] for count in batch.lengths["places"].tolist()]
 
-    def score(self, data: Any, predicted_ids: PredictedIds, progress: ProgressCallback) -> EvaluationResult:
-        """Return accuracy and macro F1 over places, and F1 over entities if the labels mark entities."""
-        labels = self.processor.target.labels
-        outputs = [[labels[label_id] for label_id in predicted_ids[row]] for row in range(len(data))]
+    def make_answer(self, places: list[list[Alternative]]) -> Answer:
+        return Answer([top[0].answer for top in places], [top[0].probability for top in places], places)
+
+    def score(self, data: Any, predicted: LabelsByRow, progress: ProgressCallback) -> EvaluationResult:
+        """Return accuracy, macro F1 and calibration error over places, and F1 over entities if the labels
+        mark entities."""
+        labels, rows = self.labels, [predicted[row] for row in range(len(data))]
+        outputs = [[labels[label_id] for label_id in row.ids] for row in rows]
+        is_correct = [[*map(eq, *pair)] for pair in zip(data.references, outputs, strict=True)]
         scores = [tag_accuracy(data.references, outputs), tag_macro_f1(data.references, outputs)]
+        scores.append(calibration_error([row.probabilities for row in rows], is_correct))
         if are_entity_tags(labels):
             scores.append(entity_f1(data.references, outputs))
         references, texts = ([" ".join(row) for row in rows] for rows in (data.references, outputs))
-        return EvaluationResult(data.sources, references, texts, data.lengths, scores)
+        losses = [row.loss for row in rows]
+        return EvaluationResult(data.sources, references, texts, data.lengths, scores, losses)
+
+
+def likeliest_labels(logits: Float[Tensor, "P C"], top: int) -> list[LikeliestLabels]:
+    """Return the `top` likeliest labels of each place. Of equally likely labels the first one comes first.
+
+    Raises: RunFailed: a logit is not a number. (A label that a row does not have has the logit -inf.)
+    """
+    ids = logits.sort(dim=1, descending=True, stable=True).indices[:, :top]
+    shares = logits.softmax(1).gather(1, ids)
+    if not shares.isfinite().all():
+        raise RunFailed("the model's output is not finite (NaN or infinite): these weights can't predict")
+    pairs = zip(ids.tolist(), shares.tolist(), strict=True)
+    return [[*zip(*pair, strict=True)] for pair in pairs]
 
 
 def summarize_labels(names: tuple[str, ...]) -> str:

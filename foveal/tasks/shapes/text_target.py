@@ -1,5 +1,6 @@
 """Tasks that generate a text for each source, from any source."""
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -32,15 +33,16 @@ from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.hard_attention import HardAttentionObjective
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.results import EvaluationResult, PredictedIds, TaskSummary
+from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
 from foveal.tasks.shapes.labeling import SmoothedSettings
 
 NUM_PREVIEWS = 3
+NO_BLEU = "BLEU is left out: it compares four words in a row, and no reference has four"
 EVAL_BEAM, EVAL_LENGTH_PENALTY = 5, 1.0
 """Beam size and length penalty of the beam search for evaluation."""
-Metric = Callable[[list[str], list[str]], MetricResult]
-"""A function from references and outputs to a score."""
+Metric = Callable[[list[str], list[str]], MetricResult | None]
+"""A function from references and outputs to a score, or to None if it says nothing about such texts."""
 
 
 class SequenceToSequenceTask(ExampleTask, ABC):
@@ -49,9 +51,10 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     Settings: ClassVar[type[SmoothedSettings]] = SmoothedSettings
     settings: SmoothedSettings
     target_kind = "text"
+    writes_answers = True
     target: ClassVar[Target[Any]] = TextTarget()
     metrics: ClassVar[tuple[Metric, ...]]
-    """The metrics. The first metric ranks the worst examples."""
+    """The metrics. The first metric with a score ranks the worst examples."""
     generate_options = ("prompt", "input", *SAMPLING_OPTIONS, *BEAM_OPTIONS, "attention", "head")
     reads_files: ClassVar[str] = ""
     """The kind of files for --input, if sources are not texts."""
@@ -108,23 +111,30 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         return f"{Path(name).name}{colon}{question}"
 
     def score(
-        self, data: SplitData[Any], predicted_ids: PredictedIds, progress: ProgressCallback
+        self, data: SplitData[Any], predicted: LabelsByRow, progress: ProgressCallback
     ) -> EvaluationResult:
         """Return the metrics of the outputs of a beam search."""
         outputs, references = self.predicted_texts(data.examples, progress), data.references
         if self.processor.target.tokenizer.kind == "word":  # word tokenizers do not preserve white space
             references = [" ".join(text.split()) for text in references]
-        scores = [metric(references, outputs) for metric in self.metrics]
-        return EvaluationResult(data.sources, references, outputs, data.lengths, scores)
+        scores = [score for metric in self.metrics if (score := metric(references, outputs)) is not None]
+        notes = () if len(scores) == len(self.metrics) else (NO_BLEU,)
+        return EvaluationResult(data.sources, references, outputs, data.lengths, scores, notes=notes)
 
-    def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]:
-        objective, outputs = self.objective(), [""] * len(examples)
+    def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:
+        """Return the best texts of a beam search, which is as wide as in evaluation, or `top`."""
+        objective, answers = self.objective(), dict[int, Answer]()
         # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
         for batch in iterate_batches(self.example_batches(examples), progress):
-            decoded = objective.beam_decode(batch, EVAL_BEAM, alpha=EVAL_LENGTH_PENALTY)
+            decoded = objective.beam_decode(batch, max(EVAL_BEAM, top), top, EVAL_LENGTH_PENALTY)
             for row, hypotheses in zip(batch.rows.tolist(), decoded, strict=True):
-                outputs[row] = self.target_text(objective, hypotheses[0])
-        return outputs
+                texts = [self.target_text(objective, hypothesis) for hypothesis in hypotheses]
+                means = [each.log_probability / max(1, len(each.tokens)) for each in hypotheses]
+                answers[row] = written_answer(texts, means)
+        return [answers[row] for row in range(len(examples))]
+
+    def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]:
+        return [str(answer.text) for answer in self.answers(examples, 1, progress)]
 
     def target_text(self, objective: SequenceToSequenceObjective, hypothesis: Hypothesis) -> str:
         """Return the text of a hypothesis."""
@@ -224,6 +234,13 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         text = self.target_text(objective, hypothesis)
         facts = {"log_probability": hypothesis.log_probability, "reason": hypothesis.finish_reason}
         return Output(row, f"{' '.join(text.split())}\n", {"source": source, "text": text, **facts})
+
+
+def written_answer(texts: Sequence[str], log_probabilities: Sequence[float]) -> Answer:
+    """Return the first text as the answer. Each text has the mean log-probability of its tokens."""
+    pairs = zip(texts, log_probabilities, strict=True)
+    top = [Alternative(text, math.exp(log_probability)) for text, log_probability in pairs]
+    return Answer(top[0].answer, top[0].probability, top, log_probabilities[0])
 
 
 def text_summary(tokens: int, unit: str, seconds: float) -> Summary:

@@ -17,6 +17,7 @@ from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.split_data import word_counts
 from foveal.data.core.standardize import explain_read_errors
 from foveal.data.files.data_part import DataPart
+from foveal.data.files.utf8 import AnyPath
 from foveal.data.images.image_batches import ImageEvalBatches, ImageTrainBatches
 from foveal.data.images.image_examples import ImageExamples, ImageProcessor, image_statistics
 from foveal.data.images.image_source import ImageSource, PixelSource, keyed_by_content
@@ -77,6 +78,7 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
         self.question_columns = ("question", "choices") if choices else ("question",)
         """The columns of a question without an answer."""
         self.settings = (
+            "data.encoding",
             "data.image",
             "data.augment",
             *(f"data.{name}" for name in self.question_columns),
@@ -96,6 +98,9 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         for row in read_question_rows(part, self.question_columns, vqa_data(config), skipped):
             yield Row(row.location, {"source": _row_title(row), **row.fields})
+
+    def table(self, part: DataPart) -> AnyPath | None:
+        return part.table
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors

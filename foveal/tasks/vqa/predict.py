@@ -8,15 +8,15 @@ from foveal.core.errors import UserError
 from foveal.core.progress import no_progress
 from foveal.data.core.rows import Row
 from foveal.data.images.image_files import load_image
-from foveal.tasks.results import Predictions
+from foveal.tasks.results import AnsweredRow
 
 if TYPE_CHECKING:
     from foveal.tasks.vqa.task import BaseVQATask
 
 
 def answer_questions(
-    task: "BaseVQATask", path: Path, questions: Sequence[str], choices: Sequence[str]
-) -> Predictions:
+    task: "BaseVQATask", path: Path, questions: Sequence[str], choices: Sequence[str], top: int
+) -> list[AnsweredRow]:
     """Return the answers to questions about the image at `path`. The history of a question is the earlier
     questions.
 
@@ -29,7 +29,7 @@ def answer_questions(
     questions = [" ".join(question.split()) for question in questions]
     if "" in questions:
         raise UserError("--question: empty; give the text of a question")
-    answers, history = list[str](), list[str]()
+    answered, history = list[AnsweredRow](), list[str]()
     for question in questions:
         fields = {
             "content": image.content,
@@ -40,9 +40,11 @@ def answer_questions(
         }
         rows = [Row(str(path), fields)]
         _, examples = task.data_format.encode_unlabeled(rows, task.processor, task.config.data, [])
-        answers += task.predicted_texts(examples, no_progress)
-        history += [question, f"{answers[-1]}."]
-    return Predictions([f"{path}: {question}" for question in questions], answers)
+        (answer,) = task.answers(examples, top, no_progress)
+        history += [question, f"{answer.line}."]
+        columns = {"file_name": str(path), "question": question}
+        answered.append(AnsweredRow(str(path), f"{path}: {question}", columns, answer, ""))
+    return answered
 
 
 def _check_choices(task: "BaseVQATask", choices: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
@@ -11,8 +10,7 @@ from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.data_part import METADATA_FILES, DataPart
 from foveal.data.files.folders import FILE_FIELD, read_folder
 from foveal.data.files.listing import Listing
-from foveal.data.files.tables import read_records
-from foveal.data.images.image_arrays import image_column, image_fields
+from foveal.data.images.image_arrays import image_column, image_fields, read_shards
 from foveal.data.images.image_files import unlisted_images, with_names
 from foveal.data.images.image_rows import load_row_images
 from foveal.tasks.vqa.data_settings import VQADataConfig
@@ -44,7 +42,7 @@ def read_question_rows(
             )
     if config.history != "none" and config.history in known:
         columns["history"] = config.history
-    rows = _in_folder(part, listing, columns) if listing else _in_table(part.path, str(images), columns)
+    rows = _in_folder(part, listing, columns) if listing else _in_table(part, str(images), columns)
     return load_row_images(rows, config.image, skipped)
 
 
@@ -58,14 +56,15 @@ def _in_folder(part: DataPart, listing: Listing, columns: Mapping[str, str]) -> 
         yield from unlisted_images(part)
 
 
-def _in_table(path: Path, column: str, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
+def _in_table(part: DataPart, column: str, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
     read = _field_reader(columns)
 
     def check(row: Fields) -> Fields | str:
-        image, texts = image_fields(path, row, column, None, []), read(row)
+        image, texts = image_fields(part.path, row, column, None, []), read(row)
         return image if isinstance(image, str) else texts if isinstance(texts, str) else texts | image
 
-    return with_names(validate_rows(str(path), read_records(path, [column, *columns.values()]), check))
+    rows = read_shards(part, [column, *columns.values()])
+    return with_names(validate_rows(str(part), ((where, record) for _, where, record in rows), check))
 
 
 def _field_reader(columns: Mapping[str, str]) -> FieldReader:

@@ -12,7 +12,6 @@ from foveal.config import EncoderStackConfig
 from foveal.config.model import check_feedforward
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.core.progress import ProgressCallback
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_batches import sampled_pixels
@@ -22,6 +21,7 @@ from foveal.data.text.special_tokens import SpecialTokens
 from foveal.encoders.joint import JointEncoder
 from foveal.metrics.labels import accuracy
 from foveal.metrics.recognition import exact_match
+from foveal.metrics.score import MetricResult
 from foveal.metrics.translation import chrf
 from foveal.models.decoder import decoder
 from foveal.models.encoder import text_encoder
@@ -29,7 +29,8 @@ from foveal.models.image_networks import output_grid
 from foveal.models.stack_settings import VECTOR_ENCODER, keys_below
 from foveal.tasks.base import TaskSettings
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
-from foveal.tasks.results import EvaluationResult, PredictedIds, Predictions, TaskSummary
+from foveal.tasks.fit import NO_FIT, Fit
+from foveal.tasks.results import AnsweredRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, check_single_view, image_encoder_for
 from foveal.tasks.shapes.labeling import ClassificationTask, SmoothedSettings, summarize_labels
@@ -106,8 +107,10 @@ class BaseVQATask(ExampleTask, ABC):
     def fit_inputs(self, data: SplitData[VQAExamples]) -> tuple[Tensor, ...]:
         return (sampled_pixels(data.examples.images, self.config.training.seed),)
 
-    def answer(self, data: Path, questions: Sequence[str], choices: Sequence[str]) -> Predictions:
-        return answer_questions(self, data, questions, choices)
+    def answer(
+        self, data: Path, questions: Sequence[str], choices: Sequence[str], top: int
+    ) -> list[AnsweredRow]:
+        return answer_questions(self, data, questions, choices, top)
 
     def source_in_words(self) -> str:
         """Return a description of what the model reads of a question."""
@@ -129,7 +132,7 @@ class VQATask(BaseVQATask, ClassificationTask):
     loss_unit = "question"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 22 for a named question or answer, 3 for images with both columns."""
         return _recognize(data, named, cls.columns, 22, ("question", "answer"), 3)
 
@@ -190,7 +193,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     loss_unit = "question"
 
     @classmethod
-    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> int:
+    def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 21 for named choices, 4 for images with questions, answers and choices."""
         return _recognize(data, named, ("choices",), 21, ("question", "answer", "choices"), 4)
 
@@ -209,17 +212,12 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     def objective(self, preview_examples: Any = None) -> MultipleChoiceObjective:
         return MultipleChoiceObjective(self.model)
 
-    def label_text(self, examples: VQAExamples, row: int, number: int) -> str:
-        return examples.choice(row, number)
+    def labels_of(self, examples: VQAExamples, row: int) -> Sequence[str]:
+        return examples.choices(row)
 
-    def score(
-        self, data: SplitData[VQAExamples], predicted_ids: PredictedIds, progress: ProgressCallback
-    ) -> EvaluationResult:
+    def label_scores(self, references: list[str], outputs: list[str]) -> list[MetricResult]:
         """Return the accuracy of the likeliest choice. The rows share no classes."""
-        choice = data.examples.choice
-        outputs = [choice(row, number) for row in range(len(data)) for number in predicted_ids[row]]
-        scores = [accuracy(data.references, outputs)]
-        return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
+        return [accuracy(references, outputs)]
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
         choices = round(np.mean(prepared.train.examples.lengths("choices")))
@@ -234,13 +232,16 @@ def _recognize(
     by_name: int,
     needed: Sequence[str],
     by_columns: int,
-) -> int:
-    """Return `by_name` if the user names a deciding column, or `by_columns` for images with the needed
-    columns."""
+) -> Fit:
+    """Return the score `by_name` if the user names a deciding column, or `by_columns` for images with the
+    needed columns."""
     if data.kind in ("table", "text"):
-        return by_name if set(deciding) & named.keys() else 0
-    columns = {str(named.get(name, name)) for name in needed}
-    return by_columns if data.kind == "images" and columns <= data.columns else 0
+        settings = ", ".join(f"data.{name}" for name in deciding if name in named)
+        return Fit(by_name, f"{settings} names a column") if settings else NO_FIT
+    columns = [str(named.get(name, name)) for name in needed]
+    if data.kind != "images" or not {*columns} <= data.columns:
+        return NO_FIT
+    return Fit(by_columns, f"{data.evidence.reason}, with the columns {', '.join(columns)}")
 
 
 def _log_unseen_answers(

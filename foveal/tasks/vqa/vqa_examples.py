@@ -26,7 +26,7 @@ class VQAExamples(Examples):
     images: ImageExamples
     choice_table: ChoiceTable | None = None
 
-    def choice(self, row: int, number: int) -> str:
-        """Return choice `number` of a row."""
+    def choices(self, row: int) -> list[str]:
+        """Return the choices of a row."""
         assert self.choice_table is not None
-        return self.choice_table.texts[self.columns["choices"][row][number]]
+        return [self.choice_table.texts[index] for index in self.columns["choices"][row].tolist()]

@@ -176,11 +176,10 @@ def test_parquet_text_that_is_not_utf8(tmp_path: Path) -> None:
         ("a.csv", "text,label\n,a\nb\n", "no usable row, the first is line 2: 'text' is empty"),
         ("a.csv", '"text,label\na,b\n', "line 1: quotes that don't close"),
         ("a.csv", b"t\xe9xt,label\na,b\n", "line 1: not UTF-8 at byte 1"),
-        ("a.csv", "text,label\na,b\n".encode("utf-16"), "line 1: not UTF-8 at byte 0"),
         ("a.jsonl", "\n \n", "no usable row; give rows"),
         ("a.jsonl", "{}", "the first is line 1: no column 'text'"),
         ("a.parquet", b"PAR1 not really", "not readable as Parquet"),
-        ("a.txt", "a\n", "not a table with columns text, label (.jsonl, .csv, .tsv, .parquet)"),
+        ("a.txt", "a\n", "not a table with columns text, label (.jsonl, .json, .csv, .tsv, .parquet)"),
     ],
 )
 def test_what_concerns_the_whole_file_is_refused(

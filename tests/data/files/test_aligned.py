@@ -69,8 +69,11 @@ def test_unequal_files_are_refused_with_both_counts(one: int, other: int, tmp_pa
 def test_nothing_to_use_is_refused(tmp_path: Path) -> None:
     source, target = write(tmp_path / "a", b""), write(tmp_path / "b", b"")
     assert refusal(source, target).endswith("no usable row; give rows")
-    source, target = write(tmp_path / "a", "one\ntwo\n".encode("utf-16")), write(tmp_path / "b", b"1\n2\n3\n")
-    assert "the first is line 1: not UTF-8 at byte 0" in refusal(source, target)
+    source, target = (
+        write(tmp_path / "a", "étude\nö\nä\n".encode("latin1")),
+        write(tmp_path / "b", b"1\n2\n3\n"),
+    )
+    assert "the first is line 1: not UTF-8 at byte 0 of the line; it seems Latin-1" in refusal(source, target)
     assert "can't read: No such file" in refusal(source, tmp_path / "none")
 
 

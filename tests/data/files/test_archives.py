@@ -20,6 +20,8 @@ def tar(mode: Literal["w:gz", "w:xz"], files: dict[str, bytes], link: str = "") 
         for name, content in files.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
+            if name.endswith("/"):
+                entry.type = tarfile.DIRTYPE
             if name == link:
                 entry.type, entry.size, entry.linkname = tarfile.SYMTYPE, 0, "/etc/passwd"
             archive.addfile(entry, io.BytesIO(content))
@@ -55,7 +57,10 @@ def test_what_matches_is_read(make: Make, tmp_path: Path) -> None:
 
 @both
 def test_a_whole_folder_keeps_its_folders(make: Make, tmp_path: Path) -> None:
-    path = make(tmp_path, {"p/a/x.json": b"1", "p/b/x.json": b"2", "p/c.txt": b"3", "q/a.json": b"no"})
+    folders = {"p/": b"", "p/a/": b""}
+    path = make(
+        tmp_path, {**folders, "p/a/x.json": b"1", "p/b/x.json": b"2", "p/c.txt": b"3", "q/a.json": b"no"}
+    )
     assert [*read_archive(path, "p/*")] == [("a/x.json", b"1"), ("b/x.json", b"2"), ("c.txt", b"3")]
     with pytest.raises(UserError, match="there twice"):
         list(read_archive(path, "p/*/x.json"))

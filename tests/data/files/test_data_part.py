@@ -80,7 +80,8 @@ def test_it_is_measured_on_its_test_part(tmp_path: Path) -> None:
 
 def test_the_task_is_the_train_file_s(tmp_path: Path) -> None:
     folder = write(tmp_path / "a", "test.tsv")
-    assert infer_task(open_path(str(folder)), {}).name == "language-model"
+    with pytest.raises(UserError, match=r"test\.tsv, and no file to train on; name the file: .*/test\.tsv\."):
+        infer_task(open_path(str(folder)), {})
     assert infer_task(open_path(str(write(folder, "train.tsv"))), {}).name == "translation"
 
 

@@ -238,7 +238,7 @@ def test_a_table_of_files(tmp_path, suffix):
     found = prepared(path, channels=3)
     assert sum(map(len, (found.train, found.valid, found.test))) == 20
     assert [row.reason.split(";")[0].split(":")[0] for row in found.skipped] == [
-        "can't be read",
+        "no such file",
         "'image' has neither the bytes nor the file of an image",
     ]
     assert asked(path, found.processor) == 20

@@ -54,6 +54,20 @@ def column(split: SplitData[Examples], name: str) -> RaggedArray:
     return found
 
 
+def test_each_series_can_be_standardised_by_itself(tmp_path: Path) -> None:
+    """Each channel of each series has mean 0 and deviation 1, and 0 where it is constant."""
+    rows = [*series(), np.full((4, 2), 7, np.float32)]
+    data = write(tmp_path / "a.jsonl", rows=rows)
+    config = CONFIG.series.model_copy(update={"standardize": "series"})
+    found = prepared(SERIES_LABEL, data, valid=data, series=config)
+    for split in (found.train, found.held_out):
+        source = column(split, "source")
+        for number, values in enumerate(rows[:-1]):
+            expected = (values - values.mean(0)) / values.std(0)
+            assert np.allclose(source[number], expected, atol=1e-5)
+        assert not source[len(rows) - 1].any()
+
+
 @pytest.mark.parametrize("field", DATA_FORMATS)
 def test_a_model_is_given_standardised_channels_and_numbers(tmp_path: Path, field: str) -> None:
     data_format, rows = DATA_FORMATS[field], series()

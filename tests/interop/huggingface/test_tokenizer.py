@@ -1,6 +1,7 @@
 """Tokenizers there and here give the same tokens; those that are not ours are refused."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,14 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Fast
 
 from foveal.core.errors import UserError
-from foveal.data.text.tokenizers import BPETokenizer, ByteTokenizer, CharacterTokenizer, Tokenizer
+from foveal.data.text.tokenizers import (
+    BPETokenizer,
+    ByteTokenizer,
+    CharacterTokenizer,
+    Tokenizer,
+    load_tokenizer,
+)
+from foveal.interop.huggingface.files import read_json, read_weights
 from foveal.interop.huggingface.tokenizer import read_tokenizer, tokenizer_files
 
 LINES = ["the cat  sat on the mat; the rat,\n\nthe hat's 123 — naïve 日本語 🙂 e\u0301\t\r\n"] * 9
@@ -188,6 +196,40 @@ OTHERS = {
         "not a usable tokenizer",
     ),
 }
+
+
+PANICKING_MODEL = {
+    "type": "BPE",
+    "vocab": {"a": 0, "b": 1, "ab": 2},
+    "merges": [["a", "b"]],
+    "continuing_subword_prefix": "####",
+}
+"""The library cuts the prefix off `b`, which is shorter, and panics."""
+
+
+def test_a_file_that_makes_the_library_panic(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A panic is no `Exception`, and prints a traceback of its own."""
+    (tmp_path / "tokenizer.json").write_text(json.dumps(changed(model=PANICKING_MODEL, added_tokens=[])))
+    with pytest.raises(
+        UserError, match=r"tokenizer\.json: not a usable tokenizer \(the library that reads it"
+    ):
+        read_tokenizer(tmp_path, 300)
+    with pytest.raises(
+        UserError, match=r"tokenizer\.json: not a tokenizer's file \(the library that reads it"
+    ):
+        load_tokenizer(tmp_path)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    for name in ("tokenizer.json", "config.json", "model.safetensors"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(UserError, match=r"tokenizer\.json: can't read: not a regular file"):
+        read_tokenizer(tmp_path, 300)
+    with pytest.raises(UserError, match=r"config\.json: can't read: not a regular file"):
+        read_json(tmp_path / "config.json")
+    with pytest.raises(UserError, match=r"model\.safetensors"):
+        read_weights(tmp_path)
 
 
 @pytest.mark.parametrize("name", list(OTHERS))

@@ -1,0 +1,63 @@
+"""The cost of a training, measured by a dry run before the first step."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from foveal.data.core.prepared_data import PreparedData
+from foveal.tasks.base import Task
+from foveal.training.dry_run import dry_run
+from foveal.training.plan import (
+    FORWARDS_PER_STEP,
+    EvaluationSchedule,
+    budget_to_steps,
+    make_plan,
+    parse_budget,
+)
+from foveal.ui.console import format_bytes, format_duration
+
+
+@dataclass(frozen=True)
+class TrainingCost:
+    """Memory and time of a training, estimated from a step and its first loss."""
+
+    first_loss: float
+    memory_bytes: int
+    step_seconds: float
+    tokens_per_step: int
+    steps_per_epoch: float
+    total_steps: int
+    evaluation_seconds: float
+    """Seconds of all evaluations, without the test."""
+
+    def summary(self, unit: str) -> str:
+        """Return memory and time in words; `unit` is the unit of a step's inputs."""
+        training = self.total_steps * self.step_seconds
+        return (
+            f"about {format_bytes(self.memory_bytes)} of memory; "
+            f"{1000 * self.step_seconds:.0f} ms a step of {self.tokens_per_step:,} {unit}; "
+            f"{format_duration(self.steps_per_epoch * self.step_seconds)} an epoch; "
+            f"{format_duration(training)} of training and {format_duration(self.evaluation_seconds)} of "
+            "evaluations, before the test"
+        )
+
+
+def measure_cost(task: Task, prepared: PreparedData[Any, Any]) -> TrainingCost:
+    """Return the cost of training the task's model on the data, for the task's budget."""
+    config, batches = task.config, task.train_batches(prepared.train)
+    accumulation, budget = config.training.grad_accumulation, parse_budget(config.training.budget)
+    first_batch = batches.batch(0, 0)
+    first = dry_run(task.model, task.objective(), first_batch, config)
+    step = first.seconds * accumulation + first.update_seconds
+    tokens = first_batch.tokens * accumulation
+    if budget.unit == "seconds":
+        total_steps = max(1, round(budget.amount / step))
+    else:
+        total_steps = budget_to_steps(budget, batches.per_epoch, accumulation, tokens)
+    evaluation = 0.0
+    if prepared.valid is not None:
+        eval_batches = task.eval_batches(prepared.valid).per_epoch
+        schedule = EvaluationSchedule(config.training.evaluate_every, eval_batches, accumulation)
+        evaluations = schedule.left(0, make_plan(total_steps, config.schedule))
+        evaluation = evaluations * eval_batches * first.seconds / FORWARDS_PER_STEP
+    per_epoch = batches.per_epoch / accumulation
+    return TrainingCost(first.loss, first.memory_bytes, step, tokens, per_epoch, total_steps, evaluation)

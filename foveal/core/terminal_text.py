@@ -1,0 +1,18 @@
+r"""Text for a terminal: characters that a terminal would obey are shown as escapes such as `\x1b`."""
+
+import re
+
+OBEYED_CHARACTERS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters without tab and newline
+    "\u202a-\u202e\u2066-\u2069"  # the order of characters: a name could look like another one
+    "\ud800-\udfff]"  # halves of surrogate pairs, which no encoding has
+)
+
+
+def escape_controls(text: str) -> str:
+    """Return a text in which the characters that a terminal obeys are escapes; tabs and newlines stay.
+
+    Labels, names of files, settings and tokenizers can hold any character, so everything that is shown to
+    users passes through here (`ui/console.py`).
+    """
+    return OBEYED_CHARACTERS.sub(lambda match: ascii(match[0])[1:-1], text)

@@ -1,0 +1,104 @@
+"""Packed files of tables, texts or recordings, unpacked once into the user's cache."""
+
+import gzip
+import hashlib
+import shutil
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from foveal.core.errors import UserError
+from foveal.data.files.file_bytes import is_decompression_bomb
+from foveal.data.files.utf8 import open_file
+from foveal.store.cache import cache_folder, file_lock
+from foveal.store.durable import atomic_folder
+
+GZIP_SUFFIX = ".gz"
+COPY_BYTES = 1 << 20
+"""Bytes that are unpacked at a time."""
+
+
+def unpack_gzip(path: Path) -> Path:
+    """Return the file in a `.gz`, unpacked into the cache.
+
+    Raises: UserError: the file is damaged, or unpacks to implausibly many bytes.
+    """
+    with _unpacked_folder(path) as folder:
+        if not folder.is_dir():
+            with atomic_folder(folder) as new, _explain_damage(path), gzip.open(path) as packed:
+                _copy(path, packed, new / path.stem)
+    return folder / path.stem
+
+
+def unpack_zip(path: Path) -> Path:
+    """Return the folder of the files in a zip, unpacked into the cache. Return a file that is alone in a zip.
+
+    Raises: UserError: the zip is damaged, or unpacks to implausibly many bytes.
+    """
+    with _unpacked_folder(path) as folder:
+        if not folder.is_dir():
+            with atomic_folder(folder) as new, _explain_damage(path), zipfile.ZipFile(path) as archive:
+                members = [member for member in archive.infolist() if not member.is_dir()]
+                _check_size(path, sum(member.file_size for member in members))
+                for member in members:
+                    file = new / member.filename
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    with archive.open(member) as packed:
+                        _copy(path, packed, file)
+    inside = [entry for entry in folder.iterdir() if not entry.name.startswith((".", "__MACOSX"))]
+    while len(inside) == 1 and inside[0].is_dir():
+        folder = inside[0]
+        inside = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
+    return inside[0] if len(inside) == 1 else folder
+
+
+def check_member_names(path: Path, names: list[str]) -> None:
+    """Check that the names of a zip's members are relative paths inside the zip.
+
+    Raises: UserError: a name is not.
+    """
+    for name in names:
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise UserError(f"{path}: the name {name!r} leads out of the zip; make the zip again")
+        if "\\" in name:
+            raise UserError(f"{path}: the name {name!r} has a backslash; make the zip again with / in names")
+
+
+@contextmanager
+def _unpacked_folder(path: Path) -> Iterator[Path]:
+    """Return a context with the folder of a packed file in the cache, which only one process can enter."""
+    status = path.stat()
+    facts = str((str(path.absolute()), status.st_size, status.st_mtime_ns))
+    digest = hashlib.sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    folder = cache_folder() / "unpacked" / digest / path.name
+    open_file(path).close()
+    with file_lock(folder):
+        yield folder
+
+
+@contextmanager
+def _explain_damage(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise UserError(f"{path}: can't be unpacked: {error}; get the file again") from None
+
+
+def _copy(path: Path, packed: Any, file: Path) -> None:
+    """Write the content of an opened member of `path` to `file`."""
+    size = 0
+    with file.open("wb") as out:
+        while block := packed.read(COPY_BYTES):
+            size += len(block)
+            _check_size(path, size)
+            out.write(block)
+    shutil.copystat(path, file)
+
+
+def _check_size(path: Path, size: int) -> None:
+    packed = path.stat().st_size
+    if is_decompression_bomb(packed, size):
+        raise UserError(f"{path}: {packed:,} bytes that unpack to {size:,} or more; get the file again")

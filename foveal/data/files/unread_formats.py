@@ -1,0 +1,55 @@
+"""Formats of files that are not read, with how to convert them, recognized by suffix or by first bytes."""
+
+from foveal.data.files.file_bytes import read_first_bytes
+from foveal.data.files.utf8 import AnyPath
+
+PICTURE_HINT = "convert the pictures to .png or .jpg (ImageMagick: mogrify -format png *{suffix})"
+SOUND_HINT = "convert the recordings to .flac or .wav (ffmpeg -i IN{suffix} OUT.flac)"
+ARRAY_HINT = "save the arrays as .npz with numpy.savez"
+TABLE_HINT = "save the table as .csv or .parquet"
+UNREAD_SUFFIXES = {
+    **dict.fromkeys(
+        (".avif", ".heic", ".heif", ".jxl", ".jp2", ".svg", ".psd", ".tga", ".ico"), PICTURE_HINT
+    ),
+    **dict.fromkeys((".dds", ".exr", ".hdr", ".cr2", ".nef", ".dng"), PICTURE_HINT),
+    **dict.fromkeys((".m4a", ".aac", ".wma", ".amr", ".caf", ".mid", ".midi"), SOUND_HINT),
+    **dict.fromkeys((".npy", ".mat", ".h5", ".hdf5"), ARRAY_HINT),
+    **dict.fromkeys((".xlsx", ".xls", ".ods", ".arrow", ".feather", ".arff", ".db", ".sqlite"), TABLE_HINT),
+    **dict.fromkeys(
+        (".pkl", ".pickle"), "it could run code when opened; save the data as .csv, .jsonl or .npz"
+    ),
+    **dict.fromkeys(
+        (".tar", ".tgz", ".bz2", ".xz", ".7z", ".rar"), "unpack it, and give the file or folder in it"
+    ),
+    **dict.fromkeys((".xml", ".geojson", ".ipynb"), "write what is to be learned as .csv, .jsonl or .txt"),
+    **dict.fromkeys((".pdf", ".docx", ".doc", ".odt", ".epub", ".rtf"), "save it as plain text (.txt)"),
+}
+"""Maps suffixes to how to mend the data."""
+PICTURE_STARTS = {
+    b"\xff\xd8\xff": ".jpg",
+    b"\x89PNG": ".png",
+    b"GIF8": ".gif",
+    b"II*\0": ".tif",
+    b"MM\0*": ".tif",
+}
+"""First bytes of picture files, and their suffixes."""
+RIFF_KINDS = {b"WEBP": ".webp", b"WAVE": ".wav"}
+SOUND_STARTS = {b"fLaC": ".flac", b"OggS": ".ogg", b"ID3": ".mp3"}
+
+
+def unread_format_hint(name: str) -> str:
+    """Return how to mend data in a format that is not read, by its suffix. Empty for other suffixes."""
+    suffix = f".{name.rpartition('.')[2].lower()}" if "." in name else ""
+    hint = UNREAD_SUFFIXES.get(suffix, "").replace("{suffix}", suffix)
+    return f"{suffix} is not read: {hint}" if hint else ""
+
+
+def missing_suffix(file: AnyPath) -> str:
+    """Return the suffix that a picture or recording without suffix should have. Empty for other files."""
+    if file.suffix:
+        return ""
+    start = read_first_bytes(file, 12)
+    if start.startswith(b"RIFF"):
+        return RIFF_KINDS.get(start[8:12], "")
+    starts = PICTURE_STARTS | SOUND_STARTS
+    return next((suffix for first, suffix in starts.items() if start.startswith(first)), "")

@@ -1,0 +1,76 @@
+"""The manifest of a run, `run.json`: facts and hashes, whose types are checked before anything uses them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from foveal.core.errors import UserError
+from foveal.store.regular_files import read_regular
+from foveal.store.sealed import open_json
+
+MANIFEST_FILE = "run.json"
+PROCESSOR_FILE = re.compile(r"config\.toml|inputs(/\w[\w.-]*)+")
+"""The names that `files` of a manifest may have: none leads out of the run."""
+
+
+class _Facts(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class SplitFacts(_Facts):
+    """The hash of a split, which shows whether the data have changed."""
+
+    sha256: str
+
+
+class PartsFacts(_Facts):
+    parts: dict[str, SplitFacts]
+
+
+class DataFacts(_Facts):
+    """The data of a run: paths of the splits, the device of the training, and hashes of the splits."""
+
+    data: str | None
+    valid: str | None
+    test: str | None
+    device: str
+    facts: PartsFacts
+
+
+class ManifestFacts(_Facts):
+    format: int
+    foveal: str
+    torch: str
+    threads: int
+    files: dict[str, str]
+    data: dict[str, Any]
+
+
+def read_manifest(run: Path) -> dict[str, Any]:
+    """Read `run.json`.
+
+    Raises: UserError: the file is damaged, edited, or not that of a run.
+    """
+    path = run / MANIFEST_FILE
+    content = open_json(read_regular(path), str(path))
+    try:
+        facts = ManifestFacts.model_validate(content)
+    except ValidationError:
+        raise UserError(f"{run}: not a Foveal run: its run.json is not that of a run") from None
+    if strange := [name for name in facts.files if not PROCESSOR_FILE.fullmatch(name)]:
+        raise UserError(f"{path}: names {strange[0]!r}, which is no file of a run; restore it")
+    return content
+
+
+def data_facts(manifest: dict[str, Any], run: Path) -> DataFacts:
+    """Return the facts about the data of a run.
+
+    Raises: UserError: the manifest has other fields than those of a run that was trained.
+    """
+    try:
+        return DataFacts.model_validate(manifest["data"])
+    except ValidationError as error:
+        field = ".".join(map(str, error.errors()[0]["loc"]))
+        raise UserError(f"{run / MANIFEST_FILE}: data.{field} is not that of a run; restore it") from None

@@ -1,0 +1,45 @@
+"""The part of a task that answers rows, lines and questions."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.data.files.lines import Line
+from foveal.tasks.results import AnsweredRow
+
+
+class AnsweringTask(ABC):
+    """What `foveal predict` asks of a task."""
+
+    name: ClassVar[str]
+    writes_answers: ClassVar[bool] = False
+    """Whether answers are written token by token or move by move, with log-probabilities."""
+
+    @abstractmethod
+    def predict(self, data: str, top: int, log: Log, progress: ProgressCallback) -> list[AnsweredRow]:
+        """Return each row of `data` in order, with the `top` likeliest answers of the model.
+
+        Raises: UserError: the task has no answers, or the model can read no row.
+        """
+
+    def predict_lines(self, lines: Iterable[Line], top: int) -> Iterator[AnsweredRow]:
+        """Yield each line of text with the `top` likeliest answers, as soon as the line is read.
+
+        Raises: UserError: the task reads no lines of text.
+        """
+        raise UserError(
+            f"this run reads no lines of text (task {self.name}); give DATA, a file or folder, in their place"
+        )
+
+    def answer(
+        self, data: Path, questions: Sequence[str], choices: Sequence[str], top: int
+    ) -> list[AnsweredRow]:
+        """Answer questions about a file.
+
+        Raises: UserError: the task answers no questions.
+        """
+        raise UserError(f"this run reads no questions (task {self.name}); leave out --question")

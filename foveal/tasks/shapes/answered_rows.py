@@ -1,0 +1,99 @@
+"""Rows with their answers, in the order of the data. A row that can't be used keeps its place."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback, no_progress
+from foveal.data.core.fields import Fields
+from foveal.data.core.rows import Row, SkippedPart, SkippedRow
+from foveal.data.files.lines import Line
+from foveal.data.open import open_path
+from foveal.tasks.results import AnsweredRow
+
+if TYPE_CHECKING:
+    from foveal.tasks.shapes.examples import ExampleTask
+
+MAX_LOGGED_ROWS = 5
+"""Rows without an answer that are logged one by one."""
+EMPTY_LINE = "empty: write a source on every line"
+
+
+def answer_data(
+    task: "ExampleTask", data: str, top: int, log: Log, progress: ProgressCallback
+) -> list[AnsweredRow]:
+    """Return each row of DATA with its `top` likeliest answers.
+
+    Raises: UserError: the model can read no row.
+    """
+    part, config = open_path(data).whole, task.config.data
+    rows, reasons = _split_off_parts(task.data_format.read_in_order(part, config))
+    columns = task.data_format.own_columns(part, rows, config)
+    answered = [
+        row if row.answer is None else row._replace(reason="; ".join(reasons.get(row.location, ())))
+        for row in answer_rows(task, rows, columns, top, progress)
+    ]
+    missing = [row for row in answered if row.answer is None]
+    if len(missing) == len(answered):
+        reason = f": {missing[0].location}: {missing[0].reason}" if missing else ""
+        raise UserError(f"{data}: no readable source{reason}")
+    for row in missing[:MAX_LOGGED_ROWS]:
+        log(f"skipped: {row.location}: {row.reason}")
+    if len(missing) > MAX_LOGGED_ROWS:
+        log(f"{data}: {len(missing):,} of {len(answered):,} rows have no answer; `reason` says why")
+    return answered
+
+
+def answer_lines(task: "ExampleTask", lines: Iterable[Line], top: int) -> Iterator[AnsweredRow]:
+    """Yield each line of text with its `top` likeliest answers, as soon as it is read."""
+    source, config = task.data_format.source, task.config.data
+    for line in lines:
+        location, text = f"line {line.number}", line.text.strip()
+        row: Row | SkippedRow = source.line_row(location, text)
+        if line.reason or not text:
+            row = SkippedRow(location, line.reason or EMPTY_LINE)
+        columns = source.own_columns(row, config) or {}
+        yield from answer_rows(task, [row], [columns], top, no_progress)
+
+
+def answer_rows(
+    task: "ExampleTask",
+    rows: Sequence[Row | SkippedRow],
+    columns: Sequence[Fields],
+    top: int,
+    progress: ProgressCallback,
+) -> Iterator[AnsweredRow]:
+    """Yield the rows with their own `columns` and the model's answers."""
+    unreadable: list[SkippedRow] = []
+    usable, examples = task.data_format.encode_unlabeled(
+        [row for row in rows if isinstance(row, Row)], task.processor, task.config.data, unreadable
+    )
+    answers = iter(task.answers(examples, top, progress) if usable else ())
+    usable_ids, reasons = {id(row) for row in usable}, iter(unreadable)
+    for row, own in zip(rows, columns, strict=True):
+        if id(row) in usable_ids and isinstance(row, Row):
+            yield AnsweredRow(row.location, _source_text(row), own, next(answers), "")
+        else:
+            reason = row.reason if isinstance(row, SkippedRow) else next(reasons).reason
+            source = _source_text(row) if isinstance(row, Row) else ""
+            yield AnsweredRow(row.location, source, own, None, reason)
+
+
+def _source_text(row: Row) -> str:
+    source = row.fields["source"]
+    return source if isinstance(source, str) else " ".join(source)
+
+
+def _split_off_parts(
+    rows: Iterable[Row | SkippedRow],
+) -> tuple[list[Row | SkippedRow], dict[str, list[str]]]:
+    """Return the rows, and why parts of the rows that are used can't be used, by the row's location."""
+    whole, reasons = list[Row | SkippedRow](), dict[str, list[str]]()
+    for row in rows:
+        if isinstance(row, SkippedPart):
+            name = row.location.removeprefix(f"{row.row}, ")
+            reasons.setdefault(row.row, []).append(f"{name}: {row.reason}")
+        else:
+            whole.append(row)
+    return whole, reasons

@@ -1,0 +1,36 @@
+"""Baselines of classifiers: the most frequent class, and a linear classifier of simple features."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from foveal.core.runtime import derived_seed
+from foveal.data.core.shuffle import permute_indices
+from foveal.data.pairs.source import Source
+from foveal.ops.ridge import ridge_classifier
+
+MAX_BASELINE_ROWS = 5000
+"""Training rows at most that a linear baseline is fitted to."""
+
+
+def majority_ids(train: Any, held_out: Any) -> list[int]:
+    """Return the most frequent class of the training rows for each held-out row."""
+    counts = np.bincount(train.examples.columns["label"])
+    return [int(counts.argmax())] * len(held_out)
+
+
+def linear_ids(source: Source[Any], train: Any, held_out: Any, classes: int, seed: int) -> list[int]:
+    """Return the classes that a ridge classifier of simple features predicts for the held-out rows.
+
+    The result is empty if the source has no simple features, or the training rows have a single class.
+    """
+    labels = train.examples.columns["label"]
+    count = min(len(labels), MAX_BASELINE_ROWS)
+    rows = permute_indices(np.arange(count), len(labels), derived_seed(seed, "baseline"))
+    if not source.simple_features_in_words or len(np.unique(labels[rows])) < 2:
+        return []
+    features = source.simple_features(train.examples.subset(rows.tolist()), held_out.examples)
+    fit = ridge_classifier(features[0], torch.from_numpy(labels[rows].astype(np.int64)), classes)
+    ids: list[int] = (features[1] @ fit.weight.T + fit.bias).argmax(1).tolist()
+    return ids
