@@ -180,14 +180,14 @@ def _named_network(preset: dict[str, Any], settings: Sequence[str], log: Log) ->
     name, size = chosen["network"], preset["data"]["image"]["size"]
     if name == encoder["network"] or name not in NETWORKS or chosen["kind"] != encoder["kind"]:
         return []
-    found = list(training_settings(name))
+    added = list(training_settings(name))
     if chosen.get("stem") != "small" and (larger := smallest_size(name, size)) > size:
-        found.append(f"data.image.size={larger}")
+        added.append(f"data.image.size={larger}")
     given = {setting.partition("=")[0] for setting in settings}
-    found = [setting for setting in found if setting.partition("=")[0] not in given]
-    if found:
-        log(f"{name} is trained with {' '.join(found)}, unless you set others")
-    return found
+    added = [setting for setting in added if setting.partition("=")[0] not in given]
+    if added:
+        log(f"{name} is trained with {' '.join(added)}, unless you set others")
+    return added
 
 
 def network_config(name: str, settings: Sequence[str] = ()) -> Config:

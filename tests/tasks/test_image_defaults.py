@@ -107,7 +107,8 @@ def test_the_line_says_why_and_the_undo_works() -> None:
     told = succeed("train", "squares", "--run", "run").err
     assert "patch-similarities with data.image.channels=3, since 20 color images of about" in told
     assert "0 steps" in told
-    undo = told.partition("; else ")[2].splitlines()[0].split()
+    (line,) = (line for line in told.splitlines() if line.startswith("patch-similarities"))
+    undo = line.partition("; else ")[2].split()
     assert 'network = "resnet-20"' in succeed("train", "squares", *undo, "--print-config").out
 
 
