@@ -46,10 +46,10 @@ class ImageClassificationTask(ImageLabelTask):
 
     def defaults(self, request: DefaultsRequest) -> Defaults:
         """Return the defaults for the images; the preset's if the images can't be read."""
-        data, lr = self.config.data, self.config.optimizer.lr
+        data = self.config.data
         with suppress(UserError):
             facts = image_facts(request.data.train, self.target.column(data), MAX_COUNTED_ROWS)
-            return image_defaults(facts, request, self.preset, data.image.batch_size, lr)
+            return image_defaults(facts, request, self.preset, data.image.batch_size)
         return Defaults(self.preset)
 
     def settings_read(self) -> set[str]:

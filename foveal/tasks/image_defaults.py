@@ -12,14 +12,14 @@ scanned characters are often gray, and smaller."""
 CLOSED_FORM = ("model.head_fit=ridge", "training.budget=0steps", "data.valid_fraction=0.0")
 MIN_BATCH, BATCHES_PER_EPOCH = 8, 16
 """The smallest batch, and the number of batches in an epoch of few images."""
+PRESET_BATCH, PRESET_LR = 128, 0.1
+"""Batch size and rate of the preset; the rate of other batches is in proportion (Goyal et al. 2017)."""
 MAX_PHOTO_BATCH, PHOTO_WARMUP = 32, 5
 """The largest batch of photos, and the steps of warm-up for weights that are already trained."""
 
 
-def image_defaults(
-    facts: ImageFacts, request: DefaultsRequest, preset: str, batch: int, lr: float
-) -> Defaults:
-    """Return the defaults. `batch` and `lr` are the batch size and the learning rate of `preset`.
+def image_defaults(facts: ImageFacts, request: DefaultsRequest, preset: str, batch: int) -> Defaults:
+    """Return the defaults. `batch` is the batch size of the preset `preset`, or the user's.
 
     Few photos start from published weights, and few small images get fixed features: in both, the classifier
     is in closed form, unless the user wants to train.
@@ -38,10 +38,10 @@ def image_defaults(
         channels = f"data.image.channels={3 if facts.color else 1}"
         reason = f"{images} are few: fixed features of their patches and a classifier in closed form"
         return Defaults("patch-similarities", reason, (channels,), undo=f"--model {preset}")
-    few = few_batch(facts.rows, batch)
+    few = few_batch(facts.rows, batch) if batch == PRESET_BATCH else batch
     settings = (
         f"data.image.batch_size={few}",
-        f"optimizer.lr={lr * few / batch:g}",
+        f"optimizer.lr={PRESET_LR * few / PRESET_BATCH:g}",
         "optimizer.clip_norm=1.0",
         f"schedule.warmup_steps={BATCHES_PER_EPOCH}",
     )

@@ -13,9 +13,10 @@ from foveal.data.open import open_data
 from foveal.interop.published.efficientnet import NAME
 from foveal.models.image_networks import NETWORKS, smallest_size
 from foveal.tasks import configure
+from foveal.tasks.config import load_config
 from foveal.tasks.defaults import DefaultsRequest
 from foveal.tasks.image_classification import ImageClassificationTask
-from foveal.tasks.image_defaults import few_batch, image_defaults
+from foveal.tasks.image_defaults import PRESET_BATCH, PRESET_LR, few_batch, image_defaults
 from tests.support.command_line import succeed
 from tests.support.labeled_images import write_images
 
@@ -44,10 +45,12 @@ def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(configure, "published_run", refuse)
 
 
-def chosen(facts: ImageFacts, trains: bool = False, pretrained: bool = True) -> tuple[str, dict[str, str]]:
+def chosen(
+    facts: ImageFacts, trains: bool = False, pretrained: bool = True, batch: int = PRESET_BATCH
+) -> tuple[str, dict[str, str]]:
     """Return the weights or the preset that image facts lead to, and the settings."""
     request = DefaultsRequest(open_data(".", print), trains, pretrained)
-    defaults = image_defaults(facts, request, "image-classification", 128, 0.1)
+    defaults = image_defaults(facts, request, "image-classification", batch)
     return defaults.weights or defaults.preset, dict(one.split("=", 1) for one in defaults.settings)
 
 
@@ -76,6 +79,10 @@ def test_who_trains_gets_batches_by_the_number_of_images() -> None:
     assert (preset, settings["data.image.batch_size"]) == ("image-classification", "16")
     assert float(settings["optimizer.lr"]) == pytest.approx(0.1 / 8)
     assert "training.budget" not in settings
+    settings = chosen(ImageFacts(300, WORDS, 28, True), trains=True, batch=32)[1]
+    assert float(settings["optimizer.lr"]) == pytest.approx(0.1 / 4)
+    preset_config = load_config("image-classification")
+    assert (preset_config.data.image.batch_size, preset_config.optimizer.lr) == (PRESET_BATCH, PRESET_LR)
     weights, settings = chosen(ImageFacts(101, WORDS, 300, True), trains=True)
     assert (weights, settings["data.image.batch_size"]) == (NAME, "8")
     assert settings["model.head_fit"] == "ridge"
