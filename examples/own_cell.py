@@ -14,8 +14,9 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from foveal.commands.training_report import train_and_report
+from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything
-from foveal.core.signals import SignalHandler
+from foveal.core.signals import Interrupted, SignalHandler
 from foveal.data.open import DataPaths
 from foveal.generation.sampling import Sampling
 from foveal.generation.text_stream import collect_texts, generate_text
@@ -85,4 +86,11 @@ def main(text: str, folder: Path, *settings: str) -> str:
 
 
 if __name__ == "__main__":
-    print(main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]))
+    try:
+        print(main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]))
+    except Interrupted as stop:
+        print(f"{str(stop).partition('; go on')[0]}; the same command goes on", file=sys.stderr)
+        raise SystemExit(stop.exit_code) from None
+    except UserError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from None

@@ -1,5 +1,6 @@
 """The table of commands. A command is imported when it is called, so `foveal --help` answers at once."""
 
+import errno
 import os
 import re
 import sys
@@ -57,6 +58,11 @@ EXAMPLES = {
 """Examples in the help of the commands with most arguments."""
 
 
+MIN_COLUMNS = 20
+"""The narrowest terminal that is believed."""
+NAME_ERRORS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
+"""Errors of the system that come from the name that the user gave."""
+
 for name, purpose in COMMANDS.items():
     module = f"{name}_" if iskeyword(name) else name.replace("-", "_")
     # `foveal data` and `foveal models` have commands of their own, `foveal inspect` has views: all are apps.
@@ -77,6 +83,8 @@ def main() -> None:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     _refuse_half_characters(arguments)
+    if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) < MIN_COLUMNS:
+        del os.environ["COLUMNS"]  # nothing, or a letter a line, would be printed
     try:
         with SignalHandler() as signals:
             with signals.deferred(), _starting(arguments):  # torch swallows exceptions while it is imported
@@ -84,7 +92,9 @@ def main() -> None:
             command(*bound.args, **bound.kwargs)
             sys.stdout.flush()
     except cyclopts.CycloptsError as error:
-        message = _explain_old_arguments(arguments) or str(error)
+        token = error.token if isinstance(error, cyclopts.UnknownOptionError) else None
+        unknown = "" if token is None else token.value.partition("=")[0]
+        message = _explain_old_arguments(arguments, unknown) or str(error)
         _exit_with_error(f"{message} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
     except Interrupted as stop:
         _exit_with_error(str(stop), stop.exit_code)
@@ -122,15 +132,18 @@ def _starting(arguments: list[str]) -> Iterator[None]:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def _explain_old_arguments(arguments: list[str]) -> str:
-    """Return the new name of an old command or option; empty if the arguments have no old name."""
+def _explain_old_arguments(arguments: list[str], unknown: str) -> str:
+    """Return the new name of an old command or option, or ours for the `unknown` option; else nothing."""
+    from foveal.config import other_word_advice
     from foveal.config.old_names import COMMANDS as OLD_COMMANDS
     from foveal.config.old_names import OPTIONS as OLD_OPTIONS
 
     if arguments and arguments[0] in OLD_COMMANDS:
         return f"foveal {arguments[0]} is now foveal {OLD_COMMANDS[arguments[0]]}"
     options = [argument.partition("=")[0] for argument in arguments]
-    return next((f"{option} is now {OLD_OPTIONS[option]}" for option in options if option in OLD_OPTIONS), "")
+    old = [f"{option} is now {OLD_OPTIONS[option]}" for option in options if option in OLD_OPTIONS]
+    advice = [f"unknown option {unknown}{hint}" for hint in [other_word_advice(unknown.lstrip("-"))] if hint]
+    return next(iter([*old, *advice]), "")
 
 
 def _exit_code_and_message(error: Exception) -> tuple[int, str]:
@@ -143,7 +156,7 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
     if isinstance(error, RunFailed):
         return 1, str(error)
     if isinstance(error, OSError) and error.filename:
-        return 2 if isinstance(error, PermissionError) else 1, f"{error.filename}: {error.strerror}"
+        return 2 if error.errno in NAME_ERRORS else 1, f"{error.filename}: {error.strerror}"
     # The words of torch on a CPU and on CUDA, and of numpy.
     allocation = re.search(r"(?:tried|unable) to allocate (\S+ \w+)", str(error), re.IGNORECASE)
     if allocation or isinstance(error, MemoryError):

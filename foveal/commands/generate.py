@@ -10,6 +10,7 @@ from rich.text import Text
 
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
+from foveal.core.whole_number import WholeNumber
 from foveal.generation.events import Artifact, Chunk, GenerationEvent, Output, Summary
 from foveal.generation.options import (
     DEFAULT_BEAM_SEARCH,
@@ -33,7 +34,7 @@ def generate(
     *,
     prompt: str | None = None,
     input_: Annotated[Path | None, Parameter(name="--input")] = None,
-    tokens: int | None = None,
+    tokens: WholeNumber | None = None,
     sampling_options: SamplingOptions = DEFAULT_SAMPLING,
     beam_options: BeamSearchOptions = DEFAULT_BEAM_SEARCH,
     attention_options: AttentionMapOptions = NO_ATTENTION_MAP,

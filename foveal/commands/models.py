@@ -10,6 +10,7 @@ from rich.table import Table
 
 from foveal.config import Config, preset_names
 from foveal.core.errors import UserError
+from foveal.core.whole_number import WholeNumber
 from foveal.inspection.layers.view import describe_layers
 from foveal.models.image_networks import NETWORKS
 from foveal.tasks.config import load_config
@@ -45,7 +46,7 @@ def describe(
     /,
     *,
     input_: Annotated[str | None, Parameter(name="--input")] = None,
-    classes: int | None = None,
+    classes: WholeNumber | None = None,
     json: Json = False,
 ) -> None:
     """Show preset NAME in full: every setting that is read, and every parameter of the model with its shape.

@@ -89,8 +89,7 @@ def predict(
     _check_options(data, text, question, choice, top, threshold)
     if out is not None:
         check_answer_file(out, data, overwrite)
-    before = "" if data is None or data == STANDARD_INPUT else f"reading {data}"
-    with SignalHandler(), ProgressBar("predicted", before=before) as progress:
+    with SignalHandler(), ProgressBar("predicted", before=f"reading {data or run}") as progress:
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         task = with_columns(session, overrides).task
         log_calibration(session)

@@ -162,10 +162,8 @@ def print_report(task: Task, report: Report, console: Console) -> None:
             ("correct", example.reference),
             ("output", example.output),
         ):
-            console.print(
-                Text.assemble((name.ljust(9), "cyan"), escape_controls(truncate(text, MAX_EXAMPLE_LENGTH))),
-                soft_wrap=True,
-            )
+            shown = escape_controls(truncate(text, MAX_EXAMPLE_LENGTH))
+            console.print(Text.assemble((name.ljust(9), "cyan"), shown), soft_wrap=True)
         console.print()
 
 

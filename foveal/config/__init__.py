@@ -8,6 +8,7 @@ from foveal.config.data import AugmentConfig, DataConfig, ImageConfig, SeriesCon
 from foveal.config.files import (
     ConfigError,
     merge_tables,
+    other_word_advice,
     parse_config,
     parse_overrides,
     parse_toml,
@@ -51,6 +52,7 @@ __all__ = [
     "TokenizerName",
     "TrainingConfig",
     "merge_tables",
+    "other_word_advice",
     "parse_config",
     "parse_overrides",
     "parse_toml",

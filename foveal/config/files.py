@@ -11,11 +11,55 @@ from pydantic import BaseModel, ValidationError
 from foveal.config.old_names import PRESETS as OLD_PRESETS
 from foveal.config.old_names import explain_old_setting, flatten
 from foveal.config.sections import Config
+from foveal.config.sections_by_path import setting_text
 
 Section = TypeVar("Section", bound=BaseModel)
 PRESETS_FOLDER = Path(__file__).parent.parent / "presets"
 MAX_TOML_BYTES, MAX_KEY_DOTS = 1 << 18, 200
 """The largest file of settings, and the most dots in one of its lines or in a setting on the command line."""
+OTHER_WORDS = {
+    "lr": "optimizer.lr=VALUE",
+    "learning_rate": "optimizer.lr=VALUE",
+    "rate": "optimizer.lr=VALUE",
+    "weight_decay": "optimizer.weight_decay=VALUE",
+    "batch_size": "data.image.batch_size=VALUE (images) or data.batch_tokens=VALUE (all others)",
+    "batch": "data.image.batch_size=VALUE (images) or data.batch_tokens=VALUE (all others)",
+    "epochs": "--budget 5epochs",
+    "epoch": "--budget 5epochs",
+    "num_epochs": "--budget 5epochs",
+    "steps": "--budget 2000steps",
+    "max_steps": "--budget 2000steps",
+    "time": "--budget 10m",
+    "gpu": "--device cuda",
+    "cuda": "--device cuda",
+    "gpus": "--device cuda",
+    "device": "--device cpu or --device cuda",
+    "cpu": "--device cpu",
+    "seed": "training.seed=VALUE",
+    "layers": "model.layers=VALUE",
+    "hidden_size": "model.width=VALUE",
+    "hidden": "model.width=VALUE",
+    "width": "model.width=VALUE",
+    "size": "data.image.size=VALUE or model.width=VALUE",
+    "image_size": "data.image.size=VALUE",
+    "dropout": "model.dropout=VALUE",
+    "context": "data.context_length=VALUE",
+    "seq_len": "data.context_length=VALUE",
+    "output": "--run FOLDER",
+    "output_dir": "--run FOLDER",
+    "out_dir": "--run FOLDER",
+    "pretrained": "--from RUN",
+    "resume": "foveal resume RUN",
+    "val": "--valid DATA",
+    "validation": "--valid DATA",
+    "preset": "--model NAME",
+    "arch": "--model NAME",
+    "network": "--model NAME or model.encoder.network=NAME",
+    "optimizer": "optimizer.name=NAME",
+    "label": "data.label=COLUMN",
+    "text": "data.text=COLUMN",
+}
+"""Settings and options by the names that other programs give them."""
 EXPECTED_TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -112,8 +156,9 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
         key, equals, text = override.partition("=")
         if key.count(".") > MAX_KEY_DOTS:
             raise ConfigError(f"'{key[:40]}...': over {MAX_KEY_DOTS} dots, too many for the key of a setting")
+        advice = other_word_advice(key) or ("" if equals else "; a model is named with --model NAME")
         if not equals or not key or not all(key.split(".")):
-            raise ConfigError(f"'{override}': expected key.sub=value, such as model.width=256")
+            raise ConfigError(f"'{override}': expected key.sub=value, such as model.width=256{advice}")
         try:
             value = tomllib.loads(f"value = {text}")["value"]
         except (tomllib.TOMLDecodeError, RecursionError):
@@ -133,6 +178,12 @@ def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
     if close:
         return f"; did you mean '{prefix}{close[0]}'?"
     return f"; known: {', '.join(prefix + name for name in names)}"
+
+
+def other_word_advice(key: str) -> str:
+    """Return a hint for a setting or option by the name of other programs; empty if the name is none."""
+    words = OTHER_WORDS.get(key.rpartition(".")[2].lower().replace("-", "_"), "")
+    return f"; did you mean {words}?" if words else ""
 
 
 def _merge(into: dict[str, Any], table: Mapping[str, Any]) -> None:
@@ -169,10 +220,16 @@ def explain_validation_error(error: ValidationError, root: type[BaseModel], pref
             break
     fields = getattr(section, "model_fields", {})
     unknown = problem["type"] == "dict_type" and fields and path[-1] not in fields
+    if (problem["type"] == "extra_forbidden" or unknown) and (advice := other_word_advice(key)):
+        return f"unknown key '{key}'{advice}"
     if problem["type"] == "extra_forbidden" or unknown:
         before = prefix + "".join(f"{part}." for part in path[:-1])
         return f"unknown key '{key}'{suggest(path[-1], fields, before)}"
+    written = f"{key}={setting_text(problem['input'])}"
     if expected := EXPECTED_TYPES.get(problem["type"].partition("_")[0]):
-        return f"{key}={problem['input']}: expected {expected}"
+        return f"{written}: expected {expected}"
     message = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{key}={problem['input']}: {message[0].lower()}{message[1:]}" if path else message
+    if problem["type"] == "string_type" and isinstance(problem["input"], bool):
+        # TOML's word for a truth value, on the command line of a shell that takes away quotes.
+        return f"{written}: expected text; in quotes it is text: '{key}=\"{setting_text(problem['input'])}\"'"
+    return f"{written}: {message[0].lower()}{message[1:]}" if path else message

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, field_validator
 from foveal.config.values import (
     MAX_SIZE,
     Fraction,
+    LayerCount,
     NonNegativeFloat,
     PositiveFloat,
     ReadIf,
@@ -61,7 +62,7 @@ class StackConfig(StrictModel):
     """Pattern of mixers, repeated over the layers: commas between layers, + within one.
 
     In `attention+cross,lstm` the first of two layers has two mixers, one after the other."""
-    layers: Size = 2
+    layers: LayerCount = 2
     """Number of layers, each of mixers and a feed-forward layer."""
     width: Size = 256
     """Width of the vectors between layers."""

@@ -1,15 +1,17 @@
 """Allowed values of settings: numbers within bounds, and sections without unknown keys."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 MAX_SIZE = 1 << 20
 """The upper bound of all sizes: anything larger is a slip."""
 
 PositiveInt = Annotated[int, Field(gt=0)]
 Size = Annotated[int, Field(gt=0, le=MAX_SIZE)]
+LayerCount = Annotated[int, Field(gt=0, le=4096)]
+"""Each layer takes time and memory to make, whatever its width."""
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -22,6 +24,22 @@ class StrictModel(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, coerce_numbers_to_str=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_other_kinds(cls, value: Any, info: Any) -> Any:
+        """Return the value as it is.
+
+        Raises: ValueError: a number is true or false, or the reverse.
+        """
+        expected = cls.model_fields[str(info.field_name)].annotation
+        if expected is int and isinstance(value, bool):
+            raise ValueError("expected a whole number")
+        if expected is float and isinstance(value, bool):
+            raise ValueError("expected a number")
+        if expected is bool and isinstance(value, (int, float, str)) and not isinstance(value, bool):
+            raise ValueError("expected true or false")
+        return value
 
 
 @dataclass(frozen=True, init=False)

@@ -2,6 +2,7 @@
 
 import ctypes
 import hashlib
+import os
 import random
 import resource
 import sys
@@ -50,6 +51,14 @@ def keep_freed_memory() -> None:
         trim_threshold, mmap_threshold, never = -1, -3, -1
         mallopt(mmap_threshold, 2**30)
         mallopt(trim_threshold, never)
+
+
+def physical_memory() -> int:
+    """Return the memory of this machine in bytes: that of the GPU if it is larger."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if torch.cuda.is_available():
+        memory = max(memory, torch.cuda.get_device_properties(0).total_memory)
+    return memory
 
 
 def peak_memory() -> int:

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from foveal.core.errors import UserError
+from foveal.core.whole_number import WholeNumber
 from foveal.generation.sampling import Sampling
 
 DEFAULT_TEMPERATURE = 0.8
@@ -19,7 +20,7 @@ class SamplingOptions:
 
     temperature: float | None = None
     """Below 1, likelier tokens are preferred; 0 always takes the likeliest (greedy). Default 0.8."""
-    top_k: int = 0
+    top_k: WholeNumber = 0
     """Sample from this many likeliest tokens; 0 means all."""
     top_p: float = 1.0
     """Sample from the smallest set of likeliest tokens with this probability."""
@@ -27,9 +28,9 @@ class SamplingOptions:
     """Above 1, tokens that occurred before become less likely."""
     stop: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     """Stop before this text; may be given several times."""
-    seed: int = 0
+    seed: WholeNumber = 0
     """Different seeds give different samples; the same seed gives the same samples."""
-    samples: int = 1
+    samples: WholeNumber = 1
     """Number of texts to generate for each prompt."""
 
     @property
@@ -47,9 +48,9 @@ class SamplingOptions:
 class BeamSearchOptions:
     """Options to search for the likeliest texts by beam search."""
 
-    beam: int = 0
+    beam: WholeNumber = 0
     """Search with this many hypotheses instead of sampling."""
-    best: int = 1
+    best: WholeNumber = 1
     """Number of hypotheses of the beam to show, or of tokens for a gap."""
     length_penalty: float | None = None
     """Preference of the beam for longer texts (alpha of Wu et al. 2016). Default 0, or 1 for targets."""

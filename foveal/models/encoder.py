@@ -82,14 +82,7 @@ def word_encoder(
 ) -> WordEncoder:
     """Make an encoder of words with `forms` ids of forms each, whose `counts` are given from id 1 on, and ids
     of `characters`; a learned position table has `max_length` rows.
-
-    Raises: ConfigError: the vectors of forms should be one-hot.
     """
-    if config.embedding_width == -1:
-        raise ConfigError(
-            "model.encoder.embedding_width=-1: the vectors of a word's forms are added, so they are not "
-            "one-hot; set a width, such as 128"
-        )
     vectors = WordVectors(
         forms,
         counts,

@@ -17,6 +17,9 @@ from foveal.objectives.predicted_labels import at_temperature, predicted_labels
 from foveal.objectives.stateless import StatelessObjective
 from foveal.ops.cross_entropy import MIN_CHUNKED_CLASSES, linear_argmax, linear_cross_entropy
 
+ROWS_AT_ONCE = 64
+"""Rows whose logits are computed at once where there are many classes."""
+
 
 class ClassificationObjective(StatelessObjective):
     """`-log p(label | source)` in nats for each source.
@@ -40,15 +43,22 @@ class ClassificationObjective(StatelessObjective):
         labels, weights, training = batch.columns["label"], self.weights(batch), self.model.training
         smoothing = self.label_smoothing if training else 0.0
         predicted: dict[int, PredictedLabels] = {}
-        if training and self._has_many_classes(batch):
-            objective, loss, likeliest, aux = self._in_chunks(batch, smoothing)
+        if self._has_many_classes(batch):
+            features, aux = self._features(batch)
+            objective, loss, likeliest = self._in_chunks(features, labels, smoothing)
+            if not training:
+                for part in _row_slices(len(labels)):
+                    predicted |= self._predicted(
+                        batch.rows[part], self._project(features[part]), labels[part]
+                    )
         else:
             logits, aux = self._logits(batch)
             objective = _losses(logits, batch, smoothing).sum()
             with torch.no_grad():
-                loss, likeliest = float(_losses(logits, batch, 0.0).sum()), logits.argmax(1)
-                if not training:
-                    predicted = predicted_labels(batch.rows, logits, labels, [1] * len(labels))
+                likeliest = logits.argmax(1)
+                loss = float(_losses(logits, batch, 0.0).sum())
+            if not training:
+                predicted = self._predicted(batch.rows, logits, labels)
         terms = {"loss": Term(objective, weights["loss"])}
         terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
         correct = float(likeliest.eq(labels).sum())
@@ -63,21 +73,22 @@ class ClassificationObjective(StatelessObjective):
         return many and is_plain and isinstance(self.model.head, ClassificationHead)
 
     def _in_chunks(
-        self, batch: ExampleBatch, smoothing: float
-    ) -> tuple[Tensor, float, Int[Tensor, " B"], dict[str, Tensor]]:
-        """Return the sum of the training losses, that of the losses, the likeliest labels, and `aux`.
+        self, features: Float[Tensor, "B D"], labels: Int[Tensor, " B"], smoothing: float
+    ) -> tuple[Tensor, float, Int[Tensor, " B"]]:
+        """Return the sum of the training losses, that of the losses, and the likeliest labels.
 
         The logits are computed in chunks of rows.
         """
-        memory, aux = self.model.encode(batch.columns, batch.lengths)
-        features, _ = self.model.head(memory)
-        labels, projection = batch.columns["label"], self.model.head.projection
-        known = labels.ge(0)
-        sums = linear_cross_entropy(
-            features[known], projection.weight, projection.bias, labels[known], smoothing
-        )
-        predicted = linear_argmax(features, projection.weight, projection.bias)
-        return sums.label_smoothed, float(sums.nll), predicted, aux
+        projection, known = self.model.head.projection, labels.ge(0)
+        weight, bias = (at_temperature(x, self.model) for x in (projection.weight, projection.bias))
+        sums = linear_cross_entropy(features[known], weight, bias, labels[known], smoothing)
+        return sums.label_smoothed, float(sums.nll), linear_argmax(features, weight, bias)
+
+    @torch.no_grad()
+    def _predicted(
+        self, rows: Int[Tensor, " B"], logits: Float[Tensor, "B C"], labels: Int[Tensor, " B"]
+    ) -> dict[int, PredictedLabels]:
+        return predicted_labels(rows, logits, labels, [1] * len(labels))
 
     def per_example_loss(self, batch: ExampleBatch) -> Float[Tensor, " B"]:
         """Return the training loss of each row."""
@@ -102,8 +113,7 @@ class ClassificationObjective(StatelessObjective):
         If a source has several views (B * views), the logits are the logarithm of the mean probability over
         its views.
         """
-        memory, aux = self.model.encode(batch.columns, batch.lengths)
-        features, _ = self.model.head(memory)
+        features, aux = self._features(batch)
         logits = at_least_float32(self.model.head.project(features))
         rows = len(batch.rows)
         views = len(logits) // rows
@@ -111,6 +121,21 @@ class ClassificationObjective(StatelessObjective):
             logits = logits.view(rows, views, -1).log_softmax(2).logsumexp(1) - math.log(views)
             aux = {name: sums.view(rows, views).mean(1) for name, sums in aux.items()}
         return at_temperature(logits, self.model), aux
+
+    def _features(self, batch: ExampleBatch) -> tuple[Float[Tensor, "B D"], dict[str, Tensor]]:
+        memory, aux = self.model.encode(batch.columns, batch.lengths)
+        features, _ = self.model.head(memory)
+        return features, aux
+
+    def _project(self, features: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
+        """Return the logits at the model's temperature, without gradients."""
+        with torch.no_grad():
+            return at_temperature(at_least_float32(self.model.head.project(features)), self.model)
+
+
+def _row_slices(count: int) -> list[slice]:
+    """Return slices of at most `ROWS_AT_ONCE` of `count` rows."""
+    return [slice(start, start + ROWS_AT_ONCE) for start in range(0, count, ROWS_AT_ONCE)]
 
 
 def _losses(logits: Tensor, batch: ExampleBatch, label_smoothing: float) -> Tensor:

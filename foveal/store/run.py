@@ -180,11 +180,12 @@ def create_run(
     return Run(path, config, facts)
 
 
-def open_run(path: Path) -> Run:
+def open_run(path: str | Path) -> Run:
     """Read and verify a run folder.
 
     Raises: UserError: the folder is missing, not a run, made by a newer version, or edited.
     """
+    path = Path(path)
     facts_path = path / MANIFEST_FILE
     if not path.exists():
         nearby = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from foveal.config import (
@@ -143,6 +144,8 @@ def _base_tables(
     named: dict[str, object],
 ) -> tuple[dict[str, Any], list[str], str]:
     """Return the tables of the preset, the overrides that belong to the preset, and its name."""
+    if model and model not in {*preset_names(), *NETWORKS} and Path(model).suffix != ".toml":
+        raise _unknown_model(model)
     if model in NETWORKS and model not in preset_names():
         networks = network_task()
         if task not in (None, networks):
@@ -196,11 +199,8 @@ def network_config(name: str, settings: Sequence[str] = ()) -> Config:
 
     Raises: UserError: there is no such network, or it is an old name of a preset.
     """
-    if name in OLD_PRESETS:
-        raise UserError(f"the preset {name} is now {OLD_PRESETS[name]}")
     if name not in NETWORKS:
-        known = suggest(name, sorted({*preset_names(), *NETWORKS}))
-        raise UserError(f"unknown preset or network '{name}'{known}")
+        raise _unknown_model(name)
     return load_config(network_task().preset, [*network_overrides(name), *settings])
 
 
@@ -210,6 +210,14 @@ def encoding_setting(overrides: tuple[str, ...]) -> str:
     data = parse_overrides(overrides).get("data")
     encoding = data.get("encoding", "") if isinstance(data, dict) else ""
     return validate_section(DataConfig, {"encoding": encoding}, "data").encoding
+
+
+def _unknown_model(name: str) -> UserError:
+    """Return the error for a name that is neither a preset nor a network."""
+    if name in OLD_PRESETS:
+        return UserError(f"the preset {name} is now {OLD_PRESETS[name]}")
+    known = suggest(name, sorted({*preset_names(), *NETWORKS}))
+    return UserError(f"unknown preset or network '{name}'{known}")
 
 
 def column_settings(overrides: tuple[str, ...]) -> dict[str, object]:

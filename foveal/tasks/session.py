@@ -12,7 +12,7 @@ from foveal.config import Config
 from foveal.config.old_names import UPGRADE_NOTE
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.core.runtime import resolve_precision, seed_everything
+from foveal.core.runtime import physical_memory, resolve_precision, seed_everything
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import evenly_spaced
@@ -29,6 +29,8 @@ from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
 from foveal.training.freezing import freeze
 from foveal.ui.console import log as log_to_console
 
+BYTES_PER_PARAMETER = 8
+"""Bytes of a weight and its gradient."""
 EXAMPLES_SHOWN = 6
 """Number of held-out examples that are shown if the user names none."""
 
@@ -129,14 +131,33 @@ def build_model(task: Task, device: torch.device) -> nn.Module:
     """Return the task's model with its initial weights, which depend only on the config and its seed.
 
     Weights are frozen as configured.
+
+    Raises: UserError: the weights and their gradients do not fit into the memory of this machine.
     """
     config = task.config
+    _check_model_size(task)
     seed_everything(config.training.seed, "weights")
     model = task.new_model()
     head = model.get_submodule("head") if hasattr(model, "head") else model
     initialize(model, config.model.initialization, head.get_submodule("projection"))
     freeze(model, config.training.freeze)
     return model.to(device)
+
+
+def _check_model_size(task: Task) -> None:
+    """Check the size of a task's model before any of its memory is taken.
+
+    Raises: UserError: the weights and their gradients do not fit into the memory of this machine.
+    """
+    with torch.device("meta"):
+        count = sum(parameter.numel() for parameter in task.new_model().parameters())
+    needed, available = BYTES_PER_PARAMETER * count, physical_memory()
+    if needed > available:
+        raise UserError(
+            f"the model has {count:,} parameters, whose weights and gradients take {needed / 1e9:,.0f} GB of "
+            f"memory, and this machine has {available / 1e9:,.0f} GB: lower model.width, model.layers, "
+            "data.vocab_size or data.image.size"
+        )
 
 
 def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to_console) -> Session:

@@ -13,7 +13,10 @@ from foveal.data.text.word_vocabulary import FORMS, KNOWN_CHARACTERS
 from foveal.data.text.words_source import WordFormsSource, WordsSource
 from foveal.encoders.text import TextEncoder
 from foveal.encoders.words import WordEncoder
+from foveal.metrics.frequent_tags import FrequentTags
+from foveal.metrics.tags import tag_accuracy
 from foveal.models.encoder import word_encoder
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
 from foveal.tasks.shapes.labeling import TaggingTask
@@ -71,6 +74,14 @@ class TextTaggingTask(TaggingTask):
             return Fit(14, "there are the columns tokens and tags")
         return Fit(1, data.evidence.reason) if data.kind == "conll" else NO_FIT
 
+    def check(self) -> None:
+        super().check()
+        if self.reads_forms and self.config.model.encoder.embedding_width == -1:
+            raise ValueError(
+                "model.encoder.embedding_width=-1: the vectors of a word's forms are added, so they are not "
+                "one-hot; set a width, such as 128"
+            )
+
     @property
     def reads_forms(self) -> bool:
         """Whether the encoder reads the forms and characters of words, and not tokens."""
@@ -88,6 +99,14 @@ class TextTaggingTask(TaggingTask):
         characters = KNOWN_CHARACTERS + DEFAULT_CHARACTERS if source is None else source.character_ids
         data, model = self.config.data, self.config.model
         return word_encoder(model.encoder, FORMS, counts, characters, data.max_length)
+
+    def baseline(self, train: Any, held_out: Any) -> Baseline:
+        """Return the score of the most frequent tag of each word."""
+        words, held_out_words = ([text.split() for text in data.sources] for data in (train, held_out))
+        tags = FrequentTags.fit(words, train.references)
+        outputs = [tags.predict(sentence) for sentence in held_out_words]
+        result = tag_accuracy(held_out.references, outputs)
+        return Baseline("the most frequent tag of each word", result.name, result.value)
 
     def source_in_words(self) -> str:
         source = self.processor.source

@@ -74,9 +74,8 @@ def print_json(result: dict[str, Any]) -> None:
     import json
 
     text = json.dumps(finite_json(result), allow_nan=False)
-    print(
-        text.replace("\x7f", "\\u007f"), file=sys.stdout, flush=True
-    )  # the control that JSON leaves as it is
+    # The only control character that JSON leaves as it is.
+    print(text.replace("\x7f", "\\u007f"), file=sys.stdout, flush=True)
 
 
 def print_sections(sections: Iterable[str | Sequence[tuple[str, str]]]) -> None:

@@ -2,12 +2,13 @@
 
 import time
 
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from foveal.core.progress import ProgressCallback
 from foveal.ui.activity import Activity
 from foveal.ui.console import STDERR, format_duration
+from foveal.ui.fitting_progress import FittingProgress
 
 SHOW_AFTER_SECONDS, LINE_INTERVAL_SECONDS = 2.0, 10.0
 """Shorter work shows no bar; without a terminal, lines are printed at this interval."""
@@ -30,13 +31,9 @@ class ProgressBar:
 
     def __init__(self, description: str, before: str = ""):
         self.description = description
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(24),
-            TextColumn("{task.fields[at]}"),
-            TimeLeftColumn(),
-        )
-        self._progress = Progress(*columns, console=STDERR, transient=True)
+        name, bar = TextColumn("{task.description}", markup=False), BarColumn(24)
+        at, left = TextColumn("{task.fields[at]}"), TimeLeftColumn()
+        self._progress = FittingProgress(name, bar, at, left, droppable=(bar, name), console=STDERR)
         self._bar = self._progress.add_task(description, total=1.0, at="", left="")
         self._started = self._last_line = time.monotonic()
         self._times: list[float] = []

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, TextColumn
 from rich.text import Text
 
 from foveal.core.progress import HasTotalSteps, SecondsLeft
@@ -19,6 +19,7 @@ from foveal.ui.console import (
     format_loss,
     truncate,
 )
+from foveal.ui.fitting_progress import FittingProgress
 from foveal.ui.progress_bar import TimeLeftColumn
 
 OVERRUN = 1.25
@@ -38,16 +39,17 @@ class TrainingScreen:
         self.speed, self.valid = 0.0, math.nan
         self._live = STDERR.is_terminal
         self._last_line = time.monotonic()
-        self._progress = Progress(
+        step, loss = (
             TextColumn("step {task.fields[step]}"),
-            BarColumn(24),
             TextColumn("loss [bold]{task.fields[loss]}[/]"),
-            TextColumn("held out [bold]{task.fields[valid]}[/]"),
-            TextColumn("{task.fields[speed]}"),
-            TextColumn("{task.fields[memory]}"),
-            TimeLeftColumn(),
+        )
+        held_out = TextColumn("held out [bold]{task.fields[valid]}[/]")
+        bar, left = BarColumn(24), TimeLeftColumn()
+        speed, memory = TextColumn("{task.fields[speed]}"), TextColumn("{task.fields[memory]}")
+        self._progress = FittingProgress(
+            *(step, bar, loss, held_out, speed, memory, left),
+            droppable=(memory, speed, bar, held_out, loss),
             console=STDERR,
-            transient=True,
         )
         self._bar = self._progress.add_task(
             "", total=1.0, step="0", loss="-", valid="-", speed="", memory="", left=""

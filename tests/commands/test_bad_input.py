@@ -140,9 +140,9 @@ def test_budgets(budget: str) -> None:
 
 
 def test_presets() -> None:
-    assert "unknown preset 'LSTM'; did you mean 'lstm'?" in train("text.txt", "--model", "LSTM")
-    assert "unknown preset 'lstmm'; did you mean 'lstm'?" in train("text.txt", "--model", "lstmm")
-    assert "unknown preset 'zzz'; known: airbench, airbench95" in train("text.txt", "--model", "zzz")
+    assert "unknown preset or network 'LSTM'; did you mean 'lstm'?" in train("text.txt", "--model", "LSTM")
+    assert "unknown preset or network 'lstmm'; did you mean 'lstm'?" in train("text.txt", "--model", "lstmm")
+    assert "network 'zzz'; known: airbench, airbench95" in train("text.txt", "--model", "zzz")
     assert "mine.toml: No such file" in train("text.txt", "--model", "mine.toml")
     Path("mine.toml").write_text("[model\n")
     assert "mine.toml: not TOML" in train("text.txt", "--model", "mine.toml")
@@ -253,3 +253,17 @@ def test_a_data_set_that_can_not_be_fetched(monkeypatch: pytest.MonkeyPatch, her
 def test_data_sets_that_are_unknown() -> None:
     assert "no data set 'shakspeare'; did you mean 'shakespeare'?" in refuse("data", "get", "shakspeare")
     assert "no data set 'x'; known: basic-motions, cmudict, copy," in refuse("data", "describe", "x")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("model.layers=1000000", "model.layers=1000000: input should be less than or equal to 4096"),
+        ("model.width=500000", "parameters, whose weights and gradients take"),
+        ("model.embedding_width=1000000", "parameters, whose weights and gradients take"),
+    ],
+)
+def test_sizes_beyond_all_memory_are_refused_before_anything_is_made(setting: str, message: str) -> None:
+    wide = () if setting.startswith("model.layers") else ("model.width=500000",)
+    assert message in refuse("train", "text.txt", "--model", "lstm", *wide, setting, "--budget", "2steps")
+    assert not Path("runs").exists()

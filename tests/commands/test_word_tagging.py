@@ -97,10 +97,10 @@ def test_a_language_model_is_trained_on_as_a_reader_of_tokens() -> None:
 
 def test_settings_of_the_other_encoder_are_refused() -> None:
     write_tags()
-    line = refuse("train", "tags.conllu", "data.tokenizer=bpe")
+    line = refuse("train", "tags.conllu", "--task", "tagging", "data.tokenizer=bpe")
     assert "data.tokenizer is not read" in line
     line = refuse("train", "tags.conllu", "--model", "tagging", "model.encoder.word_dropout=1")
     assert "model.encoder.word_dropout is not read, since model.encoder.kind=text" in line
-    assert "added, so they are not one-hot" in refuse(
-        "train", "tags.conllu", "model.encoder.embedding_width=-1"
-    )
+    one_hot = "model.encoder.embedding_width=-1"
+    line = refuse("train", "tags.conllu", "--task", "tagging", one_hot)
+    assert "added, so they are not one-hot" in line

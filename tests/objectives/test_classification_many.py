@@ -48,7 +48,10 @@ def test_chunks_of_rows_change_nothing(training: bool, monkeypatch: pytest.Monke
     assert largest <= VectorEncoder.width * CLASSES < ROWS * CLASSES <= largest_whole
     assert in_chunks.metrics["loss"] == pytest.approx(whole.metrics["loss"], rel=1e-5)
     assert in_chunks.metrics["accuracy"] == whole.metrics["accuracy"]
-    assert in_chunks.predicted_ids == whole.predicted_ids
+    assert in_chunks.predicted_labels.keys() == whole.predicted_labels.keys()
+    for row, labels in whole.predicted_labels.items():
+        assert in_chunks.predicted_labels[row].ids == labels.ids
+        assert in_chunks.predicted_labels[row].probabilities == pytest.approx(labels.probabilities, rel=1e-4)
     assert in_chunks.terms.keys() == whole.terms.keys()
     for name, term in whole.terms.items():
         torch.testing.assert_close(in_chunks.terms[name].sum, term.sum)

@@ -9,6 +9,7 @@ import numpy as np
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.core.whole_number import WholeNumber
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData, evenly_spaced
 from foveal.data.images.image_examples import ImageExamples
@@ -36,7 +37,7 @@ class NeighborsOptions:
     nearest images have their label."""
     data: str | None = None
     """The images to search for neighbors; the run's training images if not given."""
-    nearest: int = 5
+    nearest: WholeNumber = 5
     """How many neighbors."""
     measure: DistanceMeasure = "cosine"
     """The distance between features."""

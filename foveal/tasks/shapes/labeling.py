@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from foveal.config.values import Fraction
 from foveal.core.errors import RunFailed
-from foveal.core.progress import ProgressCallback, iterate_batches, no_progress
-from foveal.core.result import PredictedLabels
+from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
@@ -157,9 +156,9 @@ class ClassificationTask(LabelingTask, ABC):
         scored = []
         for name, ids in candidates.items():
             if ids:
-                predicted = {row: PredictedLabels([label], [1.0], 0.0) for row, label in enumerate(ids)}
-                result = self.score(held_out, predicted, no_progress)
-                scored.append(Baseline(name, result.scores[0].name, result.scores[0].value))
+                outputs = [self.labels_of(held_out.examples, row)[label] for row, label in enumerate(ids)]
+                score = self.label_scores(held_out.references, outputs)[0]
+                scored.append(Baseline(name, score.name, score.value))
         return max(scored, key=lambda baseline: baseline.value)
 
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:

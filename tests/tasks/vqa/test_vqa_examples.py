@@ -248,7 +248,7 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
         UserError, match=r"no column 'q' among file_name, question, answer; .*train with data\.question=NAME"
     ):
         prepared(ANSWERS, data, question="q")
-    rows = [{"file_name": f"{n}.png", "question": "what?", "answer": str(n)} for n in range(9)]
+    rows = [{"file_name": f"{n}.png", "question": "what?", "answer": f"answer {n}"} for n in range(9)]
     with pytest.raises(UserError, match=r"9 answers to 9 questions, too many to choose among"):
         prepared(ANSWERS, write_question_rows(tmp_path / "b", rows, 9), valid=data)
     (tmp_path / "c").mkdir()
