@@ -6,7 +6,7 @@ import pytest
 
 from foveal.core.errors import UserError
 from foveal.tasks import configure
-from foveal.tasks.defaults import Defaults
+from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.series_classification import SeriesClassificationTask
 from tests.support import small_series
 from tests.support.command_line import succeed
@@ -58,7 +58,7 @@ def test_without_the_weights_training_goes_on_and_says_so(monkeypatch: pytest.Mo
     def refuse(name: str, log: object) -> object:
         raise UserError(f"{name}: can't fetch")
 
-    def defaults(task: object, request: configure.DefaultsRequest) -> Defaults:
+    def defaults(task: object, request: DefaultsRequest) -> Defaults:
         if request.pretrained:
             return Defaults("minirocket", "few", weights="all-minilm-l6-v2")
         return Defaults("minirocket", "few")
