@@ -12,7 +12,7 @@ from foveal.layers.vision.handcrafted_features import (
     HistogramOfOrientedGradients,
     StandardizedFeatures,
 )
-from foveal.layers.vision.visual_words import VisualWords
+from foveal.layers.vision.visual_words import PatchSimilarities, VisualWords
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,14 @@ class HandcraftedNetwork:
         return FlattenClassificationHead(width, grid, (), classes)
 
 
-COLOR_BINS, ORIENTATIONS, CODEBOOK_SIZE = 8, 9, 400
+COLOR_BINS, ORIENTATIONS, CODEBOOK_SIZE, SIMILARITY_WORDS = 8, 9, 400, 256
 COLOR_HISTOGRAM = HandcraftedNetwork(
     lambda channels: (ColorHistogram(COLOR_BINS), COLOR_BINS**channels), side=1
 )
 HOG = HandcraftedNetwork(lambda channels: (HistogramOfOrientedGradients(ORIENTATIONS), ORIENTATIONS))
 VISUAL_WORDS = HandcraftedNetwork(
     lambda channels: (VisualWords(channels, CODEBOOK_SIZE, side=6), CODEBOOK_SIZE), side=2
+)
+PATCH_SIMILARITIES = HandcraftedNetwork(
+    lambda channels: (PatchSimilarities(channels, SIMILARITY_WORDS, side=6), 2 * SIMILARITY_WORDS), side=3
 )

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Literal, Protocol, runtime_checkable
 
+import torch
 from torch import nn
 
 from foveal.config import ConfigError, suggest
@@ -11,7 +12,13 @@ from foveal.encoders.patches import PatchEncoder
 from foveal.layers.vision.norm2d import Norm2d, replace_batch_norm
 from foveal.models.airbench import AirbenchNetwork
 from foveal.models.depthwise_networks import EFFICIENTNET_LITE0, ConvNeXt
-from foveal.models.handcrafted import COLOR_HISTOGRAM, HOG, VISUAL_WORDS
+from foveal.models.handcrafted import (
+    COLOR_HISTOGRAM,
+    HOG,
+    PATCH_SIMILARITIES,
+    VISUAL_WORDS,
+    HandcraftedNetwork,
+)
 from foveal.models.resnet import ResNet, basic_resnet, bottleneck_resnet, small_resnet
 from foveal.models.sequential_networks import (
     ALEXNET,
@@ -44,6 +51,7 @@ SMALL_NETWORKS: dict[str, ImageNetwork | VisionTransformer] = {
     "color-histogram": COLOR_HISTOGRAM,
     "hog": HOG,
     "visual-words": VISUAL_WORDS,
+    "patch-similarities": PATCH_SIMILARITIES,
     "linear": LINEAR_NETWORK,
     "mlp": MLP_NETWORK,
     "mlp-10": DEEP_MLP_NETWORK,
@@ -85,6 +93,33 @@ NETWORKS: dict[str, ImageNetwork | VisionTransformer] = SMALL_NETWORKS | {
     "vit-b-mean": VisionTransformer(768, 12, "mean"),
     "efficientnet-lite0": EFFICIENTNET_LITE0,
 }
+
+
+ADAMW = ("optimizer.name=adamw", "optimizer.weight_decay=0.05", "optimizer.clip_norm=1.0")
+
+
+def training_settings(network: str) -> tuple[str, ...]:
+    """Return the settings of the optimizer with which a network trains from scratch.
+
+    Without batch norms, the high rates of SGD with momentum diverge. Ten layers without shortcuts, and the
+    blocks of Transformers and ConvNeXt, need a lower rate still. Networks with batch norms train with the
+    settings of the preset, so none are returned.
+    """
+    definition = NETWORKS[network]
+    if isinstance(definition, ConvNeXt | VisionTransformer) or definition is DEEP_MLP_NETWORK:
+        return (*ADAMW, "optimizer.lr=3e-4")
+    if isinstance(definition, SequentialNetwork | HandcraftedNetwork):
+        return (*ADAMW, "optimizer.lr=1e-3")
+    return ()
+
+
+def smallest_size(network: str, size: int) -> int:
+    """Return `size`, or its smallest multiple by a power of 2 of which the network has a feature map."""
+    with torch.device("meta"):
+        encoder = image_encoder(network, 3, "published", size=size)
+    while min(encoder.grid(size)) < 1:
+        size *= 2
+    return size
 
 
 def published_input(network: str) -> tuple[int, int, int]:

@@ -20,7 +20,7 @@ from foveal.config.old_names import PRESETS as OLD_PRESETS
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.open import OpenedData
-from foveal.models.image_networks import NETWORKS, published_input
+from foveal.models.image_networks import NETWORKS, published_input, smallest_size, training_settings
 from foveal.models.stack_settings import PIXEL_ENCODERS
 from foveal.store.run import Run
 from foveal.tasks.base import Task
@@ -84,11 +84,16 @@ def choose_training(
     if model is None and base_run is None:
         task = task or infer_task(data, named)
         defaults, base_run = _defaults_for(task, data, settings, pretrained, log)
+        own = {setting.partition("=")[0] for setting in settings}
+        kept = tuple(setting for setting in defaults.settings if setting.partition("=")[0] not in own)
+        defaults = replace(defaults, settings=kept)
     chosen = model or (defaults.preset if defaults and base_run is None else None)
     tables, base_overrides, preset = _base_tables(data, task, chosen, base_run, named)
     base_overrides += defaults.settings if defaults else ()
     if task is not None:
         settings.append(f"task.name={task.name}")
+    if base_run is None and preset == network_task().preset and model not in NETWORKS:
+        base_overrides += _named_network(tables, settings, log)
     base = merge_tables(tables, parse_overrides(base_overrides))
     config = from_tables(base, parse_overrides(settings))
     parse_budget(config.training.budget)
@@ -114,7 +119,12 @@ def _defaults_for(
     if "model" in tables:
         return Defaults(task.preset), None
     preset = from_tables(load_tables(task.preset, task.name), tables)
-    trains = bool(tables.keys() & {"optimizer", "schedule"}) or "budget" in tables.get("training", {})
+    trains = (
+        bool(tables.keys() & {"optimizer", "schedule"})
+        or "budget" in tables.get("training", {})
+        or "augment" in tables.get("data", {})
+        or len(tables["task"]) > 1
+    )
     request = DefaultsRequest(data, trains, pretrained)
     defaults = task(preset).defaults(request)
     if not defaults.weights:
@@ -159,10 +169,28 @@ def _base_tables(
 
 
 def network_overrides(name: str) -> list[str]:
-    """Return the settings of a published network, for images of the published size."""
+    """Return the settings of a published network, for images of the published size, and of its training."""
     channels, size, _ = published_input(name)
     image = f"data.image.channels={channels}", f"data.image.size={size}"
-    return [f"model.encoder.network={name}", *image]
+    return [f"model.encoder.network={name}", *image, *training_settings(name)]
+
+
+def _named_network(preset: dict[str, Any], settings: Sequence[str], log: Log) -> list[str]:
+    """Return the settings of training, and the size of images, for the network that `settings` name in place
+    of the preset's. The log says which."""
+    own, encoder = parse_overrides(settings), preset["model"]["encoder"]
+    chosen = encoder | own.get("model", {}).get("encoder", {})
+    name, size = chosen["network"], preset["data"]["image"]["size"]
+    if name == encoder["network"] or name not in NETWORKS or chosen["kind"] != encoder["kind"]:
+        return []
+    added = list(training_settings(name))
+    if chosen.get("stem") != "small" and (larger := smallest_size(name, size)) > size:
+        added.append(f"data.image.size={larger}")
+    given = {setting.partition("=")[0] for setting in settings}
+    added = [setting for setting in added if setting.partition("=")[0] not in given]
+    if added:
+        log(f"{name} is trained with {' '.join(added)}, unless you set others")
+    return added
 
 
 def network_config(name: str, settings: Sequence[str] = ()) -> Config:
@@ -252,7 +280,7 @@ def _check_processor_settings(base_run: Run, config: Config, overrides: tuple[st
 
 def _architecture_settings(stack: StackConfig) -> dict[str, Any]:
     """Return the settings on which the shapes of a stack's weights depend, without those of its encoder."""
-    return stack.model_dump(exclude={"dropout", "encoder"})
+    return stack.model_dump(exclude={"dropout", "encoder", "head_fit"})
 
 
 def _encoder_image_shape(config: Config) -> tuple[int, int]:

@@ -1,17 +1,22 @@
 """One label for each image."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 from pydantic import Field
 from torch import Tensor, nn
 
+from foveal.core.errors import UserError
+from foveal.data.images.image_facts import image_facts
 from foveal.data.open import OpenedData
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, match_proxy, with_proxy
+from foveal.tasks.defaults import MAX_COUNTED_ROWS, Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
+from foveal.tasks.image_defaults import image_defaults
 from foveal.tasks.shapes.image_labels import ImageLabelTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for
 from foveal.tasks.shapes.labeling import SmoothedSettings
@@ -38,6 +43,14 @@ class ImageClassificationTask(ImageLabelTask):
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
         """Return 1 for images."""
         return Fit(1, data.evidence.reason) if data.kind == "images" else NO_FIT
+
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        """Return the defaults for the images; the preset's if the images can't be read."""
+        data = self.config.data
+        with suppress(UserError):
+            facts = image_facts(request.data.train, self.target.column(data), MAX_COUNTED_ROWS)
+            return image_defaults(facts, request, self.preset, data.image.batch_size)
+        return Defaults(self.preset)
 
     def settings_read(self) -> set[str]:
         has_own_head = self.config.model.encoder.kind == "image"  # a named network brings its classifier

@@ -19,7 +19,7 @@ class Killed(BaseException):
     """Nothing after it is done."""
 
 
-@pytest.mark.parametrize("network", ["color-histogram", "visual-words"])
+@pytest.mark.parametrize("network", ["color-histogram", "visual-words", "patch-similarities"])
 def test_colours_are_told_from_one_another(network: str) -> None:
     given = ("--model", "hog", f"model.encoder.network={network}", "schedule.warmup_steps=0")
     assert train(write_images(count=120), *given, steps=60)["accuracy"] == 1

@@ -79,12 +79,20 @@ def test_a_language_model(run: Path) -> None:
     assert [layer["function"] for layer in untrained] == ["gelu", "block"]
 
 
+@pytest.mark.parametrize("network", ["linear", "hog", "color-histogram", "visual-words"])
+def test_without_activation_functions_the_outputs_are_shown(network: str) -> None:
+    (layers,) = looked(network, "activations", *SMALL).values()
+    names = {layer["name"]: layer["function"] for layer in layers}
+    features = {} if network == "linear" else {"encoder.blocks.0": "output"}
+    assert names == features | {"head.projection": "output"}
+    assert layers[-1]["gradient"] > 0
+
+
 def test_what_can_not_be_looked_at(run: Path) -> None:
     assert "unknown preset or network 'resnet20'; did you mean 'resnet-20'" in refuse("inspect", "resnet20")
     assert "there is no view filtres; did you mean 'filters'?" in refuse("inspect", run, "filtres")
     assert refuse("inspect", run, "nonsense").count("filmstrip") == 1
     assert "reads no random images: name data with --data" in refuse("inspect", "lstm")
-    assert "the model has no activation function" in refuse("inspect", "linear", "activations", *SMALL)
     assert "a run has its own weights: leave out" in refuse("inspect", run, "--initialization", "0.01")
     assert "expected a name that ends in .png" in refuse("inspect", "mlp", "--out", "mlp.svg")
     told = refuse("inspect", "mlp", "--initialization", "0.01,xaver")

@@ -64,8 +64,14 @@ def test_what_is_no_layer_of_maps(finished: Path) -> None:
     without = "this view needs an image network with trained convolutions"
     assert without in refuse("inspect", finished, "units")
     train("squares", "model.encoder.network=linear", run="linear", steps=1)
-    assert without in refuse("inspect", "linear", "units")
+    told = refuse("inspect", "linear", "units")
+    assert without in told
+    assert "foveal inspect linear filters" in told
     train("squares", "--model", "hog", run="features", steps=1)
-    assert without in refuse("inspect", "features", "units")
+    told = refuse("inspect", "features", "units")
+    assert without in told
+    assert "foveal inspect features activations" in told
+    assert "foveal inspect features activations" in refuse("inspect", "features", "filters")
+    assert "output" in succeed("inspect", "features", "activations").out
     train("squares", *PATCHES, run="vit", steps=1)
     assert without in refuse("inspect", "vit", "units")

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.hooks import RemovableHandle
 
 from foveal.config import AugmentConfig
 from foveal.inspection.base import InspectedTask
 from foveal.layers.blocks.mixer_block import Block
+from foveal.layers.vision.handcrafted_features import StandardizedFeatures
 from foveal.ops.jit.dispatch import reference_only
 
 HISTOGRAM_BINS = 64
@@ -26,7 +28,7 @@ SATURATED_SLOPE = 0.1
 """An output is saturated where the slope is less than this share of the steepest slope."""
 HISTOGRAM_STDS = 5
 """Standard deviations that a histogram reaches to both sides of the mean."""
-BLOCK = "block"
+BLOCK, OUTPUT = "block", "output"
 RECTIFIERS = ("relu", "relu6")
 FUSED_OPS = ("Elman", "LSTM", "GRU", "mamba_gate", "depthwise_conv1d", "gelu")
 """Operations whose kernels contain activation functions."""
@@ -88,7 +90,25 @@ def collect_activations(model: nn.Module, loss: Callable[[], Tensor]) -> list[Ac
             hooks += [module.register_forward_pre_hook(recorder.layer_hook(name))]
             hooks += [module.register_forward_hook(recorder.layer_hook(name))]
         if isinstance(module, Block):
-            hooks += [module.register_forward_hook(recorder.block_hook(name))]
+            hooks += [module.register_forward_hook(recorder.output_hook(name, BLOCK))]
+    return _run_recorded(recorder, hooks, loss)
+
+
+def collect_outputs(model: nn.Module, loss: Callable[[], Tensor]) -> list[ActivationStats]:
+    """Return the statistics of the outputs of features that are not learned and of linear layers, as
+    `collect_activations` does for activation functions."""
+    recorder = _ActivationRecorder(functions=False)
+    hooks = [
+        module.register_forward_hook(recorder.output_hook(name, OUTPUT))
+        for name, module in model.named_modules()
+        if isinstance(module, StandardizedFeatures | nn.Linear)
+    ]
+    return _run_recorded(recorder, hooks, loss)
+
+
+def _run_recorded(
+    recorder: "_ActivationRecorder", hooks: Sequence[RemovableHandle], loss: Callable[[], Tensor]
+) -> list[ActivationStats]:
     try:
         with torch.enable_grad(), reference_only(*FUSED_OPS), recorder:
             value = loss()
@@ -115,8 +135,9 @@ class _CallSite(NamedTuple):
 class _ActivationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Keeps the outputs of activation functions and blocks by call site; a loop is one call site."""
 
-    def __init__(self) -> None:
+    def __init__(self, functions: bool = True) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._functions = functions
         self.recorded: dict[_CallSite, list[Tensor]] = {}
         self._current_layer = ""
 
@@ -126,9 +147,9 @@ class _ActivationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         return hook
 
-    def block_hook(self, name: str) -> Callable[..., None]:
+    def output_hook(self, name: str, function: str) -> Callable[..., None]:
         def hook(module: nn.Module, inputs: Any, output: Any) -> None:
-            self._record(name, BLOCK, output[0])
+            self._record(name, function, output if isinstance(output, Tensor) else output[0])
 
         return hook
 
@@ -137,7 +158,7 @@ class _ActivationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         result = function(*args, **(kwargs or {}))
         name = _ACTIVATION_OPS.get(function.overloadpacket)
-        if name is not None and result.dim() > 1:
+        if self._functions and name is not None and result.dim() > 1:
             clipped_at_zero = name == "hardtanh" and len(args) > 1 and args[1] == 0
             self._record(self._current_layer, "relu6" if clipped_at_zero else name, result)
         return result

@@ -14,6 +14,7 @@ from foveal.inspection.activations.compute import (
     CAVEAT,
     ActivationStats,
     collect_activations,
+    collect_outputs,
     unaugmented_batch,
 )
 from foveal.inspection.activations.plot import plot_activations
@@ -85,7 +86,7 @@ class ActivationsView(ModelView[ActivationsOptions, ActivationsResult]):
 
 def _result(subject: str, rows: dict[str, list[ActivationStats]]) -> ActivationsResult:
     if not all(rows.values()):
-        raise UserError(f"{subject}: the model has no activation function")
+        raise UserError(f"{subject}: the model has neither an activation function nor a linear layer")
     return ActivationsResult(subject, rows)
 
 
@@ -97,7 +98,7 @@ def _activations_on_batch(task: InspectedTask, batch: Any) -> list[ActivationSta
         result, _ = objective(batch, starting_carry(objective, batch, None))
         return total_loss(result, total_weights(objective, [batch]))
 
-    return collect_activations(task.model, loss)
+    return collect_activations(task.model, loss) or collect_outputs(task.model, loss)
 
 
 def _format_table(layers: list[ActivationStats]) -> str:

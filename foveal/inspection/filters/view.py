@@ -71,7 +71,8 @@ class FiltersView(View[FiltersOptions, FiltersResult]):
         filters = first_layer_filters(run.model, image.channels, image.size)
         if filters is None:
             raise UserError(
-                f"{path}: no layer has filters for pixels: model.encoder.network={network} learns none"
+                f"{path}: no layer has filters for pixels: model.encoder.network={network} learns none; its "
+                f"features are in: foveal inspect {path} activations"
             )
         labels = tuple(run.objective.labels) if _are_class_templates(run, filters) else None
         return FiltersResult(str(path), filters, labels)

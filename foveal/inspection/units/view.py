@@ -106,7 +106,11 @@ class UnitsView(View[UnitsOptions, UnitsResult]):
         learned = first_layer_filters(run.model, image.channels, image.size) is not None
         has_blocks = isinstance(encoder, ImageEncoder) and len(encoder.blocks) > 0
         if not (run.task.trains_networks and has_blocks and learned):
-            raise UserError(f"{run.run.path}: this view needs an image network with trained convolutions")
+            other = "filters" if learned else "activations"
+            raise UserError(
+                f"{run.run.path}: this view needs an image network with trained convolutions; this run shows "
+                f"something in: foveal inspect {run.run.path} {other}"
+            )
 
     def compute(
         self, run: InspectedRun, options: UnitsOptions, log: Log, progress: ProgressCallback

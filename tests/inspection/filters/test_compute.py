@@ -74,7 +74,7 @@ def test_of_clips() -> None:
     )
 
 
-@pytest.mark.parametrize("network", ["hog", "color-histogram", "visual-words"])
+@pytest.mark.parametrize("network", ["hog", "color-histogram", "visual-words", "patch-similarities"])
 def test_features_that_are_not_learned_have_none(network: str) -> None:
     """Though a classifier may have as many numbers as there are pixels: words, of 40 x 40 in grey."""
     assert first_layer_filters(made(network, 1, 40), 1, 40) is None

@@ -16,7 +16,13 @@ from foveal.layers.vision.handcrafted_features import (
     HistogramOfOrientedGradients,
     StandardizedFeatures,
 )
-from foveal.layers.vision.visual_words import MIN_CONTRAST, WHITENING_EPSILON, VisualWords
+from foveal.layers.vision.visual_words import (
+    MIN_CONTRAST,
+    MIN_SIMILARITY,
+    WHITENING_EPSILON,
+    PatchSimilarities,
+    VisualWords,
+)
 from foveal.models.image_networks import image_encoder
 
 
@@ -111,6 +117,27 @@ def test_words_are_counted_by_quarters(images, words, monkeypatch):
         np.testing.assert_allclose(counts, words_by_definition(words, image), atol=1e-6)
     monkeypatch.setattr(visual_words, "PIXELS_PER_CHUNK", 3 * 13 * 18)
     assert torch.equal(words(images), found)
+
+
+def test_similarities_are_averaged_by_ninths(images: Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patch by patch, as in Coates and Ng 2011."""
+    layer = PatchSimilarities(3, words=5, side=4)
+    layer.fit(images[:, :, :12, :12])
+    torch.testing.assert_close(layer.words.norm(dim=1), torch.ones(5))
+    found = layer(images[:, :, :12, :12])
+    assert found.shape == (20, 10, 3, 3)
+    mean, whitening, words = (t.double().numpy() for t in (layer.mean, layer.whitening, layer.words))
+    image, expected = images[7].double().numpy(), np.zeros((10, 3, 3))
+    for i in range(9):
+        for j in range(9):
+            patch = image[:, i : i + 4, j : j + 4].ravel()
+            patch = (patch - patch.mean()) / np.sqrt(patch.var() + MIN_CONTRAST**2)
+            products = words @ ((patch - mean) @ whitening)
+            both = np.concatenate([products, -products])
+            expected[:, i // 3, j // 3] += np.maximum(both - MIN_SIMILARITY, 0) / 9
+    np.testing.assert_allclose(found[7], expected, atol=1e-5)
+    monkeypatch.setattr(visual_words, "PIXELS_PER_CHUNK", 3 * 12 * 12)
+    torch.testing.assert_close(layer(images[:, :, :12, :12]), found)
 
 
 def test_words_know_neither_brightness_nor_contrast(images, words):
