@@ -21,7 +21,7 @@ from foveal.tasks.data_overrides import with_columns
 from foveal.tasks.results import UNSURE, AnsweredRow
 from foveal.tasks.session import load
 from foveal.tasks.test_time_views import with_test_time_views
-from foveal.ui.console import log, print_json, write_exact
+from foveal.ui.console import log, print_json, print_plain
 from foveal.ui.progress_bar import ProgressBar
 
 CONFIDENCE_THRESHOLD = 0.9
@@ -109,7 +109,7 @@ def predict(
         if out is None and not json:
             table = AnswerTable(_collect(rows, shown), task.writes_answers, top is not None)
             for line in table.lines():
-                write_exact(line)
+                print_plain(line, end="")
         else:
             shown += rows
     if out is not None:

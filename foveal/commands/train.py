@@ -105,11 +105,10 @@ def train(
         )
         named, task_origin = column_settings(overrides), _task_origin(task, model, from_)
         taken = [*describe_task(opened, named, type(task_of(config)), task_origin)]
-    for line in taken:
-        log(line)
     if defaults is not None and defaults.reason:
-        log(str(defaults))
+        taken.append(str(defaults))
     if print_config:
+        _print_choices(taken)
         print_plain(config_to_toml(config), end="")
         return
     torch_device = resolve_device(device)
@@ -127,8 +126,8 @@ def train(
             prepared = bound_task.bind(processor).prepare(paths, log, reused)
         keep_freed_memory()
         bound_task = bound_task.bind(prepared.processor)
-        _check_held_out(bound_task, prepared, paths)
         bound_task = bound_task.bind(prepared.processor, build_model(bound_task, torch_device))
+        _check_held_out(bound_task, prepared, paths)
         fitted = data_dependent_init(bound_task, prepared, reused=base_run is not None)
         origin = preset if base_run is None else _fill_from_run(bound_task, base_run)
         with ProgressBar("features", before="features") as progress:
@@ -136,6 +135,7 @@ def train(
         with Activity("measuring a step"):
             cost = measure_cost(bound_task, prepared)
         bound_task = _shorten_warmup(bound_task, cost.total_steps, overrides)
+        _print_choices(taken)
         _print_setup(data, bound_task, origin, folder, prepared, cost)
         first_weights = bound_task.model if fitted or base_run is not None else None
         device_name = str(torch_device)
@@ -151,6 +151,12 @@ def train(
         if _has_images(prepared):
             _write_contact_sheet(folder, bound_task, prepared)
         train_and_report(started_run, bound_task, prepared, signals, json)
+
+
+def _print_choices(lines: list[str]) -> None:
+    """Print what was chosen for DATA, once nothing can be refused any more: a refusal is a single line."""
+    for line in lines:
+        log(line)
 
 
 def _task_origin(task: str | None, model: str | None, from_: Path | None) -> str:

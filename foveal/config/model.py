@@ -150,7 +150,7 @@ class EncoderConfig(EncoderStackConfig):
     """The section `model.encoder`: the encoder of the source. Some mixers of a decoder read its memory."""
 
     kind: EncoderName = "none"
-    """Encoder of the source: none, or one of its kind, such as text, words, ngrams, series, image or patches.
+    """Encoder of the source: none, or a kind such as text, words, ngrams, series, image or patches.
 
     Of a text: a stack (text), or a bag of n-grams (ngrams). Of words: the forms and characters of each before
     the stack (words). Of frames of sound: a pyramid of bidirectional LSTMs (pyramid), or strided convolutions

@@ -17,6 +17,7 @@ class AudioClassificationTask(AudioTask, ClassificationTask):
     purpose = "Label each recording."
     preset = "audio-classification"
     columns = ("label",)
+    encoders = (*AudioTask.encoders, "series-network")
     loss_unit = "recording"
     examples_in_words = "labeled recordings"
     speed_unit = "frames"

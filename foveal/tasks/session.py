@@ -13,6 +13,7 @@ from foveal.config.old_names import UPGRADE_NOTE
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.runtime import physical_memory, resolve_precision, seed_everything
+from foveal.core.shapes_only import shapes_only
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import evenly_spaced
@@ -149,7 +150,7 @@ def _check_model_size(task: Task) -> None:
 
     Raises: UserError: the weights and their gradients do not fit into the memory of this machine.
     """
-    with torch.device("meta"):
+    with shapes_only():
         count = sum(parameter.numel() for parameter in task.new_model().parameters())
     needed, available = BYTES_PER_PARAMETER * count, physical_memory()
     if needed > available:

@@ -85,6 +85,7 @@ CHANGES = {
         (*small_texts.TAGS, "data.tokenizer=character"),
         "pairs.tsv",
         "translation",
+        ("model.width=16",),
         kept=("data.tokenizer",),
     ),
     "series": Change(series, "slopes.ts", small_series.SMALL, "told.jsonl", "series-captioning"),

@@ -21,6 +21,7 @@ from benchmarks.kill import own_cache
 from foveal.config import Config
 from foveal.config.old_names import PRESETS
 from foveal.config.values import StrictModel
+from foveal.core.progress import no_progress
 from foveal.core.state import State
 from foveal.data.open import DataPaths
 from foveal.layers.mixers.registry import mixer_specs
@@ -106,6 +107,7 @@ def train(config: Config, data: Path) -> tuple[dict[str, Tensor], dict[str, floa
     prepared = task.prepare(DataPaths(str(data)), lambda line: None)
     task = task.bind(prepared.processor)
     task = task.bind(prepared.processor, build_model(task, CPU))
+    task.fit_head(prepared.train, no_progress)
     objective, batches = task.objective(), task.train_batches(prepared.train)
     optimizer, carries = Optimizer(task.model, config.optimizer), list[State]([None])
     plan = make_plan(STEPS, config.schedule)

@@ -19,7 +19,7 @@ class AudioTask(ExampleTask, ABC):
 
     source: ClassVar[Source[Any]] = AudioSource()
     source_kind = "audio"
-    encoders = ("pyramid", "convolution", "series-network")
+    encoders: ClassVar[tuple[str, ...]] = ("pyramid", "convolution")
     length_unit = "frames"
 
     def check(self) -> None:
