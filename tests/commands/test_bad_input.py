@@ -31,7 +31,7 @@ FILES: dict[str, tuple[bytes, list[str]]] = {
     "broken.jsonl": (b'{"text": "hello"}\n{"text"\n', ["broken.jsonl, line 2: not JSON"]),
     "rows.csv": (
         b"id,body\n1,hello\n",
-        ["rows.csv: no column 'text' among 'id', 'body'", "--task"],
+        ["rows.csv: no task reads the columns 'id', 'body'", "data.text=NAME"],
     ),
     "ragged.tsv": (b"id\ttext\n1\thello\n2\n", ["ragged.tsv, line 3: 1 fields", "header has 2", "fix"]),
     "table.parquet": (b"PAR1 not really", ["table.parquet", "not readable as Parquet"]),

@@ -85,8 +85,8 @@ def attending(learnt: Callable[[str], Learnt], monkeypatch: pytest.MonkeyPatch) 
 def test_each_form_learns(form: str, learnt: Callable[[str], Learnt]) -> None:
     folder, result = learnt(form)
     assert result["exact"] > 0.9, result
-    assert {"loss", "perplexity", "chrf", "chrf_interval", "bleu", "bleu_signature"} <= result.keys()
-    low, high = result["cider_interval"]
+    assert {"loss", "perplexity", "chrf", "chrf_interval"} <= result.keys()
+    low, high = result["cider_interval"] or (result["cider"],) * 2  # none where all resamples are equal
     assert low <= result["cider"] <= high
     assert result["by_length"] == []
     assert "alarm" not in result

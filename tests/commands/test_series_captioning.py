@@ -47,7 +47,7 @@ def test_series_are_told() -> None:
     loaded = foveal.load("run")
     assert loaded.config.task.name == "series-captioning"
     assert result["exact"] > 0.8
-    assert {"chrf", "bleu", "cider"} <= result.keys()
+    assert {"chrf", "cider"} <= result.keys()
     assert json.loads(succeed("evaluate", "run", "--json").out)["exact"] == result["exact"]
     found = predictions("run", "moves.jsonl")
     assert np.mean([one["output"] == texts[one["source"]] for one in found]) > 0.8

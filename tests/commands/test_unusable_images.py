@@ -15,7 +15,13 @@ from PIL import Image
 
 from foveal.data.images import image_rows
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES
-from tests.support.command_line import predictions, refuse, relative_paths, run_command, succeed
+from tests.support.command_line import (
+    predictions,
+    refuse,
+    relative_paths,
+    run_command,
+    succeed,
+)
 from tests.support.labeled_images import SMALL, write_images
 
 TWO = (*SMALL, "--budget", "2steps")
@@ -81,12 +87,6 @@ def nulls() -> None:
     pyarrow.parquet.write_table(pyarrow.table({"image": column, "label": [0, 1] * 4}), "data.parquet")
 
 
-def a_zip_in_a_zip() -> None:
-    write_images("a", 4)
-    zipped("b.zip", *map(str, Path("a").rglob("*.*")))
-    zipped("data.zip", "b.zip")
-
-
 def an_empty_zip() -> None:
     zipped("data.zip")
 
@@ -100,7 +100,6 @@ UNLEARNT: dict[Callable[[], None], str] = {
     folders_called_pictures: "a folder of a label without files",
     a_line_end_in_a_label: "have the label 'blue'",
     nulls: "the first is row 1: 'image' has neither the bytes nor the file of an image; save",
-    a_zip_in_a_zip: "data.zip: no metadata.csv or metadata.jsonl in it",
     an_empty_zip: "data.zip: no metadata.csv or metadata.jsonl in it",
 }
 
@@ -119,7 +118,6 @@ UNANSWERED: dict[Callable[[], None], str] = {
     texts: "a/1.jpg: not an image that can be read (JPEG, PNG, GIF, BMP, WEBP, TIFF, PPM); convert it",
     folders_called_pictures: "no images in it",
     nulls: "'image' has neither the bytes nor the file of an image",
-    a_zip_in_a_zip: "no images in it",
     an_empty_zip: "no images in it",
 }
 

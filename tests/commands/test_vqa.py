@@ -90,7 +90,7 @@ def test_a_talk_about_one_picture() -> None:
     assert "--question: empty; give the text of a question" in refuse(
         "predict", "run", "shapes/7.png", "--question", " "
     )
-    assert "nothing.png: can't be read" in refuse("predict", "run", "nothing.png", "--question", "what?")
+    assert "nothing.png: no such file" in refuse("predict", "run", "nothing.png", "--question", "what?")
 
 
 def test_questions_are_for_runs_that_answer_them() -> None:

@@ -12,7 +12,7 @@ from benchmarks import kill
 
 INTERRUPT_POINTS = {
     "data preparation": ("foveal.data.text.token_store:file_sha256", 1),
-    "dry run": ("foveal.commands.train:dry_run", 1),
+    "dry run": ("foveal.commands.training_cost:dry_run", 1),
     "run made": ("foveal.commands.train:train_and_report", 1),
     "first steps": ("foveal.training.trainer:train_step", 3),
     "evaluation": ("foveal.training.evaluate:starting_carry", 2),

@@ -191,7 +191,8 @@ def test_rows_of_a_table_that_can_not_be_used(tmp_path: Path, location: str) -> 
     whys = [why.split(";")[0] for _, why in skipped_rows(CLIP_TEXT, write_files(tmp_path / location, files))]
     assert whys[:5] == [
         "no such file or folder: none",
-        "no frames in empty (.jpg, .jpeg, .png, .gif, .bmp, .webp, .tif, .tiff, .ppm, .pgm, .pbm, .pnm)",
+        "no frames in empty (.jpg, .jpeg, .jfif, .png, .gif, .bmp, .webp, .tif, .tiff, "
+        ".ppm, .pgm, .pbm, .pnm)",
         "empty",
         "1 frame that can be used, and a clip needs 2",
         "'text' is empty",
