@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from foveal.core.runtime import peak_memory
+from foveal.core.runtime import peak_memory, resident_memory
 from foveal.tasks.config import from_tables
 from foveal.training.dry_run import dry_run
 from foveal.training.optim import Optimizer
@@ -51,9 +51,9 @@ def test_the_memory_is_the_peak_of_the_process() -> None:
             return super().__call__(batch, carry)
 
     model = ToyModel()
-    before = peak_memory()
+    before = resident_memory()
     told = dry_run(model, Wasteful(model), ToyBatches().batch(0, 0), from_tables({})).memory_bytes
-    assert before + (1 << 26) < told == pytest.approx(peak_memory(), rel=0.05)
+    assert before + (3 << 26) < told == pytest.approx(peak_memory(), rel=0.05)
 
 
 @pytest.mark.parametrize(("seconds", "calls"), [(0.0, 2), (0.6, 1)])
