@@ -38,3 +38,22 @@ class Defaults:
         start = f"the weights {self.weights}" if self.weights else self.preset
         more = f" with {' '.join(self.settings)}" if self.settings and not self.weights else ""
         return f"{start}{more}, since {self.reason}; else {self.undo}"
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """The preset of a classifier in closed form, which is the default for up to `most_rows` rows."""
+
+    preset: str
+    most_rows: int
+    rows: str
+    """What the rows are, such as texts."""
+    features: str
+    """What the classifier reads, such as n-grams of characters."""
+
+    def defaults(self, count: int, preset: str) -> Defaults:
+        """Return the defaults for `count` rows, where `preset` is the task's own."""
+        if not 0 < count <= self.most_rows:
+            return Defaults(preset)
+        reason = f"{count:,} {self.rows} are few: {self.features} and a classifier in closed form"
+        return Defaults(self.preset, reason, undo=f"--model {preset}")

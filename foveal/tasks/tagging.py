@@ -84,7 +84,7 @@ class TextTaggingTask(TaggingTask):
 
     @property
     def reads_forms(self) -> bool:
-        """Whether the encoder reads the forms and characters of words, and not tokens."""
+        """Return whether the encoder reads the forms and characters of words, and not tokens."""
         return self.config.model.encoder.kind == "words"
 
     @property

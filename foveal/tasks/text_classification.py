@@ -6,13 +6,10 @@ from foveal.data.open import OpenedData
 from foveal.data.text.text_source import TextSource
 from foveal.encoders.ngrams import NgramEncoder
 from foveal.encoders.text import TextEncoder
-from foveal.tasks.defaults import Defaults, DefaultsRequest
+from foveal.tasks.defaults import ClosedForm
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.examples import text_encoder_for, token_vocab_size, tokens_in_words
 from foveal.tasks.shapes.labeling import ClassificationTask
-
-MAX_FEW_TEXTS = 5000
-"""Texts at most for which the default is no network that is trained from its first weights."""
 
 
 class TextClassificationTask(ClassificationTask):
@@ -24,6 +21,7 @@ class TextClassificationTask(ClassificationTask):
     encoders = ("text", "ngrams")
     columns = ("text", "label")
     datasets = ("movie-reviews",)
+    closed_form = ClosedForm("text-ngrams", 5000, "texts", "n-grams of characters")
     loss_unit = "text"
     examples_in_words = "labeled texts"
     speed_unit = "tokens"
@@ -37,16 +35,6 @@ class TextClassificationTask(ClassificationTask):
         if data.kind == "table" and {text, "label"} <= data.columns:
             return Fit(15, f"there are the columns {text} and label")
         return NO_FIT
-
-    def defaults(self, request: DefaultsRequest) -> Defaults:
-        rows = self.count_training_rows(request.data)
-        if not 0 < rows <= MAX_FEW_TEXTS or request.trains:
-            return Defaults(self.preset)
-        return Defaults(
-            "text-ngrams",
-            f"{rows:,} texts are few: n-grams of characters and a classifier in closed form",
-            undo=f"--model {self.preset}",
-        )
 
     def encoder(self) -> TextEncoder | NgramEncoder:
         source = None if self.processor is None else self.processor.source

@@ -1,5 +1,6 @@
 """Defaults by the size of the data: who chooses nothing gets them, and is told why."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,8 @@ def test_the_line_says_why_and_how_to_undo() -> None:
 
 
 def test_many_rows_get_the_preset(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveal.tasks.series_classification.MAX_CLOSED_FORM", 5)
+    few = replace(SeriesClassificationTask.closed_form, most_rows=5)
+    monkeypatch.setattr(SeriesClassificationTask, "closed_form", few)
     assert preset_of() == "gru"
 
 

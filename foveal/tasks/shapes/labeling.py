@@ -28,6 +28,7 @@ from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.tagging import TaggingObjective
 from foveal.tasks.base import TaskSettings
 from foveal.tasks.baseline import Baseline
+from foveal.tasks.defaults import ClosedForm, Defaults, DefaultsRequest
 from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.fitted_head import fit_ridge_head
@@ -135,6 +136,13 @@ class ClassificationTask(LabelingTask, ABC):
     target_kind = "label"
     target: ClassVar[Target[Any]] = LabelTarget()
     default_classes = 2
+    closed_form: ClassVar[ClosedForm | None] = None
+    """The classifier for few rows; None if there is none."""
+
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        if self.closed_form is None or request.trains:
+            return Defaults(self.preset)
+        return self.closed_form.defaults(self.count_training_rows(request.data), self.preset)
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | {"model.head_pooling", "model.head_fit"}
