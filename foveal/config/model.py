@@ -189,6 +189,8 @@ class ModelConfig(StackConfig):
     """The projection to the vocabulary shares the weights of the embedding."""
     projection_bias: bool = True
     """The projection to the vocabulary has a bias."""
+    ngram_lookup: Annotated[int, Field(ge=0, le=64)] = 0
+    """Longest n-gram for which a language model is told what followed it before; 0 is none, else 2 or more."""
     initialization: str = "default"
     """First weights of hidden layers: default, xavier, kaiming or a standard deviation such as 0.01."""
     head_pooling: Literal["mean", "last", "max", "attention", "encoder"] = "mean"

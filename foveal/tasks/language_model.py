@@ -1,10 +1,11 @@
 """Language models: they predict each token of a text from the tokens before it."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from torch import Tensor, cat, nn
+import numpy as np
+from torch import Tensor, cat, from_numpy, int32, nn
 
 from foveal.config.values import Fraction, ReadIf
 from foveal.core.errors import UserError
@@ -76,7 +77,7 @@ class LanguageModelTask(CorpusTask):
         return Fit(1, data.evidence.reason) if data.kind in ("text", "missing") else NO_FIT
 
     def settings_read(self) -> set[str]:
-        return super().settings_read() | keys_below("model", DECODER)
+        return super().settings_read() | {"model.ngram_lookup"} | keys_below("model", DECODER)
 
     def check(self) -> None:
         super().check()
@@ -100,7 +101,16 @@ class LanguageModelTask(CorpusTask):
             self.model, self.processor, carry, settings.reduction, settings.loss_positions, seed
         )
 
+    def fit_head(self, data: TokenArray, progress: ProgressCallback) -> bool:
+        """Remember the training text, if the model looks up n-grams."""
+        if self.model.lookup is None:
+            return False
+        self.model.lookup.remember(from_numpy(data.astype(np.int64)))
+        return True
+
     def train_batches(self, data: TokenArray) -> StreamBatches | WindowBatches:
+        lookup = self.model.lookup
+        data = data if lookup is None else _with_followers(data, lookup.training_inputs)
         sizes, training, settings = self.config.data, self.config.training, self.settings
         rows = sizes.batch_tokens // sizes.context_length
         if settings.batching == "windows":
@@ -109,6 +119,8 @@ class LanguageModelTask(CorpusTask):
         return StreamBatches(data, rows, sizes.context_length, training.seed, accumulation, reset)
 
     def eval_batches(self, data: TokenArray) -> TokenEvalBatches:
+        lookup = self.model.lookup
+        data = data if lookup is None else _with_followers(data, lookup.held_out_inputs)
         return TokenEvalBatches(data, EVAL_ROWS, self.config.data.context_length)
 
     def summarize(self, prepared: PreparedCorpus) -> TaskSummary:
@@ -192,6 +204,11 @@ class LanguageModelTask(CorpusTask):
         for row in range(len(prompts) * options.samples):
             prompt, number = divmod(row, options.samples)
             yield row, prompts[prompt], number + 1, finished[row]
+
+
+def _with_followers(tokens: TokenArray, inputs: Callable[[Tensor], Tensor]) -> TokenArray:
+    """Return the inputs of a model that looks up n-grams: tokens with what followed them before."""
+    return inputs(from_numpy(tokens.astype(np.int64))).to(int32).numpy()
 
 
 _Finished = tuple[int, str, int, GeneratedText]
