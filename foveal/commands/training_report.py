@@ -187,7 +187,7 @@ def _print_summary(
     rows = [("trained", f"{result['steps']:,} steps in {format_duration(result['seconds'])} of training")]
     rows += loss_rows(task, result["split"], result, report) if "split" in result else []
     if baseline is not None:
-        rows.append(("baseline", f"{baseline.metric} {100 * baseline.value:.1f} %: {baseline.name}"))
+        rows.append(("baseline", f"{baseline.metric} {baseline.in_words(baseline.value)}: {baseline.name}"))
     rows += [
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
@@ -203,9 +203,10 @@ def _print_summary(
 def _baseline_warning(report: Report, baseline: Baseline) -> str:
     """Return a warning if the model is not better than the baseline; empty if the model is better."""
     score = next(score for score in report.scores if score.name == baseline.metric)
-    if score.value > baseline.value or score.value == 1:
+    if baseline.is_beaten_by(score.value):
         return ""
+    values = f"{baseline.in_words(score.value)} against {baseline.in_words(baseline.value)}"
     return (
-        f"this model is no better than {baseline.name}: {score.name} {100 * score.value:.1f} % against "
-        f"{100 * baseline.value:.1f} %; give more rows, train longer, or try another --model"
+        f"this model is no better than {baseline.name}: {score.name} {values}; give more rows, train longer, "
+        "or try another --model"
     )

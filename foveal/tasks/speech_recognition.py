@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from foveal.data.core.split_data import SplitData
 from foveal.data.open import OpenedData
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.metrics.recognition import cer, exact_match, wer
+from foveal.metrics.score import MetricResult
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.baseline import SimpleAnswers
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.attention import speech_attention, word_attention_file
 from foveal.tasks.shapes.audio import AudioTask
@@ -34,6 +37,12 @@ class SpeechRecognitionTask(AudioTask, SequenceToSequenceTask):
             return NO_FIT
         column = f"a column {text}" if text in data.columns else f"no column {label}"
         return Fit(2, f"{data.evidence.reason}, with {column}")
+
+    def simple_answers(self, train: SplitData[Any], held_out: SplitData[Any]) -> SimpleAnswers:
+        return {"writing nothing": [""] * len(held_out), **super().simple_answers(train, held_out)}
+
+    def baseline_score(self, references: list[str], outputs: list[str]) -> MetricResult:
+        return wer(references, outputs)  # few transcripts are right in every character
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,}"

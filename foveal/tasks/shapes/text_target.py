@@ -33,9 +33,11 @@ from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.hard_attention import HardAttentionObjective
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.baseline import Baseline, SimpleAnswers, best_baseline
 from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
 from foveal.tasks.shapes.labeling import SmoothedSettings
+from foveal.tasks.shapes.text_baseline import text_answers
 
 NUM_PREVIEWS = 3
 NO_BLEU = "BLEU is left out: it compares four words in a row, and no reference has four"
@@ -114,12 +116,28 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         self, data: SplitData[Any], predicted: LabelsByRow, progress: ProgressCallback
     ) -> EvaluationResult:
         """Return the metrics of the outputs of a beam search."""
-        outputs, references = self.predicted_texts(data.examples, progress), data.references
-        if self.processor.target.tokenizer.kind == "word":  # word tokenizers do not preserve white space
-            references = [" ".join(text.split()) for text in references]
+        outputs, references = self.predicted_texts(data.examples, progress), self.written(data.references)
         scores = [score for metric in self.metrics if (score := metric(references, outputs)) is not None]
         notes = () if len(scores) == len(self.metrics) else (NO_BLEU,)
         return EvaluationResult(data.sources, references, outputs, data.lengths, scores, notes=notes)
+
+    def written(self, texts: Sequence[str]) -> list[str]:
+        """Return texts as the model can write them: word tokenizers do not preserve white space."""
+        is_word = self.processor.target.tokenizer.kind == "word"
+        return [" ".join(text.split()) for text in texts] if is_word else [*texts]
+
+    def baseline(self, train: SplitData[Any], held_out: SplitData[Any]) -> Baseline | None:
+        answers = {name: self.written(each) for name, each in self.simple_answers(train, held_out).items()}
+        return best_baseline(answers, self.written(held_out.references), self.baseline_score)
+
+    def simple_answers(self, train: SplitData[Any], held_out: SplitData[Any]) -> SimpleAnswers:
+        """Return the texts that simple methods write for the held-out rows."""
+        return dict(text_answers(self.source, train, held_out, self.config.training.seed))
+
+    def baseline_score(self, references: list[str], outputs: list[str]) -> MetricResult:
+        """Return the score by which the model is compared with a baseline: the first that says something."""
+        scores = (metric(references, outputs) for metric in self.metrics)
+        return next(score for score in scores if score is not None)
 
     def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:
         """Return the best texts of a beam search, which is as wide as in evaluation, or `top`."""
