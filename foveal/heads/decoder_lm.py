@@ -22,8 +22,8 @@ class DecoderLM(nn.Module):
     continue from the returned state, without another `init_state`. A `tied` projection shares the embedding's
     table (Press and Wolf 2017).
 
-    With a `lookup`, the vector of what followed the last tokens before is added to the embedding. Tokens (B, T)
-    are then looked up as they are read. Inputs (B, T, C) are tokens with their followers
+    With a `lookup`, the vector of what followed the last tokens before is added to the embedding. Tokens
+    (B, T) are then looked up as they are read. Inputs (B, T, C) are tokens with their followers
     (`NgramLookup.training_inputs`), and the state does not remember them.
 
     The projection (and with it a tied table) starts normal with standard deviation 0.02, so the first loss is

@@ -83,9 +83,7 @@ class NgramLookup(nn.Module):
         remembered = torch.stack(
             [
                 self._remembered(ngrams, codes, whole)
-                for ngrams, (codes, whole) in zip(
-                    self._ngrams(), ngram_ends(text, self.lengths), strict=True
-                )
+                for ngrams, (codes, whole) in zip(self._ngrams(), ngram_ends(text, self.lengths), strict=True)
             ],
             -1,
         )[:, before.shape[1] :]

@@ -25,10 +25,7 @@ class DecoderMixerFactory(MixerFactory):
 
 
 def language_model(config: ModelConfig, vocabulary: int, context: int) -> DecoderLM:
-    """Make a language model over `vocabulary` tokens; a learned position table has `context` positions.
-
-    Raises: ConfigError: one-hot tokens can't be joined by an n-gram lookup.
-    """
+    """Make a language model over `vocabulary` tokens; a learned position table has `context` positions."""
     return _decoder_lm(config, MixerFactory(config), vocabulary, context, lookup=config.ngram_lookup)
 
 

@@ -1,5 +1,6 @@
 """Language models: they predict each token of a text from the tokens before it."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal
@@ -20,10 +21,12 @@ from foveal.generation.options import DEFAULT_BEAM_SEARCH
 from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRequest
 from foveal.generation.text_stream import GeneratedText, beam_text, encode_prompt, generate_text
 from foveal.heads.decoder_lm import DecoderLM
+from foveal.metrics.ngram_model import LONGEST_CONTEXT, MAX_TOKENS, ngram_log_probabilities
 from foveal.models.decoder import language_model
 from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.language_model import LanguageModelObjective
 from foveal.tasks.base import TaskSettings
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
@@ -122,6 +125,14 @@ class LanguageModelTask(CorpusTask):
         lookup = self.model.lookup
         data = data if lookup is None else _with_followers(data, lookup.held_out_inputs)
         return TokenEvalBatches(data, EVAL_ROWS, self.config.data.context_length)
+
+    def baseline(self, train: TokenArray, held_out: TokenArray) -> Baseline:
+        """Return the score of counts of n-grams."""
+        known, text = (from_numpy(tokens.astype(np.int64)) for tokens in (train[-MAX_TOKENS:], held_out))
+        nats = -float(ngram_log_probabilities(known, text, self.processor.size).sum())
+        bits = nats / math.log(2) / int(self.processor.characters[held_out[1:]].sum())
+        name = f"counts of n-grams of up to {LONGEST_CONTEXT + 1} {token_unit(self.processor.kind)}"
+        return Baseline(name, "bits_per_character", bits, higher_is_better=False, is_rate=False)
 
     def summarize(self, prepared: PreparedCorpus) -> TaskSummary:
         kind, size = prepared.processor.kind, prepared.processor.size
