@@ -14,6 +14,7 @@ from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.open import OpenedData
 from foveal.data.prepare_corpus import PreparedCorpus
+from foveal.data.text.corpus import open_text_source
 from foveal.data.text.token_batches import StreamBatches, TokenEvalBatches, WindowBatches
 from foveal.data.text.token_store import TokenArray
 from foveal.generation.events import Chunk, GenerationEvent, Output
@@ -27,6 +28,7 @@ from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.language_model import LanguageModelObjective
 from foveal.tasks.base import TaskSettings
 from foveal.tasks.baseline import Baseline
+from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
@@ -34,6 +36,8 @@ from foveal.tasks.shapes.text_target import text_summary
 
 DEFAULT_VOCAB_SIZE = 65
 """The number of different characters of English plays."""
+LITTLE_TEXT = 2_000_000
+"""Bytes of text up to which the default model looks up n-grams: about what the lookup remembers."""
 EVAL_ROWS = 8
 """Number of streams in which a held-out text is read. Each stream starts without history."""
 DEFAULT_MAX_TOKENS = 500
@@ -78,6 +82,15 @@ class LanguageModelTask(CorpusTask):
                 else NO_FIT
             )
         return Fit(1, data.evidence.reason) if data.kind in ("text", "missing") else NO_FIT
+
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        """Return the preset with an n-gram lookup for little text."""
+        files = open_text_source(request.data.train, self.config.data.text).files
+        size = sum(path.stat().st_size for path in files)
+        if size > LITTLE_TEXT:
+            return Defaults(self.preset)
+        reason = f"{size / 1e6:.1f} MB of text are little: it is told what followed its last tokens before"
+        return Defaults("ngram-lstm", reason, undo=f"--model {self.preset}")
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | {"model.ngram_lookup"} | keys_below("model", DECODER)
