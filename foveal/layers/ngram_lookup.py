@@ -29,7 +29,7 @@ class NgramLookup(nn.Module):
 
     The followers of a position are what followed the latest earlier occurrence of its last n tokens, for n =
     2, 3, 4, 6, 8, 12 and so on up to `longest` (`ops.ngram_lookup`). Earlier are the row's own tokens, and
-    before them the training text, which `remember` stores. What is learned is how far to trust each n.
+    before them the training text, which `store_text` stores. What is learned is how far to trust each n.
 
     A training text is read with the followers of each position in the text itself (`training_inputs`), so
     that no token is predicted from itself. While a row is generated, `look_up` finds its followers.
@@ -54,7 +54,7 @@ class NgramLookup(nn.Module):
         return self.vectors((followers + rows).flatten(1)).unflatten(1, followers.shape[1:]).sum(2)
 
     @torch.no_grad()
-    def remember(self, tokens: Int[Tensor, " N"]) -> None:
+    def store_text(self, tokens: Int[Tensor, " N"]) -> None:
         """Store the end of a training text."""
         last = tokens[-MEMORY:].to(self.text) + 1
         self.text.zero_()

@@ -47,8 +47,8 @@ def ngram_followers(text: Int[Tensor, "*B N"], lengths: Sequence[int]) -> Int[Te
         order = codes.argsort(dim=-1, stable=True)  # of equal n-grams, the earlier one comes first
         ordered = codes.gather(-1, order)
         repeated = (ordered[..., 1:] == ordered[..., :-1]) & whole.gather(-1, order)[..., 1:]
-        found = torch.where(repeated, following.gather(-1, order)[..., :-1], NOTHING)
-        followers.append(torch.zeros_like(text).scatter(-1, order[..., 1:], found))
+        latest = torch.where(repeated, following.gather(-1, order)[..., :-1], NOTHING)
+        followers.append(torch.zeros_like(text).scatter(-1, order[..., 1:], latest))
     return torch.stack(followers, -1)
 
 

@@ -121,7 +121,7 @@ class LanguageModelTask(CorpusTask):
         """Remember the training text, if the model looks up n-grams."""
         if self.model.lookup is None:
             return False
-        self.model.lookup.remember(from_numpy(data.astype(np.int64)))
+        self.model.lookup.store_text(from_numpy(data.astype(np.int64)))
         return True
 
     def train_batches(self, data: TokenArray) -> StreamBatches | WindowBatches:

@@ -18,7 +18,7 @@ def model(text: Tensor | None = None) -> DecoderLM:
     """An LSTM that remembers a text."""
     table = {"mixers": "lstm", "width": 16, "layers": 1, "embedding_width": 8, "ngram_lookup": 6}
     made = language_model(from_tables({"model": table}).model, V, 64).eval()
-    lookup(made).remember(torch.randint(V, (200,)) if text is None else text)
+    lookup(made).store_text(torch.randint(V, (200,)) if text is None else text)
     return made
 
 
@@ -71,7 +71,7 @@ def test_the_row_comes_before_the_training_text() -> None:
 
 def test_a_training_text_is_looked_up_in_what_came_before() -> None:
     head, text = model(), torch.randint(V, (100,))
-    lookup(head).remember(text)  # the whole of the text, which would tell every token
+    lookup(head).store_text(text)  # the whole of the text, which would tell every token
     expected = ngram_followers_reference((text + 1).tolist(), lookup(head).lengths)
     inputs = lookup(head).training_inputs(text)
     assert inputs[:, 1:].tolist() == expected
