@@ -35,8 +35,10 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
     few_texts = FewTexts(
         1000,
         "captioned images",
-        "TODO",
-        "TODO {data}",
+        "On 300 drawings neither this preset nor published features wrote better than one text for all; on "
+        "3,000 this preset gets nine of ten names of known things right (Noto emoji)",
+        "some thousand images; for photos also weights that know photos: foveal train {data} --from lite0 "
+        "--task captioning data.image.size=128 training.freeze=encoder",
     )
 
     @classmethod

@@ -9,10 +9,10 @@ import pytest
 from foveal.tasks.registry import all_tasks, task_class
 from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
-from tests.commands.test_series_captioning import write_series
 from tests.support import captioned_shapes, small_films
 from tests.support.command_line import succeed
 from tests.support.small_texts import write_pairs, write_tones
+from tests.support.told_series import write_series
 
 FEW = FewTexts(100, "rows", "So it was", "more, see {data}")
 CLASSIFY = "--task some data.label=text"
