@@ -12,12 +12,12 @@ from foveal.metrics.recognition import exact_match, wer
 from foveal.tasks.baseline import Baseline, best_baseline
 from foveal.tasks.shapes.text_baseline import typical_text
 from foveal.tasks.vqa.frequent_answers import FrequentAnswers
-from tests.commands.test_series_captioning import SMALL as SERIES
-from tests.commands.test_series_captioning import write_series
-from tests.commands.test_video_tasks import FRAMES, NARRATE
 from tests.support import captioned_shapes, shape_questions, small_films
 from tests.support.command_line import succeed
+from tests.support.small_films import FRAMES, NARRATE
 from tests.support.small_texts import PAIRS, SPEECH, STRINGS, write_pairs, write_tones
+from tests.support.told_series import SMALL as SERIES
+from tests.support.told_series import write_series
 
 HELD_OUT = ("data.valid_fraction=0.1", "data.test_fraction=0.3")
 BLIND = "the most frequent answer to the question's first words, without the image"

@@ -45,6 +45,6 @@ def nearest_rows(source: Source[Any], train: Any, held_out: Any) -> list[int]:
     nearest: list[int] = []
     for start in range(0, len(held_out), CHUNK_ROWS):
         rows = [*range(start, min(start + CHUNK_ROWS, len(held_out)))]
-        known, asked = source.simple_features(train, held_out.subset(rows))
-        nearest += torch.cdist(asked, known).argmin(1).tolist()
+        known, new = source.simple_features(train, held_out.subset(rows))
+        nearest += torch.cdist(new, known).argmin(1).tolist()
     return nearest

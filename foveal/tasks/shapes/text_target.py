@@ -16,6 +16,7 @@ from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
+from foveal.data.open import OpenedData
 from foveal.data.pairs.target import Target
 from foveal.data.prepare_examples import read_unlabeled
 from foveal.data.text.special_tokens import SpecialTokens
@@ -34,8 +35,10 @@ from foveal.objectives.hard_attention import HardAttentionObjective
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.baseline import Baseline, SimpleAnswers, best_baseline
+from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
+from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.labeling import SmoothedSettings
 from foveal.tasks.shapes.text_baseline import text_answers
 
@@ -62,8 +65,21 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     """The kind of files for --input, if sources are not texts."""
     no_attention_map: ClassVar[str] = ""
     """The kind of sources, if --attention can't show them."""
+    few_texts: ClassVar[FewTexts | None] = None
+    """What to say before few rows are trained on by default; None to say nothing."""
     examples_in_words: ClassVar[str]
     """The words for the examples in a summary, such as captioned images."""
+
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        """Return the task's preset, with advice if the rows are too few to learn to write."""
+        if self.few_texts is None:
+            return Defaults(self.preset)
+        texts, classify = self.training_targets(request.data), self.classifying_options(request.data)
+        return Defaults(self.preset, advice=self.few_texts.advice(request.data.name, texts, classify))
+
+    def classifying_options(self, data: OpenedData) -> str:
+        """Return the options of `foveal train` that predict the text as a label; empty if there are none."""
+        return ""
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | keys_below("model", DECODER)
