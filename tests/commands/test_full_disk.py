@@ -22,7 +22,7 @@ COMMANDS = {
     "answers.csv": ("predict", "labels", "labels.csv", "--out", "answers.csv"),
     "answers.jsonl": ("predict", "labels", "labels.csv", "--out", "answers.jsonl"),
     "answers.parquet": ("predict", "labels", "labels.csv", "--out", "answers.parquet"),
-    "answers over others": ("predict", "labels", "labels.csv", "--out", "old.csv"),
+    "answers over others": ("predict", "labels", "labels.csv", "--out", "old.csv", "--overwrite"),
     "a picture": ("inspect", "labels", "confusion", "--out", "confusion.png"),
     "drawings": ("generate", "draw", "--samples", "4", "--out", "drawings.png", "--attention", "steps.png"),
     "a folder of drawings": ("generate", "draw", "--samples", "4", "--out", "drawings"),
