@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -30,8 +31,8 @@ def write_words() -> None:
     Path("words.txt").write_text("\n\n".join(words[index] for index in order))
 
 
-def trained(*options: str) -> dict[str, float]:
-    result: dict[str, float] = json.loads(
+def trained(*options: str) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(
         succeed("train", "words.txt", "--model", "lstm", *SETTINGS, "--run", "run", "--json", *options).out
     )
     return result
