@@ -29,7 +29,7 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def compressed_bits(data: str) -> dict[str, float]:
-    """Return the bits per character of the test text for each compressor, with the splits of `foveal train`."""
+    """Return the bits per character of the test text for each compressor, split as `foveal train` does."""
     prepared = prepare_corpus(data, DataConfig(), None, None, lambda line: print(line, file=sys.stderr))
     assert prepared.test is not None
     train, test = (
