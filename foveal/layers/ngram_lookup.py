@@ -4,16 +4,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from foveal.core.state import State
 from foveal.layers.embedding import Embedding
-from foveal.ops.ngram_lookup import NOTHING, ngram_ends, ngram_followers, ngram_lengths, shift_left
+from foveal.ops.ngram_lookup import (
+    NOTHING,
+    last_followers,
+    ngram_ends,
+    ngram_followers,
+    ngram_lengths,
+    shift_left,
+)
 
 MEMORY = 2**20
 """Tokens of the training text that are remembered at most: the last ones."""
-HISTORY = 2048
+HISTORY = 1024
 """Tokens of a row that are remembered at most while the row is generated."""
 
 
@@ -78,29 +85,25 @@ class NgramLookup(nn.Module):
     ) -> tuple[Int[Tensor, "B T K"], State]:
         """Return the followers of each position of rows, and the state after them."""
         before: Tensor = state["read"]
-        text = torch.cat([before, tokens + 1], 1)
-        own = ngram_followers(text, self.lengths)[:, before.shape[1] :]
-        remembered = torch.stack(
+        text, count = torch.cat([before, tokens + 1], 1), tokens.shape[1]
+        own = last_followers(text, count, self.lengths)
+        ends = ngram_ends(text[:, -(count + self.lengths[-1]) :], self.lengths)
+        known = torch.stack(
             [
-                self._remembered(ngrams, codes, whole)
-                for ngrams, (codes, whole) in zip(self._ngrams(), ngram_ends(text, self.lengths), strict=True)
+                _find(ngrams, codes[:, -count:].contiguous(), whole[:, -count:])
+                for ngrams, (codes, whole) in zip(self._ngrams(), ends, strict=True)
             ],
             -1,
-        )[:, before.shape[1] :]
+        )
         if lengths is not None:  # padding goes to the left, where NOTHING is
-            places = torch.arange(text.shape[1], device=text.device) - (tokens.shape[1] - lengths)[:, None]
+            places = torch.arange(text.shape[1], device=text.device) - (count - lengths)[:, None]
             text = torch.where(places >= 0, text.gather(1, places.clamp(min=0)), NOTHING)
-        return torch.where(own == NOTHING, remembered, own), {"read": text[:, -HISTORY:]}
+        return torch.where(own == NOTHING, known, own), {"read": text[:, -HISTORY:]}
 
     def _known_text(self) -> Int[Tensor, " N"]:
         """Return the training text after `NOTHING`."""
         count = int((self.text != NOTHING).sum())
         return torch.cat([self.text.new_full((1,), NOTHING), self.text[MEMORY - count :]]).long()
-
-    @staticmethod
-    def _remembered(ngrams: _SortedNgrams, codes: Tensor, whole: Tensor) -> Tensor:
-        places = torch.searchsorted(ngrams.codes, codes.contiguous(), right=True).sub(1).clamp(min=0)
-        return torch.where(whole & (ngrams.codes[places] == codes), ngrams.followers[places], NOTHING)
 
     def _ngrams(self) -> Sequence[_SortedNgrams]:
         """Return the n-grams of the training text for each n; they are sorted when the text has changed."""
@@ -113,3 +116,9 @@ class NgramLookup(nn.Module):
                 ngrams.append(_SortedNgrams(ordered, following[order]))
             self._sorted = version, ngrams
         return self._sorted[1]
+
+
+def _find(ngrams: _SortedNgrams, codes: Int[Tensor, "B T"], whole: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
+    """Return what followed the latest occurrence of n-grams in the training text."""
+    places = torch.searchsorted(ngrams.codes, codes, right=True).sub(1).clamp(min=0)
+    return torch.where(whole & (ngrams.codes[places] == codes), ngrams.followers[places], NOTHING)

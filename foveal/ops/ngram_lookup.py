@@ -52,6 +52,18 @@ def ngram_followers(text: Int[Tensor, "*B N"], lengths: Sequence[int]) -> Int[Te
     return torch.stack(followers, -1)
 
 
+def last_followers(text: Int[Tensor, "B N"], count: int, lengths: Sequence[int]) -> Int[Tensor, "B T K"]:
+    """Compute `ngram_followers` of the last `count` positions alone, by comparing them with all others."""
+    following, positions = shift_left(text), torch.arange(text.shape[1], device=text.device)
+    earlier = positions < positions[-count:, None]
+    followers = []
+    for codes, whole in ngram_ends(text, lengths):
+        equal = (codes[:, -count:, None] == codes[:, None]) & whole[:, -count:, None] & earlier
+        latest = text.shape[1] - 1 - equal.flip(-1).to(torch.uint8).argmax(-1)
+        followers.append(torch.where(equal.any(-1), following.gather(1, latest), NOTHING))
+    return torch.stack(followers, -1)
+
+
 def ngram_ends(
     text: Int[Tensor, "*B N"], lengths: Sequence[int]
 ) -> Iterator[tuple[Int[Tensor, "*B N"], Bool[Tensor, "*B N"]]]:

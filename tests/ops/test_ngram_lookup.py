@@ -3,7 +3,13 @@
 import pytest
 import torch
 
-from foveal.ops.ngram_lookup import NOTHING, ngram_followers, ngram_followers_reference, ngram_lengths
+from foveal.ops.ngram_lookup import (
+    NOTHING,
+    last_followers,
+    ngram_followers,
+    ngram_followers_reference,
+    ngram_lengths,
+)
 
 
 def test_lengths() -> None:
@@ -27,6 +33,8 @@ def test_sorted_codes_find_what_a_dictionary_finds(symbols: int, length: int) ->
     expected = [ngram_followers_reference(row, lengths) for row in text.tolist()]
     assert ngram_followers(text, lengths).tolist() == expected
     assert ngram_followers(text[1], lengths).tolist() == expected[1]
+    for count in {1, length // 2, length} - {0}:
+        assert last_followers(text, count, lengths).tolist() == [row[-count:] for row in expected]
 
 
 def test_followers_depend_on_the_text_so_far() -> None:
