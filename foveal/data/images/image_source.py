@@ -121,10 +121,10 @@ class ImageSource(PixelSource):
     def eval_batches(self, examples: Any, config: DataConfig) -> ImageEvalBatches:
         return ImageEvalBatches(examples, config.image)
 
-    def count(self, part: DataPart, target: Target[Any], config: DataConfig, most: int) -> int:
+    def targets(self, part: DataPart, target: Target[Any], config: DataConfig, most: int) -> list[Any]:
         read = labeled_images if target.is_class else captioned_images
         rows = read(part, target.column(config))
-        return sum(isinstance(row, Row) for row in islice(rows, most))
+        return [row.fields["label"] for row in islice(rows, most) if isinstance(row, Row)]
 
     def simple_features(self, train: ImageExamples, held_out: ImageExamples) -> SimpleFeatures:
         return small_pixels(train), small_pixels(held_out)
