@@ -8,7 +8,6 @@ from typing import Annotated, Any, cast
 import cyclopts
 import torch
 from cyclopts import Parameter
-from rich.table import Table
 
 from foveal.config import Config, preset_names
 from foveal.core.errors import UserError
@@ -34,12 +33,16 @@ def list_presets(*, json: Json = False) -> None:
     if json:
         print_json(rows)
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("preset", "task", "mixers", "layers", "parameters"):
-        table.add_column(column, no_wrap=column != "mixers")
-    for name, facts in rows.items():
-        table.add_row(name, facts["task"], facts["mixers"], facts["layers"], f"{facts['parameters']:,}")
-    STDOUT.print(table)
+    columns = ("task", "mixers", "layers")
+    shown = [
+        {
+            "preset": name,
+            **{column: facts[column] for column in columns},
+            "parameters": f"{facts['parameters']:,}",
+        }
+        for name, facts in rows.items()
+    ]
+    STDOUT.print_table(shown, drop=("layers", "parameters", "mixers", "task"))
     names = [name for name in NETWORKS if name not in rows]
     STDOUT.print(f"\nimage networks as published (--model, describe): {', '.join(names)}")
 
