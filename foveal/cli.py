@@ -171,5 +171,10 @@ def _exit_with_error(message: str, code: int) -> None:
     if message.startswith(STDOUT_NAME):
         drop_standard_output()
     line = shorten_middle(" ".join(escape_controls(message).split()), MAX_MESSAGE_LENGTH)
-    print(f"foveal: {line}", file=sys.stderr)
+    if sys.stderr is not None and sys.stderr.isatty():
+        from foveal.ui.console import STDERR
+
+        STDERR.print_wrapped(f"foveal: {line}")
+    else:
+        print(f"foveal: {line}", file=sys.stderr)
     raise SystemExit(code)

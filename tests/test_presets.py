@@ -1,5 +1,7 @@
 """Presets can be compared: those of one mixer each have about a million parameters."""
 
+import re
+
 import pytest
 import torch
 
@@ -8,6 +10,7 @@ from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.decoder import language_model
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import all_tasks, task_of
+from tests.support.command_line import succeed
 
 COMPARED = {*(name for name, spec in mixer_specs().items() if not spec.reads_memory), "moe"}
 
@@ -47,3 +50,14 @@ def test_every_task_has_a_preset_of_its_own(task):
     assert config.task.name == task
     with torch.device("meta"):
         assert sum(parameter.numel() for parameter in task_of(config).example_model().parameters())
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_description_is_short(name):
+    """It has only sections that the preset reads, and a line for the weights of layers that are alike."""
+    described = succeed("models", "describe", name).out
+    mixers = {spec.section: name for name, spec in mixer_specs().items()}
+    sections = re.findall(r"^\[model\.(\w+)\]", described, re.MULTILINE)
+    model = load_config(name).model
+    assert {mixers[section] for section in sections if section in mixers} <= {*model.mixer_names}
+    assert len(described.splitlines()) <= (80 if name == "lstm" else 215)

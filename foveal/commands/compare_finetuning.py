@@ -272,7 +272,7 @@ def _print_result(
                 result["run"],
             ]
         )
-    STDOUT.print(format_table(rows), soft_wrap=True, markup=False)
+    STDOUT.print_wrapped(format_table(rows))
     print_facts([*_explain(similarity), ("result", outcome), ("caveat", CAVEAT)], STDOUT)
 
 

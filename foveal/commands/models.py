@@ -1,12 +1,13 @@
 """`foveal models`: the presets, their components and sizes."""
 
+import re
 import tomllib
+from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
 import cyclopts
 import torch
 from cyclopts import Parameter
-from rich.table import Table
 
 from foveal.config import Config, preset_names
 from foveal.core.errors import UserError
@@ -20,6 +21,8 @@ from foveal.tasks.registry import task_of
 from foveal.ui.console import STDOUT, print_facts, print_json, print_plain
 
 app = cyclopts.App(name="models", help="List the presets, or describe one.")
+LAYER_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+"""The number of a layer in the name of a weight."""
 Json = Annotated[bool, Parameter(negative="")]
 
 
@@ -30,12 +33,16 @@ def list_presets(*, json: Json = False) -> None:
     if json:
         print_json(rows)
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("preset", "task", "mixers", "layers", "parameters"):
-        table.add_column(column, no_wrap=column != "mixers")
-    for name, facts in rows.items():
-        table.add_row(name, facts["task"], facts["mixers"], facts["layers"], f"{facts['parameters']:,}")
-    STDOUT.print(table)
+    columns = ("task", "mixers", "layers")
+    shown = [
+        {
+            "preset": name,
+            **{column: facts[column] for column in columns},
+            "parameters": f"{facts['parameters']:,}",
+        }
+        for name, facts in rows.items()
+    ]
+    STDOUT.print_table(shown, drop=("layers", "parameters", "mixers", "task"))
     names = [name for name in NETWORKS if name not in rows]
     STDOUT.print(f"\nimage networks as published (--model, describe): {', '.join(names)}")
 
@@ -49,7 +56,7 @@ def describe(
     classes: WholeNumber | None = None,
     json: Json = False,
 ) -> None:
-    """Show preset NAME in full: every setting that is read, and every parameter of the model with its shape.
+    """Show preset NAME in full: every setting that is read, and the weights of the model with their shapes.
 
     For an image network, named by its preset or by its own name such as resnet-50, show each layer with its
     output, parameters, multiply-adds and receptive field for one image.
@@ -77,7 +84,17 @@ def describe(
         print_json(_preset_summary(config) | {"config": tomllib.loads(settings), "shapes": shapes})
         return
     print_plain(settings)
-    print_facts([(key, " x ".join(str(size) for size in shape)) for key, shape in shapes.items()], STDOUT)
+    weights = _group_layers(shapes).items()
+    print_facts([(names, " x ".join(str(size) for size in shape)) for names, shape in weights], STDOUT)
+
+
+def _group_layers(shapes: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """Return weights of several layers that are alike as one, such as `blocks.0,1,2.norm.gain`."""
+    layers: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for name, shape in shapes.items():
+        key = (LAYER_NUMBER.sub("{}", name, count=1), tuple(shape))
+        layers.setdefault(key, []).extend(LAYER_NUMBER.findall(name)[:1])
+    return {name.replace("{}", ",".join(numbers)): [*shape] for (name, shape), numbers in layers.items()}
 
 
 def _preset_summary(config: Config) -> dict[str, Any]:

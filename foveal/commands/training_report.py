@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from foveal.core.signals import Interrupted, SignalHandler
@@ -25,6 +24,7 @@ from foveal.training.protocols import Objective
 from foveal.training.trainer import FinishedError, Trainer
 from foveal.ui.console import (
     STDERR,
+    SafeConsole,
     format_duration,
     format_extra_metrics,
     format_loss,
@@ -143,17 +143,17 @@ def evaluation_report(result: EvaluationResult | None) -> Report | None:
     return make_report(result.scores, result.lengths, *texts, losses=result.losses, notes=result.notes)
 
 
-def print_report(task: Task, report: Report, console: Console) -> None:
+def print_report(task: Task, report: Report, console: SafeConsole) -> None:
     """Print two tables and the worst examples."""
     console.print()
-    console.print(Text(report.table(f"length ({task.length_unit})")), soft_wrap=True)
+    console.print_wrapped(report.table(f"length ({task.length_unit})"))
     for score in report.scores:
         if score.signature:
-            console.print(Text(f"{score.name}: {score.signature}", style="dim"), soft_wrap=True)
+            console.print_wrapped(Text(f"{score.name}: {score.signature}", style="dim"))
     if report.warning:
-        console.print(Text(f"\n{report.warning}", style="yellow"), soft_wrap=True)
+        console.print_wrapped(Text(f"\n{report.warning}", style="yellow"))
     for note in report.notes:
-        console.print(Text(note, style="yellow"), soft_wrap=True)
+        console.print_wrapped(Text(note, style="yellow"))
     if report.worst:
         console.print(Text(f"\nworst by {report.worst_by}", style="bold"))
     for example in report.worst[:WORST_EXAMPLES]:
@@ -163,7 +163,7 @@ def print_report(task: Task, report: Report, console: Console) -> None:
             ("output", example.output),
         ):
             shown = escape_controls(truncate(text, MAX_EXAMPLE_LENGTH))
-            console.print(Text.assemble((name.ljust(9), "cyan"), shown), soft_wrap=True)
+            console.print_wrapped(Text.assemble((name.ljust(9), "cyan"), shown), 9)
         console.print()
 
 
@@ -181,7 +181,7 @@ def _print_summary(
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
     if baseline is not None and (warning := _baseline_warning(result[baseline.metric], baseline)):
         STDERR.print()
-        STDERR.print(Text(warning, style="yellow"), soft_wrap=True)
+        STDERR.print_wrapped(Text(warning, style="yellow"))
     if report is not None:
         print_report(task, report, STDERR)
     rows = [("trained", f"{result['steps']:,} steps in {format_duration(result['seconds'])} of training")]

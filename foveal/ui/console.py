@@ -1,18 +1,32 @@
 """Lines, tables, sizes and times for users, and JSON for programs."""
 
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Column, Table
 from rich.text import Text
 
 from foveal.core.errors import UserError
 from foveal.core.finite_json import finite_json
 from foveal.core.log import notify_with
 from foveal.core.terminal_text import escape_controls
+
+COMMAND = "foveal "
+"""The beginning of a command."""
+COLUMN_GAP = 2
+"""Spaces between the columns of a table."""
+MIN_WRAP_WIDTH = 16
+"""In narrower columns no line is wrapped."""
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
 
 
 class SafeConsole(Console):
@@ -22,6 +36,44 @@ class SafeConsole(Console):
         """Yield the segments of anything that is printed. Only the console's own segments control."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(escape_controls(segment.text), segment.style)
+
+    def print_wrapped(self, text: Text | str, indent: int = 2) -> None:
+        """Print lines of text. On a terminal they are wrapped between words, and go on after `indent` spaces.
+
+        A line that is a command is not wrapped, so that users can copy it. Elsewhere no line is wrapped.
+        """
+        text = Text(text) if isinstance(text, str) else text
+        if self.is_terminal:
+            text = Text("\n").join(self._wrap(line, indent) for line in text.split(allow_blank=True))
+        self.print(text, soft_wrap=True)
+
+    def _wrap(self, line: Text, indent: int) -> Text:
+        is_command = line.plain[indent:].startswith(COMMAND) or line.plain.startswith(COMMAND)
+        if is_command or self.width - indent < MIN_WRAP_WIDTH:
+            return line
+        breaks: list[int] = []
+        start = 0
+        for word in re.finditer(r"\S+", line.plain):
+            width = self.width - (indent if breaks else 0)
+            if word.start() > max(start, indent) and cell_len(line.plain[start : word.end()]) > width:
+                start = word.start()
+                breaks.append(start)
+        parts = line.divide(breaks)
+        for part in parts:
+            part.rstrip()
+        return Text("\n" + " " * indent).join(parts)
+
+    def print_table(self, rows: Sequence[Mapping[str, str]], drop: Sequence[str]) -> None:
+        """Print a table with a header. If its words don't fit, the columns `drop` are left out, in order."""
+        columns = {name: max(map(_longest_word, [name, *(row[name] for row in rows)])) for name in rows[0]}
+        for name in drop:
+            if sum(columns.values()) + COLUMN_GAP * len(columns) > self.width:
+                del columns[name]
+        headers = (Column(name, min_width=width, overflow="fold") for name, width in columns.items())
+        table = Table(*headers, box=None, header_style="bold", pad_edge=False)
+        for row in rows:
+            table.add_row(*(row[column] for column in columns))
+        self.print(table)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -36,7 +88,7 @@ PREVIEW_WIDTH = 144
 
 def log(message: str) -> None:
     """Print a line about the progress of the work on standard error."""
-    STDERR.print(Text(escape_controls(message), style="dim"), soft_wrap=True)
+    STDERR.print_wrapped(Text(escape_controls(message), style="dim"))
 
 
 def print_plain(text: str, end: str = "\n") -> None:
@@ -61,12 +113,12 @@ def check_png_path(out: Path | None) -> None:
         raise UserError(f"{out}: expected a name that ends in .png")
 
 
-def print_facts(rows: Sequence[tuple[str, str]], console: Console = STDERR) -> None:
-    """Print names and values, aligned. Lines are not wrapped, so that users can copy commands from them."""
+def print_facts(rows: Sequence[tuple[str, str]], console: SafeConsole = STDERR) -> None:
+    """Print names and values, aligned. Commands are not wrapped, so that users can copy them."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         shown = Text.assemble((name.ljust(width), "bold cyan"), "  ", escape_controls(value))
-        console.print(shown, soft_wrap=True)
+        console.print_wrapped(shown, width + 2)
 
 
 def print_json(result: dict[str, Any]) -> None:
@@ -82,7 +134,7 @@ def print_sections(sections: Iterable[str | Sequence[tuple[str, str]]]) -> None:
     """Print texts unchanged, and names with their values aligned, on standard output."""
     for section in sections:
         if isinstance(section, str):
-            STDOUT.print(escape_controls(section), soft_wrap=True, markup=False)
+            STDOUT.print_wrapped(escape_controls(section))
         else:
             print_facts(section, STDOUT)
 

@@ -67,7 +67,7 @@ class TrainingScreen:
     def started(self, step: int, plan: HasTotalSteps | None, damaged: list[str]) -> None:
         self.plan = plan
         for line in damaged:
-            STDERR.print(Text(escape_controls(line), style="yellow"), soft_wrap=True)
+            STDERR.print_wrapped(Text(escape_controls(line), style="yellow"))
 
     def planned(self, plan: HasTotalSteps) -> None:
         self.plan = plan
@@ -98,9 +98,7 @@ class TrainingScreen:
             STDERR.print(f"step {step}  loss {record['loss']:.3f}  {speed}  {memory}  {time_left}")
 
     def step_skipped(self, record: dict[str, Any]) -> None:
-        STDERR.print(
-            Text(f"step {record['step']}: skipped: {record['culprit']}", style="red"), soft_wrap=True
-        )
+        STDERR.print_wrapped(Text(f"step {record['step']}: skipped: {record['culprit']}", style="red"))
 
     def evaluating(self, index: int, total: int) -> None:
         if self._live:
@@ -114,13 +112,13 @@ class TrainingScreen:
         is_best = best_step in (None, record["step"])
         mark = "" if is_best else f"  [yellow]not better since step {best_step}[/]"
         scores = f"held out {format_loss(record)}{format_extra_metrics(record)}{mark}"
-        STDERR.print(f"[bold]step {record['step']}[/]  {scores}", soft_wrap=True)
+        STDERR.print_wrapped(Text.from_markup(f"[bold]step {record['step']}[/]  {scores}"))
 
     def sample(self, step: int, text: str) -> None:
         if step == 0:
             STDERR.print("[bold]step 0[/]  before training")
         for line in text.splitlines()[:4]:
-            STDERR.print(Text(escape_controls(f"    {_fit_preview(line)}"), style="italic"), soft_wrap=True)
+            STDERR.print_wrapped(Text(escape_controls(f"    {_fit_preview(line)}"), style="italic"), 4)
 
     def saved(self, step: int, path: Path) -> None:
         pass
@@ -142,10 +140,9 @@ class TrainingScreen:
         expected = record["seconds"] + left.steps
         if expected > OVERRUN * self._expected_seconds:
             self._expected_seconds = expected
-            STDERR.print(
+            STDERR.print_wrapped(
                 f"slower than when the steps were planned: the budget of {format_duration(self.budget)} "
-                f"becomes about {format_duration(expected)} (Ctrl-C keeps all that is trained)",
-                soft_wrap=True,
+                f"becomes about {format_duration(expected)} (Ctrl-C keeps all that is trained)"
             )
 
 

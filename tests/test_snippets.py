@@ -1,0 +1,71 @@
+"""Every Python snippet of the documentation runs: those of a page in its order, sharing their names."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from benchmarks.kill import own_cache
+from foveal.layers.mixers import registry
+from tests.support.snippet_names import NAMES
+
+ROOT = Path(__file__).parents[1]
+PAGES = {str(path.relative_to(ROOT)): path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))}
+FENCE = re.compile(
+    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\n?)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S
+)
+"""A fenced block. A comment before it, which GitHub does not show, says why a snippet can't run."""
+LANGUAGES = {"python", "sh", "text", "toml"}
+
+
+class Snippet(NamedTuple):
+    """The code of a page from `line` on, and the reason why it is not run, if there is one."""
+
+    line: int
+    code: str
+    reason: str | None
+
+
+def snippets(page: Path) -> list[Snippet]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Snippet(text[: found.start("code")].count("\n"), found["code"], found["reason"])
+        for found in FENCE.finditer(text)
+        if found["language"] == "python"
+    ]
+
+
+SNIPPETS = {name: found for name, page in sorted(PAGES.items()) if (found := snippets(page))}
+NOT_RUN = {
+    f"{name}:{snippet.line}": snippet.reason
+    for name, found in SNIPPETS.items()
+    for snippet in found
+    if snippet.reason
+}
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_snippets_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
+    monkeypatch.setattr(registry, "_specs", dict(registry.mixer_specs()))
+    names = {"__name__": "snippet", **NAMES.get(name, dict)()}
+    for line, code, reason in SNIPPETS[name]:
+        if not reason:
+            # Blank lines before the code, so that a traceback has the line of the page.
+            exec(compile("\n" * line + code, str(PAGES[name]), "exec"), names)
+
+
+@pytest.mark.parametrize("place", NOT_RUN)
+def test_snippets_that_are_not_run(place: str) -> None:
+    pytest.skip(f"{place}: {NOT_RUN[place]}")
+
+
+def test_all_code_is_found() -> None:
+    """A snippet in a block without a language, or indented, would not be run."""
+    assert sum(map(len, SNIPPETS.values())) >= 13
+    for name, page in PAGES.items():
+        text = page.read_text(encoding="utf-8")
+        assert {found["language"] for found in FENCE.finditer(text)} <= LANGUAGES, name
+        assert not re.search(r"^ {4}(import|from) \w+(\.\w+)*( import|$)", text, re.M), name
