@@ -111,7 +111,9 @@ class NeighborsView(View[NeighborsOptions, NeighborsResult]):
 
     def check(self, run: InspectedRun) -> None:
         if not run.task.trains_networks:
-            raise UserError(f"{run.run.path}: this view needs an encoder of images, and this run has none")
+            raise UserError(
+                f"{run.run.path}: this view needs a run that labels images (this run's task is {run.task.name})"
+            )
 
     def compute(
         self, run: InspectedRun, options: NeighborsOptions, log: Log, progress: ProgressCallback
