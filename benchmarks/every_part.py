@@ -117,7 +117,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--only", default="*", metavar="PATTERN", help="trials whose names match, as in a shell"
+        "--only", nargs="+", default=["*"], metavar="PATTERN", help="trials whose names match, as in a shell"
     )
     parser.add_argument("--again", action="store_true", help="try them again, though they have results")
     parser.add_argument("--combinations", action="store_true", help="also what users combine; hours")
@@ -127,7 +127,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     every = trials() + (combinations() if options.combinations else [])
-    chosen = [trial for trial in every if fnmatch(trial.name, options.only)]
+    chosen = [trial for trial in every if any(fnmatch(trial.name, only) for only in options.only)]
     if options.list:
         print("\n".join(trial.name for trial in chosen))
         return

@@ -53,4 +53,5 @@ def test_what_has_no_neighbors() -> None:
 
 
 def test_a_run_of_texts(finished: Path) -> None:
-    assert "has none" in refuse("inspect", finished, "neighbors")
+    told = refuse("inspect", finished, "neighbors")
+    assert "needs a run that labels images (this run's task is language-model)" in told

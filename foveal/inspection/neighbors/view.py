@@ -111,7 +111,8 @@ class NeighborsView(View[NeighborsOptions, NeighborsResult]):
 
     def check(self, run: InspectedRun) -> None:
         if not run.task.trains_networks:
-            raise UserError(f"{run.run.path}: this view needs an encoder of images, and this run has none")
+            path, name = run.run.path, run.task.name
+            raise UserError(f"{path}: this view needs a run that labels images (this run's task is {name})")
 
     def compute(
         self, run: InspectedRun, options: NeighborsOptions, log: Log, progress: ProgressCallback
