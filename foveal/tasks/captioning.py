@@ -30,7 +30,7 @@ from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, ImageTask, check_single_view, image_encoder_for
 
 MAX_FEW_PHOTOS = 2000
-"""Photos at most that are captioned by default with published weights."""
+"""Photos at most that are captioned by default with published weights (measured: docs/small-data.md)."""
 FROZEN = ("training.freeze=encoder", "data.image.size=128")
 """The settings of a training from published weights: only the decoder learns, from 4 x 4 positions."""
 
@@ -48,8 +48,7 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         "captioned images",
         "On 300 drawings neither this preset nor published features wrote better than one text for all; on "
         "3,000 this preset gets nine of ten names of known things right (Noto emoji)",
-        "some thousand images; for photos also weights that know photos: foveal train {data} --from lite0 "
-        "--task captioning data.image.size=128 training.freeze=encoder",
+        "some thousand images, or texts of few words",
     )
 
     @classmethod
