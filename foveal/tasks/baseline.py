@@ -36,6 +36,10 @@ class Baseline:
         """Return a value of the baseline's metric in words."""
         return f"{100 * value:.1f} %" if self.is_rate else f"{value:.4g}"
 
+    def words_of(self, value: float) -> str:
+        """Return the metric and a value of it in words."""
+        return f"{self.metric.replace('_', ' ')} {self.in_words(value)}"
+
     def is_beaten_by(self, value: float) -> bool:
         """Return whether a model's value of the metric is better than the baseline's, or perfect."""
         best = float(self.higher_is_better)

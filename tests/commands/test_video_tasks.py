@@ -171,7 +171,7 @@ def test_bad_input() -> None:
     small = (*SMALL, *FRAMES, "--budget", "2steps", "--run", "run")
     data = write_films(count=30)
     assert "give --input" not in refuse("generate", "none")
-    assert "no array 'digit' among clips" in refuse(
+    assert "no array 'digit' among 'clips'" in refuse(
         "train", data, *SMALL, *VOLUME, "--run", "run", "--task", "video-classification", "data.label=digit"
     )
     alone = write_films("alone.npz", count=30, lengths=np.ones(30, np.int64))
