@@ -1,6 +1,7 @@
 """A text that describes an image."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +10,29 @@ import numpy as np
 from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback
 from foveal.data.images.image_examples import ImageExamples
+from foveal.data.images.image_facts import image_facts
+from foveal.data.images.image_files import captioned_images
 from foveal.data.open import OpenedData
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
+from foveal.interop.published.efficientnet import NAME as PRETRAINED
 from foveal.models.image_networks import output_grid
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.defaults import MAX_COUNTED_ROWS, Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
+from foveal.tasks.image_defaults import are_photos, images_in_words, may_start_from_weights
 from foveal.tasks.results import Answer
 from foveal.tasks.shapes.attention import image_attention_file
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, ImageTask, check_single_view, image_encoder_for
+
+MAX_FEW_PHOTOS = 2000
+"""Photos at most that are captioned by default with published weights (measured: docs/small-data.md)."""
+FROZEN = ("training.freeze=encoder", "data.image.size=128")
+"""The settings of a training from published weights: only the decoder learns, from 4 x 4 positions."""
 
 
 class ImageCaptioningTask(ImageTask, CaptioningTask):
@@ -37,8 +48,7 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         "captioned images",
         "On 300 drawings neither this preset nor published features wrote better than one text for all; on "
         "3,000 this preset gets nine of ten names of known things right (Noto emoji)",
-        "some thousand images; for photos also weights that know photos: foveal train {data} --from lite0 "
-        "--task captioning data.image.size=128 training.freeze=encoder",
+        "some thousand images, or texts of few words",
     )
 
     @classmethod
@@ -48,6 +58,21 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         if data.kind != "images" or text not in data.columns or label in data.columns:
             return NO_FIT
         return Fit(2, f"{data.evidence.reason}, with a column {text} and no {label}")
+
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        """Return the preset; for few photos, with published weights of an encoder, which are not trained."""
+        defaults, data = super().defaults(request), self.config.data
+        if not may_start_from_weights(request, data.image.channels):
+            return defaults
+        with suppress(UserError):
+            column = self.target.column(data)
+            facts = image_facts(request.data.train, column, MAX_COUNTED_ROWS, captioned_images)
+            if are_photos(facts) and facts.rows <= MAX_FEW_PHOTOS:
+                reason = f"{images_in_words(facts)} are few: features learned from other photos, as they are"
+                return Defaults(
+                    self.preset, reason, FROZEN, PRETRAINED, "--pretrained no", advice=defaults.advice
+                )
+        return defaults
 
     def check(self) -> None:
         super().check()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -16,7 +17,7 @@ from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, match_proxy, with_proxy
 from foveal.tasks.defaults import MAX_COUNTED_ROWS, Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
-from foveal.tasks.image_defaults import image_defaults
+from foveal.tasks.image_defaults import image_defaults, may_start_from_weights
 from foveal.tasks.shapes.image_labels import ImageLabelTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for
 from foveal.tasks.shapes.labeling import SmoothedSettings
@@ -49,6 +50,8 @@ class ImageClassificationTask(ImageLabelTask):
         data = self.config.data
         with suppress(UserError):
             facts = image_facts(request.data.train, self.target.column(data), MAX_COUNTED_ROWS)
+            pretrained = may_start_from_weights(request, data.image.channels)
+            request = replace(request, pretrained=pretrained)
             return image_defaults(facts, request, self.preset, data.image.batch_size)
         return Defaults(self.preset)
 

@@ -2,6 +2,7 @@
 
 from foveal.data.images.image_facts import ImageFacts
 from foveal.interop.published.efficientnet import NAME as PRETRAINED
+from foveal.models.image_networks import published_input
 from foveal.tasks.defaults import Defaults, DefaultsRequest
 
 MAX_FEW_PHOTOS, MAX_FEW_SMALL = 5000, 2000
@@ -26,10 +27,8 @@ def image_defaults(facts: ImageFacts, request: DefaultsRequest, preset: str, bat
     """
     if not facts.rows or not facts.side:
         return Defaults(preset)
-    photos = facts.side >= (MIN_PHOTO_SIDE if facts.color else MIN_GRAY_PHOTO_SIDE)
+    photos, images = are_photos(facts), images_in_words(facts)
     most = MAX_FEW_PHOTOS if photos else MAX_FEW_SMALL
-    kind = "color" if facts.color else "gray"
-    images = f"{facts.rows:,} {kind} images of about {facts.side} pixels"
     if facts.rows > most:
         return _without_flips(facts, Defaults(preset))
     if photos and request.pretrained:
@@ -47,6 +46,22 @@ def image_defaults(facts: ImageFacts, request: DefaultsRequest, preset: str, bat
     )
     defaults = Defaults(preset, f"{images} are few", settings, undo=f"--model {preset}")
     return _without_flips(facts, defaults)
+
+
+def may_start_from_weights(request: DefaultsRequest, channels: int) -> bool:
+    """Return whether published weights may be fetched, and read images of so many channels."""
+    return request.pretrained and channels == published_input(PRETRAINED)[0]
+
+
+def are_photos(facts: ImageFacts) -> bool:
+    """Return whether the images are large enough to be photos."""
+    return facts.side >= (MIN_PHOTO_SIDE if facts.color else MIN_GRAY_PHOTO_SIDE)
+
+
+def images_in_words(facts: ImageFacts) -> str:
+    """Return the number, the kind and the size of the images."""
+    kind = "color" if facts.color else "gray"
+    return f"{facts.rows:,} {kind} images of about {facts.side} pixels"
 
 
 def few_batch(rows: int, largest: int) -> int:

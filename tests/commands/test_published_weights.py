@@ -5,8 +5,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import foveal
 from benchmarks.kill import own_cache
@@ -102,3 +104,39 @@ def test_a_bert_by_its_name(
     )
     assert "the encoder of first" in told.err
     assert f"foveal import {folder}" in refuse("train", "labels.csv", "--from", folder)
+
+
+def write_captioned_photos(side: int) -> str:
+    Path("photos").mkdir()
+    draw, rows = np.random.default_rng(0), ["file_name,text"]
+    for number in range(20):
+        pixels = draw.integers(0, 255, (side, side, 3), np.uint8)
+        Image.fromarray(pixels).save(f"photos/{number}.png")
+        rows.append(f"{number}.png,a {chr(97 + number)} and b{number}")
+    Path("photos/metadata.csv").write_text("\n".join(rows))
+    return "photos"
+
+
+def test_captions_of_few_photos_start_from_them(fetched: list[str]) -> None:
+    data = write_captioned_photos(70)
+    small = (*FEW, "data.tokenizer=word", "data.image.size=32", "--budget", "1steps")
+    told = succeed("train", data, *small, "--run", "first").err
+    assert "the weights efficientnet-lite0, since 20 color images of about 70 pixels are few" in told
+    assert "20 captioned images are too few to learn to write such texts" in told
+    loaded = foveal.load("first")
+    assert loaded.config.training.freeze == "encoder"
+    encoder = loaded.model.encoder
+    succeed("import", NAME, "--run", "weights")
+    for name, tensor in foveal.load("weights").model.encoder.state_dict().items():
+        assert torch.equal(encoder.state_dict()[name], tensor), name
+
+
+@pytest.mark.parametrize(
+    ("side", "settings"), [(70, ("--pretrained", "no")), (70, ("data.image.channels=1",)), (40, ())]
+)
+@pytest.mark.parametrize("task", ["captioning", "image-classification"])
+def test_other_images_do_not(fetched: list[str], side: int, settings: tuple[str, ...], task: str) -> None:
+    data = write_captioned_photos(side)
+    own = ("--task", task, *(("data.label=text",) if task == "image-classification" else ()))
+    assert "efficientnet-lite0" not in succeed("train", data, *own, *settings, "--print-config").out
+    assert fetched == []

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from foveal.metrics.recognition import exact_match, wer
@@ -139,10 +138,11 @@ def test_the_best_method_by_a_rate_of_errors_has_the_fewest() -> None:
 
 
 def test_the_best_method_is_scored_on_all_rows() -> None:
-    references = [*np.repeat(["a", "b"], 1500).tolist()]
+    references = ["b"] * 3000
+    references[1] = "a"  # not among the rows on which methods are compared
     baseline = best_baseline({"a": ["a"] * 3000, "c": ["c"] * 3000}, references, exact_match)
     assert baseline is not None
-    assert (baseline.name, baseline.value) == ("a", 0.5)
+    assert (baseline.name, baseline.value) == ("a", 1 / 3000)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Only the headers of a few images are read, and no pixels.
 import io
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import islice
 from statistics import median
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.data.core.rows import Row
+from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.utf8 import AnyPath
@@ -43,13 +44,20 @@ class ImageFacts(NamedTuple):
         return all(len(label) == 1 for label in self.labels)
 
 
-def image_facts(part: DataPart, label: str, most: int) -> ImageFacts:
+def image_facts(
+    part: DataPart,
+    label: str,
+    most: int,
+    read: Callable[[DataPart, str], Iterator[Row | SkippedRow]] = labeled_images,
+) -> ImageFacts:
     """Return facts about the first `most` images. `label` is the column of a table.
+
+    `read` reads the images with their labels, or with their texts in place of labels.
 
     Raises: UserError: no image can be used.
     """
     rows, counts, shapes = 0, Counter[str](), list[tuple[int, bool]]()
-    for row in islice(labeled_images(part, label), most):
+    for row in islice(read(part, label), most):
         if isinstance(row, Row):
             name = row.fields["label"]
             rows, counts[name] = rows + 1, counts[name] + 1

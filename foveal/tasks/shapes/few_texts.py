@@ -21,7 +21,7 @@ class FewTexts:
     evidence: str
     """What was reached with how many rows."""
     instead: str
-    """What would do. `{data}` is the name of DATA."""
+    """What would do."""
 
     def advice(self, data: str, texts: Sequence[str], classify: str) -> str:
         """Return the advice for training on the texts of DATA; empty if there is nothing to say.
@@ -30,17 +30,17 @@ class FewTexts:
         """
         if not 0 < len(texts) < self.enough_rows:
             return ""
-        name, counts = shlex.quote(data), Counter(texts)
+        counts = Counter(texts)
         words = [word for text in texts for word in text.split()]
         uses = len(words) / max(1, len(set(words)))
         if classify and 1 < len(counts) < MAX_FEW_TEXTS and min(counts.values()) > 1:
             return (
                 f"{len(texts):,} {self.rows} have only {len(counts):,} different texts, among which a "
-                f"classifier chooses better than a model that writes: foveal train {name} {classify}"
+                f"classifier chooses from fewer rows: foveal train {shlex.quote(data)} {classify}"
             )
         if uses >= MIN_USES:
             return ""
         return (
             f"{len(texts):,} {self.rows} are too few to learn to write such texts: a word occurs {uses:.1f} "
-            f"times on average. {self.evidence}. What would do: {self.instead.format(data=name)}"
+            f"times on average. {self.evidence}. What would do: {self.instead}"
         )
