@@ -105,7 +105,7 @@ def read_unlabeled(
     """
     skipped: list[SkippedRow] = []
     opened = open_path(data, config.encoding)
-    all_rows = [*data_format.read_unlabeled(opened.whole, config, skipped)]
+    all_rows = [*data_format.read_unlabeled(opened.all_rows, config, skipped)]
     rows, examples = data_format.encode_unlabeled(all_rows, processor, config, skipped)
     if not rows:
         reason = f": {skipped[0].location}: {skipped[0].reason}" if skipped else ""
@@ -124,7 +124,7 @@ def read_labeled_rows(data_format: PairFormat, data: str | OpenedData, config: D
     """
     opened = open_path(data, config.encoding)
     with suppress(UserError):
-        return [*data_format.read(opened.whole, config, [])]
+        return [*data_format.read(opened.all_rows, config, [])]
     return []
 
 

@@ -16,7 +16,7 @@ from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.models.image_networks import output_grid
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
-from foveal.tasks.fit import NO_FIT, Fit
+from foveal.tasks.fit import NO_FIT, Fit, fit_texts_beside
 from foveal.tasks.results import Answer
 from foveal.tasks.shapes.attention import image_attention_file
 from foveal.tasks.shapes.captions import CaptioningTask
@@ -34,8 +34,10 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
-        """Return 2 for images with a text and no label."""
+        """Return 2 for images with a text and no label. 1 if they may have labels."""
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
+        if data.kind == "images" and (fit := fit_texts_beside(data)).score:
+            return fit
         if data.kind != "images" or text not in data.columns or label in data.columns:
             return NO_FIT
         return Fit(2, f"{data.evidence.reason}, with a column {text} and no {label}")

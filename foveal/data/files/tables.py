@@ -78,7 +78,7 @@ def read_records(
     if suffix == ".parquet":
         return _parquet(path, columns, hint)
     if suffix == ".json":
-        return _select_columns(read_json_rows(path), columns, hint)
+        return _select_columns(read_json_rows(path, encoding), columns, hint)
     read = _jsonl if suffix == ".jsonl" else _csv
     return read(path, columns, hint, max_bytes, encoding)
 
@@ -92,7 +92,7 @@ def column_names(path: AnyPath, encoding: str = "") -> list[str]:
         with _open_parquet(path) as table:
             return table.schema_arrow.names
     if path.suffix.lower() == ".json":
-        return next((list(row) for _, row in read_json_rows(path) if isinstance(row, dict)), [])
+        return next((list(row) for _, row in read_json_rows(path, encoding) if isinstance(row, dict)), [])
     with open_lines(path) as file:
         lines = LineReader(file.readline, encoding=encoding)
         if path.suffix.lower() != ".jsonl":
