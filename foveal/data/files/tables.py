@@ -97,8 +97,22 @@ def column_names(path: AnyPath, encoding: str = "") -> list[str]:
         lines = LineReader(file.readline, encoding=encoding)
         if path.suffix.lower() != ".jsonl":
             return _header(path, lines, MAX_LINE_BYTES)[0]
-        rows = (_parse_object(line.text) for line in lines)
-        return next((list(row) for row in rows if not isinstance(row, str)), [])
+        return _first_names(path, lines)
+
+
+def _first_names(path: AnyPath, lines: LineReader) -> list[str]:
+    """Return the names in the first line that is an object.
+
+    Raises: UserError: no line is.
+    """
+    first = ""
+    for line in lines:
+        if line.reason or line.text.strip():
+            row = line.reason or _parse_object(line.text)
+            if not isinstance(row, str):
+                return list(row)
+            first = first or f", the first is line {line.number}: {row}"
+    raise UserError(f"{path}: no usable row{first or '; give rows'}")
 
 
 def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, where: str = "") -> str:
@@ -206,7 +220,9 @@ def _fields(line: Line, lines: LineReader, separator: str, max_bytes: int) -> li
             return fields
         reason = ""
     except csv.Error as error:
-        reason = f"quotes that don't close ({error}); fix the row (a quote within quotes is written twice)"
+        reason = next((each.reason for each in consumed if each.reason), "") or (
+            f"quotes that don't close ({error}); fix the row (a quote within quotes is written twice)"
+        )
     lines.unread(consumed)
     return plain if separator in UNQUOTED else reason
 
