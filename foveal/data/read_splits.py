@@ -93,8 +93,7 @@ def read_splits(
             all_rows = [row for split in rows for row in rows[split]]
             if not all_rows:
                 raise UserError(
-                    f"{files['train']}: no row that can be used{first_skip(skipped)}; give rows that can "
-                    "be read"
+                    f"{files['train']}: no rows to train on{first_skip(skipped)}; give rows that can be used"
                 )
             if fractions and len(all_rows) == 1:
                 raise UserError(

@@ -51,10 +51,15 @@ def write(path: Path, kind: str, pairs: Pairs, labeled: bool = True) -> str:
     return str(path)
 
 
-def prepare(kind: str, data: str, log: Callable[[str], None] = print, **paths: str) -> Any:
+def prepare(
+    kind: str,
+    data: str,
+    log: Callable[[str], None] = print,
+    valid: str | None = None,
+    test: str | None = None,
+) -> Any:
     formats = {"table": TEXT_LABEL, "series": SERIES_LABEL}
     data_format = formats[kind] if kind in formats else FOLDERS[kind].data_format
-    valid, test = paths.get("valid"), paths.get("test")
     return prepare_examples(data_format, data, valid, test, CONFIG, log)
 
 
@@ -75,7 +80,8 @@ def test_one_source_with_two_labels_is_told_with_its_rows(kind: str, tmp_path: P
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_held_out_rows_of_the_training_are_told(kind: str, split: str, tmp_path: Path) -> None:
     data, said = write(tmp_path / "a", kind, TEN[:8]), list[str]()
-    prepare(kind, data, said.append, **{split: data})
+    paths = {split: data}
+    prepare(kind, data, said.append, valid=paths.get("valid"), test=paths.get("test"))
     assert f"{split}: 8 of 8 sources are also in the training split" in said
 
 
@@ -95,9 +101,9 @@ def test_held_out_data_without_labels_are_refused_in_one_line(kind: str, split: 
     if kind == "clips":
         pytest.skip("folders of frames are folders, too")
     data = write(tmp_path / "a", kind, TEN[:8])
-    other = write(tmp_path / "b", kind, TEN[:8], labeled=False)
+    paths = {split: write(tmp_path / "b", kind, TEN[:8], labeled=False)}
     with pytest.raises(UserError, match=rf"so it is no {split} set; .* leave out --{split} \(foveal predict"):
-        prepare(kind, data, **{split: other})
+        prepare(kind, data, valid=paths.get("valid"), test=paths.get("test"))
 
 
 @every_kind

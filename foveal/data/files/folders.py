@@ -46,11 +46,13 @@ def read_folder(
 
     def check(fields: Fields) -> Fields | str:
         named = as_texts({FILE_NAME_COLUMN: fields[FILE_NAME_COLUMN]})
-        return named if isinstance(named, str) else check_found(fields | named)
+        return named if isinstance(named, str) else check_found({**fields, **named})
 
     def check_found(fields: Fields) -> Fields | str:
         texts = read({column: fields[column] for column in columns})
-        file = texts if isinstance(texts, str) else find(fields[FILE_NAME_COLUMN])
+        if isinstance(texts, str):
+            return texts
+        file = find(fields[FILE_NAME_COLUMN])
         return file if isinstance(file, str) else {FILE_FIELD: file, **texts}
 
     tables = [listing.file(name) for name in METADATA_FILES if name in listing.files]

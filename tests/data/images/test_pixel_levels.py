@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from foveal.core.errors import UserError
-from foveal.data.core.rows import Row
+from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import open_part
 from foveal.data.images.image_decoding import decode_image
 from foveal.data.images.image_files import unlabeled_images
@@ -81,18 +81,19 @@ def test_floats_of_an_unknown_scale_are_refused_with_how_to_scale_them(
     np.savez(tmp_path / "b.npz", clips=values[None, None].repeat(2, 1))
     for name, read in (("a.npz", unlabeled_images), ("b.npz", unlabeled_clips)):
         with pytest.raises(UserError, match="scale all images alike to 0 to 1"):
-            [load_frames(row.fields) for row in read(open_part(str(tmp_path / name))) if isinstance(row, Row)]
+            load_all([*read(open_part(str(tmp_path / name)))])
     assert isinstance(to_uint8(np.clip(values, 0, 1.000001)), np.ndarray)
 
 
-def load_frames(fields: Any) -> None:
-    """Decode the frames of a clip.
+def load_all(rows: list[Row | SkippedRow]) -> None:
+    """Decode the clips of rows.
 
-    Raises: UserError: they can't be used.
+    Raises: UserError: a clip can't be used.
     """
-    clip = load_clip(fields["frames"], SIDE, 1, 9)
-    if isinstance(clip, str):
-        raise UserError(clip)
+    for row in rows:
+        clip = load_clip(row.fields["frames"], SIDE, 1, 9) if isinstance(row, Row) else row.reason
+        if isinstance(clip, str):
+            raise UserError(clip)
 
 
 def of_file(content: bytes) -> Pixels:
