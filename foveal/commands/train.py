@@ -105,8 +105,8 @@ def train(
         )
         named, task_origin = column_settings(overrides), _task_origin(task, model, from_)
         taken = [*describe_task(opened, named, type(task_of(config)), task_origin)]
-    if defaults is not None and defaults.reason:
-        taken.append(str(defaults))
+    if defaults is not None:
+        taken += [line for line in (str(defaults) if defaults.reason else "", defaults.advice) if line]
     if print_config:
         _print_choices(taken)
         print_plain(config_to_toml(config), end="")

@@ -143,6 +143,6 @@ def test_a_metadata_table_without_labels_is_none_of_a_test_set(tmp_path: Path) -
 def test_the_names_of_json_lines_that_can_not_be_read(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes('{"text": "é"}\n'.encode("cp1252"))
-    with pytest.raises(UserError, match=r"first is line 1: not UTF-8 at byte 10 .*data\.encoding=cp1252"):
+    with pytest.raises(UserError, match=r"a\.jsonl, line 1: not UTF-8 at byte 10 .*data\.encoding=cp1252"):
         open_part(str(path)).known_columns()
     assert open_part(str(path), encoding="cp1252").known_columns() == ("text",)
