@@ -99,7 +99,7 @@ class DataConfig(StrictModel):
     ] = "same"
     """Tokenizer of the target texts: same (as data.tokenizer), character, byte, bpe or word."""
     encoding: str = ""
-    """Encoding of lines of tables and sentences that are not UTF-8, such as cp1252 or latin-1."""
+    """Encoding of lines of tables, and of texts in folders, that are not UTF-8, such as cp1252 or latin-1."""
     text: str = "text"
     """Column of a table that has the text."""
     source: str = "source"

@@ -8,7 +8,7 @@ from foveal.core.errors import UserError
 from foveal.data.audio.audio_source import AUDIO_SUFFIXES
 from foveal.data.core.hash_split import SplitName
 from foveal.data.files.data_part import METADATA_FILES, DataPart, open_part, open_shards
-from foveal.data.files.folders import first_files
+from foveal.data.files.sidecars import without_sidecars
 from foveal.data.files.split_names import (
     SplitNames,
     are_shards,
@@ -64,7 +64,7 @@ def find_splits(whole: DataPart) -> FoundSplits:
 
 def has_media(part: DataPart) -> bool:
     """Return whether most of a folder's first files are pictures, recordings or videos."""
-    first = first_files(part.listing)
+    first = without_sidecars(part.first_files)
     return 2 * sum(name.lower().endswith(MEDIA_SUFFIXES) for name in first) > len(first)
 
 

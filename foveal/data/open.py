@@ -13,28 +13,40 @@ from foveal.data.core.fields import Fields
 from foveal.data.core.hash_split import SplitName
 from foveal.data.core.rows import Row
 from foveal.data.datasets.dataset_cache import resolve
-from foveal.data.files.data_part import ZIP_SUFFIX, DataPart, open_part
-from foveal.data.files.folders import first_files
-from foveal.data.files.mending import sidecar_hint, table_of_files_hint
+from foveal.data.files.data_part import ZIP_SUFFIX, DataPart, open_part, open_shards
+from foveal.data.files.mending import backslash_hint, table_of_files_hint
+from foveal.data.files.sidecars import TEXT_SUFFIX
 from foveal.data.files.split_names import list_names
 from foveal.data.files.unpack import GZIP_SUFFIX, unpack_gzip, unpack_zip
-from foveal.data.find_splits import MEDIA_SUFFIXES, FoundSplits, find_splits
+from foveal.data.find_splits import MEDIA_SUFFIXES, ROW_SUFFIXES, FoundSplits, find_splits
 from foveal.data.images.image_arrays import has_many_images
 from foveal.data.images.image_files import are_images, is_image_name
 from foveal.data.series.series_files import TARGET_FIELDS, are_series, read_series
 from foveal.data.text.conll import CONLL_SUFFIXES
 from foveal.data.text.running_text import look_at_text
+from foveal.data.text.texts_by_class import ClassLook, look_at_classes
 from foveal.data.video.clip_files import are_clips
 from foveal.data.video.video_decoding import is_video
 
 DataKind = Literal[
-    "aligned", "clips", "images", "audio", "files", "conll", "series", "table", "text", "unknown", "missing"
+    "aligned",
+    "clips",
+    "images",
+    "audio",
+    "files",
+    "conll",
+    "series",
+    "table",
+    "texts",
+    "text",
+    "unknown",
+    "missing",
 ]
 """What DATA looks like.
 
-`aligned` is two text files. `files` is a folder of any files with a metadata table. `text` is running text.
-`unknown` is any other file or folder. `missing` is a path without a file, or a data set of the catalog, whose
-files are made later.
+`aligned` is two text files. `files` is a folder of any files with a metadata table. `texts` is a folder of
+texts for each class. `text` is running text. `unknown` is any other file or folder. `missing` is a path
+without a file, or a data set of the catalog, whose files are made later.
 """
 SNIFFERS: dict[DataKind, tuple[Callable[[DataPart], bool], str]] = {
     "clips": (are_clips, "clips"),
@@ -103,6 +115,15 @@ class OpenedData:
         """
         return self.found_splits.parts
 
+    @cached_property
+    def all_rows(self) -> DataPart:
+        """All of DATA, with or without splits. Several files of rows are shards of one part."""
+        with suppress(UserError):  # names of splits, which don't matter here
+            parts = self.splits.values()
+            if self.whole.is_disk_folder and all(part.suffix in ROW_SUFFIXES for part in parts):
+                return open_shards([file for part in parts for file in part.files], self.encoding)
+        return self.whole
+
     def split(self, name: SplitName) -> DataPart:
         """Return the split `name`, or the last split if there is no such split."""
         return self.splits.get(name, list(self.splits.values())[-1])
@@ -126,7 +147,7 @@ class OpenedData:
                 "aligned", "it is two files, of which line i of the first belongs to line i of the second"
             )
         train = self.train
-        if hint := table_of_files_hint(self.whole, MEDIA_SUFFIXES) or _sidecar_hint(train):
+        if hint := table_of_files_hint(self.whole, MEDIA_SUFFIXES) or backslash_hint(train):
             return Evidence("unknown", hint)
         for kind, (is_kind, files) in SNIFFERS.items():
             with suppress(UserError):  # the reader of the data reports the error
@@ -142,8 +163,15 @@ class OpenedData:
             return Evidence(
                 "table", f"{train.path.name} is a table with the columns {list_names([*train.columns])}"
             )
+        if self.classes_of_texts is not None:
+            return Evidence("texts", self.classes_of_texts.reason)
         look = look_at_text(train)
         return Evidence("unknown", look.doubt) if look.doubt else Evidence("text", look.reason)
+
+    @cached_property
+    def classes_of_texts(self) -> ClassLook | None:
+        """What folders of texts look like, if they look like classes."""
+        return look_at_classes(self.train)
 
     @property
     def has_table(self) -> bool:
@@ -173,7 +201,7 @@ class OpenedData:
             return next(
                 (
                     row.fields
-                    for row in read_series(self.train.path, tuple(TARGET_FIELDS))
+                    for row in read_series(self.train.path, tuple(TARGET_FIELDS), self.encoding)
                     if isinstance(row, Row)
                 ),
                 {},
@@ -210,23 +238,15 @@ def _describe_files(part: DataPart, files: str) -> str:
     if part.table is not None:
         return f"there are {files} with {part.table.name}"
     folders = part.listing.folders
-    return (
-        f"there are {files} in the folders {list_names(folders)}"
-        if folders
-        else f"there are {files} in a folder"
-    )
-
-
-def _sidecar_hint(part: DataPart) -> str:
-    """Say that there is a text beside each picture or recording of a folder. Empty if there is none."""
-    if not part.is_disk_folder or part.table is not None:
-        return ""
-    names = first_files(part.listing)
-    media = [name for name in names if name.lower().endswith(MEDIA_SUFFIXES)]
-    return sidecar_hint(part.listing, names) if 3 * len(media) > len(names) else ""
+    where = f"in the folders {list_names(folders)}" if folders else "in a folder"
+    unread = [suffix for suffix in part.sidecars if suffix != TEXT_SUFFIX]
+    beside = f", with a {TEXT_SUFFIX} beside each" if TEXT_SUFFIX in part.sidecars else ""
+    beside += ", many of which are equal" if part.has_repeated_texts else ""
+    beside += f" ({' and '.join(unread)} beside them not read)" if unread else ""
+    return f"there are {files} {where}{beside}"
 
 
 def _has_pictures(zipped: DataPart) -> bool:
     """Return whether a zip has pictures or videos, or nothing else, and is read in place."""
-    names = first_files(zipped.listing)
+    names = zipped.first_files
     return not names or any(is_image_name(name) or is_video(name) for name in names)

@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.data.core.group_split import split_by_group
-from foveal.data.core.hash_split import SPLITS, SplitName, count_overlap, split_rows
+from foveal.data.core.hash_split import SPLITS, count_overlap
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow
-from foveal.data.files.data_part import DataPart
 from foveal.data.open import OpenedData, open_data, open_path
 from foveal.data.pairs.pair import PairFormat, PairProcessor
+from foveal.data.read_splits import first_skip, open_splits, read_splits
 from foveal.data.text.unknown_tokens import log_unknown_tokens, unknown_target_facts
 
 MAX_LOGGED_SKIPS = 5
@@ -40,12 +39,13 @@ def prepare_examples(
     skipped: list[SkippedRow] = []
     opened = open_data(data, log, config.encoding)
     data = opened.name
-    files = _open_splits(opened, valid, test, data_format, config, log)
-    rows = _read_splits(data_format, files, config, skipped)
+    files = open_splits(opened, valid, test, data_format, config, log)
+    rows = read_splits(data_format, files, config, skipped)
     _log_overlap(rows, log)
     _log_contradictions([row for split in SPLITS for row in rows[split]], log)
     _log_similar_labels(rows["train"], log)
     _log_single_target(rows["train"], log)
+    _check_labels_left(data, rows)
     processor = processor or data_format.make_processor(data, rows["train"], config, reused)
     splits: dict[str, Any] = {}
     for split in SPLITS:
@@ -105,7 +105,7 @@ def read_unlabeled(
     """
     skipped: list[SkippedRow] = []
     opened = open_path(data, config.encoding)
-    all_rows = [*data_format.read_unlabeled(opened.whole, config, skipped)]
+    all_rows = [*data_format.read_unlabeled(opened.all_rows, config, skipped)]
     rows, examples = data_format.encode_unlabeled(all_rows, processor, config, skipped)
     if not rows:
         reason = f": {skipped[0].location}: {skipped[0].reason}" if skipped else ""
@@ -124,98 +124,30 @@ def read_labeled_rows(data_format: PairFormat, data: str | OpenedData, config: D
     """
     opened = open_path(data, config.encoding)
     with suppress(UserError):
-        return [*data_format.read(opened.whole, config, [])]
+        return [*data_format.read(opened.all_rows, config, [])]
     return []
-
-
-def _empty_split_error(split: str, data: str, skipped: list[SkippedRow], held_out: bool) -> str:
-    """Return the message for a split without rows. `held_out` says whether fractions of DATA are held out."""
-    if split == "train":
-        less = ", or hold fewer of them out (data.valid_fraction, data.test_fraction)" if held_out else ""
-        return f"{data}: no rows to train on{_first_skip(skipped)}; give more rows{less}"
-    less = f", or set data.{split}_fraction=0" if held_out else ""
-    return f"{data}: no rows for the {split} set{_first_skip(skipped)}; give more rows{less}"
 
 
 def _unusable_split_error(split: str, data: str, skipped: list[SkippedRow]) -> str:
     """Return the message for a split whose rows can't be used. Fractions that are held out don't change
     that."""
     purpose = "to train on" if split == "train" else f"for the {split} set"
-    return f"{data}: no rows {purpose}{_first_skip(skipped)}; give rows that this model can use"
+    return f"{data}: no rows {purpose}{first_skip(skipped)}; give rows that this model can use"
 
 
-def _first_skip(skipped: list[SkippedRow]) -> str:
-    if not skipped:
-        return ""
-    return f" ({len(skipped):,} can't be used, the first: {skipped[0].location}: {skipped[0].reason})"
+def _check_labels_left(data: str, rows: dict[str, list[Row]]) -> None:
+    """Check that the held-out rows leave two labels to train on, if there are two.
 
-
-def _open_splits(
-    data: OpenedData,
-    valid: str | None,
-    test: str | None,
-    data_format: PairFormat,
-    config: DataConfig,
-    log: Log,
-) -> dict[SplitName, DataPart]:
-    """Return the file or folder of each split: the splits of DATA, replaced by `valid` and `test`.
-
-    A held-out table of DATA without targets is left out.
+    Raises: UserError: they don't.
     """
-    paths = {"valid": valid, "test": test}
-    replaced = {
-        split: open_data(path, log, config.encoding).split(split)
-        for split, path in paths.items()
-        if path is not None
-    }
-    column = data_format.target.column(config)
-    parts = {split: part for split, part in data.splits.items() if split == "train" or split not in replaced}
-    for split, part in list(parts.items()):
-        if part.is_table and part.columns and column not in part.columns and column in data.train.columns:
-            log(f"{part}: no column '{column}', so it is not used as {split} set; foveal predict reads it")
-            del parts[split]
-    return parts | replaced
-
-
-def _read_splits(
-    data_format: PairFormat, files: dict[SplitName, DataPart], config: DataConfig, skipped: list[SkippedRow]
-) -> dict[str, list[Row]]:
-    """Read the rows of each split.
-
-    A single file is split by the hashes of the rows' keys, so that equal rows are in the same split. If the
-    config has a group pattern, the file is split by group.
-
-    Raises: UserError: a split has no rows.
-    """
-    fractions = {} if len(files) > 1 else {"valid": config.valid_fraction, "test": config.test_fraction}
-    fractions = {split: fraction for split, fraction in fractions.items() if fraction}
-    rows: dict[str, list[Row]] = {split: [] for split in SPLITS}
-    to_split = data_format.read(files["train"], config, skipped)
-    for split, row in (
-        split_by_group([*to_split], config, fractions)
-        if config.group_pattern
-        else split_rows(to_split, fractions)
-    ):
-        rows[split].append(row)
-    for split, part in files.items():
-        if split != "train":
-            rows[split] = list(data_format.read(part, config, skipped))
-    for split in fractions:
-        if not rows[split] and not config.group_pattern:  # few rows: one source is better than none
-            sources = sorted({row.key for row in rows["train"]})
-            if len(sources) > 1:
-                rows[split] = [row for row in rows["train"] if row.key == sources[0]]
-                rows["train"] = [row for row in rows["train"] if row.key != sources[0]]
-    for split in (*files, *fractions):
-        if not rows[split]:
-            if fractions and len({row.key for split in rows for row in rows[split]}) == 1:
-                raise UserError(
-                    f"{files['train']}: every row has the same source, and equal rows stay in one split: "
-                    "give other rows, or train with held-out rows of their own (--valid, --test)"
-                )
-            empty = str(files.get(split, files["train"]))
-            raise UserError(_empty_split_error(split, empty, skipped, bool(fractions)))
-    return rows
+    labels = {split: {row.fields.get("label") for row in rows[split]} for split in SPLITS}
+    if len(labels["train"]) == 1 < len(set().union(*labels.values())):
+        (label,) = labels["train"]
+        held_out = len(rows["valid"]) + len(rows["test"])
+        raise UserError(
+            f"{data}: the label '{label}' alone is left to train on, in {len(rows['train']):,} rows, since "
+            f"{held_out:,} are held out; give more rows of each label"
+        )
 
 
 def _log_overlap(rows: dict[str, list[Row]], log: Log) -> None:

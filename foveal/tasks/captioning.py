@@ -21,7 +21,7 @@ from foveal.interop.published.efficientnet import NAME as PRETRAINED
 from foveal.models.image_networks import output_grid
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.defaults import MAX_COUNTED_ROWS, Defaults, DefaultsRequest
-from foveal.tasks.fit import NO_FIT, Fit
+from foveal.tasks.fit import NO_FIT, Fit, fit_texts_beside
 from foveal.tasks.image_defaults import are_photos, images_in_words, may_start_from_weights
 from foveal.tasks.results import Answer
 from foveal.tasks.shapes.attention import image_attention_file
@@ -53,8 +53,10 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
-        """Return 2 for images with a text and no label."""
+        """Return 2 for images with a text and no label. 1 if they may have labels."""
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
+        if data.kind == "images" and (fit := fit_texts_beside(data)).score:
+            return fit
         if data.kind != "images" or text not in data.columns or label in data.columns:
             return NO_FIT
         return Fit(2, f"{data.evidence.reason}, with a column {text} and no {label}")

@@ -1,4 +1,4 @@
-"""Settings on the command line for the data that a trained run reads: the names of columns."""
+"""Settings on the command line for the data that a trained run reads: columns and encoding of tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,11 +11,14 @@ from foveal.tasks.config import from_tables
 from foveal.tasks.registry import all_tasks
 from foveal.tasks.session import Session
 
+ENCODING = "encoding"
+"""The setting of the section `data` that says how tables are decoded."""
+
 
 def with_columns(session: Session, overrides: Sequence[str]) -> Session:
-    """Return the run with other names of columns: `overrides` such as data.text=review.
+    """Return the run with `overrides`: names of columns, such as data.text=review, and data.encoding.
 
-    Raises: UserError: an override is not the name of a column that the run reads.
+    Raises: UserError: an override is of another setting, or of a column that the run does not read.
     """
     if not overrides:
         return session
@@ -26,17 +29,17 @@ def with_columns(session: Session, overrides: Sequence[str]) -> Session:
         if key not in columns:
             known = f"only {', '.join(columns)}" if columns else "no setting"
             raise UserError(
-                f"{override}: {known} can be given for a trained run (names of columns); leave it out"
+                f"{override}: {known} can be given for a trained run (columns and encoding); leave it out"
             )
         named[key.removeprefix("data.")] = override.partition("=")[2].strip("\"'")
     return with_data_settings(session, named)
 
 
 def column_settings(task: Any) -> list[str]:
-    """Return the settings that name columns which the task reads."""
+    """Return the settings of tables that the task reads: the names of columns, and the encoding."""
     names = dict.fromkeys(name for other in all_tasks().values() for name in other.columns)
     read = task.settings_read()
-    return [key for name in names if (key := f"data.{name}") in read or name in task.columns]
+    return [key for name in (*names, ENCODING) if (key := f"data.{name}") in read or name in task.columns]
 
 
 def with_data_settings(session: Session, settings: Mapping[str, Any]) -> Session:

@@ -103,7 +103,8 @@ def best_matching_task(
     surest = [task for task, fit in ranked if fit.score == ranked[0][1].score]
     if len(surest) > 1:
         names = " or ".join(sorted(f"--task {task.name}" for task in surest))
-        raise UserError(f"{data}: fits several tasks equally well; choose one: {names}")
+        reason = ranked[0][1].reason
+        raise UserError(f"{data}: {reason}: it fits several tasks equally well; choose one: {names}")
     others = tuple(task.name for task, _ in ranked[1:])
     return TaskChoice(ranked[0][0], ranked[0][1].reason, others)
 

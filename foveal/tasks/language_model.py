@@ -73,7 +73,7 @@ class LanguageModelTask(CorpusTask):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
-        """Return 1 for running text, and for a table with a column of text."""
+        """Return 1 for running text, for folders of texts, and for a table with a column of text."""
         if data.kind == "table":
             text = str(named.get("text", "text"))
             return (
@@ -81,7 +81,7 @@ class LanguageModelTask(CorpusTask):
                 if text in data.columns
                 else NO_FIT
             )
-        return Fit(1, data.evidence.reason) if data.kind in ("text", "missing") else NO_FIT
+        return Fit(1, data.evidence.reason) if data.kind in ("texts", "text", "missing") else NO_FIT
 
     def defaults(self, request: DefaultsRequest) -> Defaults:
         """Return the preset with an n-gram lookup for little text."""

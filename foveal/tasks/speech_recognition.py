@@ -11,7 +11,7 @@ from foveal.metrics.recognition import cer, exact_match, wer
 from foveal.metrics.score import MetricResult
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.baseline import SimpleAnswers
-from foveal.tasks.fit import NO_FIT, Fit
+from foveal.tasks.fit import NO_FIT, Fit, fit_texts_beside
 from foveal.tasks.shapes.attention import speech_attention, word_attention_file
 from foveal.tasks.shapes.audio import AudioTask
 from foveal.tasks.shapes.few_texts import FewTexts
@@ -36,8 +36,11 @@ class SpeechRecognitionTask(AudioTask, SequenceToSequenceTask):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
-        """Return 2 for recordings whose table has a text or no label, and for other files with a table."""
+        """Return 2 for recordings with a text or without a label, and for other files with a table. 1 if the
+        recordings may have labels."""
         text, label = str(named.get("text", "text")), str(named.get("label", "label"))
+        if data.kind == "audio" and (fit := fit_texts_beside(data)).score:
+            return fit
         if data.kind == "files":
             return Fit(2, data.evidence.reason)
         unlabeled = data.is_damaged or (data.has_table and label not in data.columns)

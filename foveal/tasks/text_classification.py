@@ -28,13 +28,16 @@ class TextClassificationTask(ClassificationTask):
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
-        """Return 24 for a named label, 15 for a table with both columns."""
+        """Return 24 for a named label, 15 for a table with both columns, 2 for a folder of texts for each
+        class, 1 for folders that may be classes."""
         if data.kind in ("table", "text") and "label" in named:
             return Fit(24, f"data.label={named['label']} names labels")
         text = str(named.get("text", "text"))
         if data.kind == "table" and {text, "label"} <= data.columns:
             return Fit(15, f"there are the columns {text} and label")
-        return NO_FIT
+        if data.kind != "texts" or data.classes_of_texts is None:
+            return NO_FIT
+        return Fit(2 if data.classes_of_texts.is_sure else 1, data.evidence.reason)
 
     def encoder(self) -> TextEncoder | NgramEncoder:
         source = None if self.processor is None else self.processor.source

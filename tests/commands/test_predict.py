@@ -148,7 +148,7 @@ def test_other_names_of_columns() -> None:
     assert json.loads(succeed("evaluate", "labels", "more.csv", *names, "--json").out)["examples"] == 1
     for setting in ("model.width=3", "data.max_length=3", "data.source=review", "optimizer.lr=1"):
         line = refuse("predict", "labels", "more.csv", setting)
-        assert f"{setting}: only data.label, data.text can be given for a trained run" in line
+        assert f"{setting}: only data.label, data.text, data.encoding can be given for a trained run" in line
     assert "expected key.sub=value" in refuse("predict", "labels", "more.csv", "other.csv")
 
 

@@ -74,6 +74,6 @@ def test_so_it_may_of_clips_and_recordings(tmp_path: Path) -> None:
     assert [row["label"] for row in read(CLIP_LABEL, data, label="file_name")] == ["c"]
     (tmp_path / "a/sound.wav").write_text("sound")
     (tmp_path / "a/metadata.csv").write_text("file_name\nsound.wav\n")
-    (row,) = read_folder(open_part(str(tmp_path / "a")).listing, ["file_name"])
+    (row,) = read_folder(open_part(str(tmp_path / "a")), ["file_name"])
     assert isinstance(row, Row)
     assert row.fields == {FILE_FIELD: tmp_path / "a/sound.wav", "file_name": "sound.wav"}

@@ -14,7 +14,8 @@ from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.core.simple_features import SimpleFeatures, summary_statistics
 from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.files.data_part import DataPart
-from foveal.data.files.folders import FILE_FIELD, first_files, read_folder
+from foveal.data.files.folders import FILE_FIELD, read_folder
+from foveal.data.files.sidecars import without_sidecars
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.store.durable import file_sha256
@@ -119,14 +120,14 @@ def _labeled_files(part: DataPart, target: Target[Any], config: DataConfig) -> I
             layout = " with metadata.csv or metadata.jsonl"
         raise UserError(f"{part}: not a folder of recordings{layout}")
     column = "label" if target.is_class and part.table is None else target.column(config)
-    return read_folder(part.listing, (column,), lambda fields: target.parse(column, fields[column]))
+    return read_folder(part, (column,), lambda fields: target.parse(column, fields[column]))
 
 
 def are_recordings(part: DataPart) -> bool:
     """Return whether most of a folder's first files are recordings."""
     if not part.is_disk_folder:
         return False
-    first = first_files(part.listing)
+    first = without_sidecars(part.first_files)
     return 2 * sum(name.lower().endswith(AUDIO_SUFFIXES) for name in first) > len(first)
 
 

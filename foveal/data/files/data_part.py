@@ -7,17 +7,24 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields
 from foveal.data.files.listing import DiskTree, Listing, ZipTree
+from foveal.data.files.sidecars import TEXT_SUFFIX, pairs_with_texts, sidecar_suffixes
 from foveal.data.files.tables import TABLE_SUFFIXES, column_names, read_records
-from foveal.data.files.unpack import check_member_names
+from foveal.data.files.text_files import read_text_file
+from foveal.data.files.unpack import mend_member_names
 from foveal.data.files.utf8 import AnyPath
 
 METADATA_FILES = ("metadata.csv", "metadata.jsonl")
 ZIP_SUFFIX, ARRAYS_SUFFIX = ".zip", ".npz"
+SNIFFED_FILES = 100
+"""Files of a folder that are looked at to decide its kind."""
+ROWS_PER_LABEL = 3
+"""Files with the same text beside them, on average, from which the texts look like labels."""
 DAMAGED_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 """Exceptions from reading a damaged or encrypted member of a zip."""
 
@@ -106,6 +113,25 @@ class DataPart:
         return Listing(DiskTree(self.path))
 
     @cached_property
+    def first_files(self) -> list[str]:
+        """The names of a folder's first files, which decide its kind."""
+        return [*islice((name for name in self.listing.walk() if name not in METADATA_FILES), SNIFFED_FILES)]
+
+    @cached_property
+    def sidecars(self) -> list[str]:
+        """The suffixes of the files beside most files of a folder without a table, such as `.txt`."""
+        return [] if self.table is not None else sidecar_suffixes(self.first_files)
+
+    @cached_property
+    def has_repeated_texts(self) -> bool:
+        """Return whether the texts beside the first files repeat, as labels do."""
+        if TEXT_SUFFIX not in self.sidecars:
+            return False
+        pairs = [name for _, name in pairs_with_texts(self.first_files) if name is not None]
+        texts = {read_text_file(self.listing.file(name), self.encoding).text for name in pairs}
+        return 0 < ROWS_PER_LABEL * len(texts) <= len(pairs)
+
+    @cached_property
     def table(self) -> AnyPath | None:
         """The table: the part itself, or the metadata table in the folder."""
         if self.is_table:
@@ -168,7 +194,7 @@ class DataPart:
         try:
             with zipfile.ZipFile(self.arrays_file) as arrays:
                 return frozenset(name.removesuffix(".npy") for name in arrays.namelist())
-        except (zipfile.BadZipFile, OSError):
+        except (zipfile.BadZipFile, UnicodeDecodeError, OSError):
             return frozenset()
 
 
@@ -199,11 +225,13 @@ def _open_zip(path: Path) -> Listing:
         return Listing(DiskTree(path))  # reading it reports that there is no such folder
     try:
         tree = zipfile.Path(archive)
+    except UnicodeDecodeError:
+        raise UserError(f"{archive}: the name of a file in it is not UTF-8; make the zip again") from None
     except (zipfile.BadZipFile, OSError) as error:
         raise UserError(
             f"{archive}: not a folder, nor readable as a zip: {error}; get the file again"
         ) from None
-    check_member_names(archive, [member.filename for member in tree.root.filelist])
+    mend_member_names(archive, tree.root)
     listing = Listing(ZipTree(tree))
     if path != archive:
         return listing.below(path.relative_to(archive).as_posix())

@@ -1,12 +1,13 @@
 """The rows of a `.json`: an array of objects, objects one a line, or a single object."""
 
+import codecs
 from collections.abc import Iterator
 from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
 from foveal.data.core.fields import Fields
-from foveal.data.files.utf8 import AnyPath, open_file
+from foveal.data.files.utf8 import AnyPath, encoding_hint, open_file
 
 MAX_JSON_BYTES = 1 << 28
 """Bytes of the largest `.json`, which is read as a whole."""
@@ -14,18 +15,20 @@ ANNOTATION_KEYS = {"images", "annotations"}
 """The keys of a file of annotations in the format of COCO."""
 
 
-def read_json_rows(path: AnyPath) -> Iterator[tuple[str, Fields | str]]:
+def read_json_rows(path: AnyPath, encoding: str = "") -> Iterator[tuple[str, Fields | str]]:
     """Yield the location ("object 7") of each row, and its fields or the reason why it has none.
+
+    A file that is not UTF-8 is decoded by `encoding`.
 
     Raises: UserError: the file is not JSON, or has no rows.
     """
-    for number, row in enumerate(_values(path), 1):
+    for number, row in enumerate(_values(path, encoding), 1):
         location = f"object {number}"
         yield location, row if isinstance(row, dict) else 'a JSON object is needed, such as {"text": "..."}'
 
 
-def _values(path: AnyPath) -> list[Any]:
-    text = _read(path)
+def _values(path: AnyPath, encoding: str) -> list[Any]:
+    text = _read(path, encoding)
     try:
         value = parse_json(text)
     except ValueError as error:
@@ -67,7 +70,7 @@ def _coco_hint(path: AnyPath, value: dict[str, Any]) -> str:
     )
 
 
-def _read(path: AnyPath) -> str:
+def _read(path: AnyPath, encoding: str) -> str:
     with open_file(path) as file:
         data = file.read(MAX_JSON_BYTES + 1)
     if len(data) > MAX_JSON_BYTES:
@@ -75,7 +78,15 @@ def _read(path: AnyPath) -> str:
             f"{path}: more than {MAX_JSON_BYTES >> 20} MiB of JSON; write an object a line: jq -c '.[]' "
             f"{path} > {path.name}l"
         )
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+        if not encoding:
+            raise UserError(f"{path}: not UTF-8 at byte {error.start}; {encoding_hint(data)}") from None
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: neither UTF-8 nor {encoding} at byte {error.start}; name another data.encoding"
+        ) from None

@@ -17,7 +17,7 @@ MACOS_FOLDER = "__MACOSX"
 
 
 class Entry(NamedTuple):
-    """A file or folder in a folder. Links to folders are not followed."""
+    """A file or folder in a folder. A link to a folder is a folder."""
 
     name: str
     is_folder: bool
@@ -61,12 +61,22 @@ class DiskTree(FileTree):
         return sorted(entry for entry in entries if not entry.name.startswith("."))
 
     def walk(self, folder: str) -> Iterator[str]:
-        """Yield the folder's own files first, then the files of its folders."""
+        """Yield the folder's own files first, then the files of its folders. Links to folders are followed.
+
+        Raises: UserError: a link leads back to a folder around it, or two links lead to the same folder.
+        """
+        return self._walk(folder, {})
+
+    def _walk(self, folder: str, followed: dict[str, Path]) -> Iterator[str]:
+        """`followed` maps the folders that links lead to, to the first link."""
         entries = self.entries(folder)
         yield from (entry.name for entry in entries if not entry.is_folder)
         for entry in entries:
-            if entry.is_folder and not entry.is_link:
-                yield from (f"{entry.name}/{name}" for name in self.walk(_join(folder, entry.name)))
+            if entry.is_folder:
+                inside = _join(folder, entry.name)
+                if entry.is_link:
+                    _follow(self._root / inside, followed)
+                yield from (f"{entry.name}/{name}" for name in self._walk(inside, followed))
 
     def path(self, folder: str) -> Path:
         return self._root / folder
@@ -152,6 +162,20 @@ class Listing:
     def file(self, name: str) -> AnyPath:
         """Return the path of the file `name`."""
         return self.root / name
+
+
+def _follow(link: Path, followed: dict[str, Path]) -> None:
+    """Add the folder that `link` leads to.
+
+    Raises: UserError: the folder is around the link, or another link leads there.
+    """
+    target = os.path.realpath(link)
+    around = Path(os.path.realpath(link.parent))
+    if around.is_relative_to(target):
+        raise UserError(f"{link}: a link to a folder around it ({target}), without end; remove the link")
+    if target in followed:
+        raise UserError(f"{link}: a link to {target}, as {followed[target]} is; remove one of them")
+    followed[target] = link
 
 
 def _join(folder: str, name: str) -> str:

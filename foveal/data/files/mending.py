@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from foveal.data.files.data_part import DataPart, open_part
-from foveal.data.files.listing import Listing
 from foveal.data.files.tables import TABLE_SUFFIXES
 
 MAX_LOOKED_AT = 20
@@ -41,21 +40,16 @@ def _rewrite_hint(whole: DataPart, table: str, column: str, folder: str, columns
     )
 
 
-def sidecar_hint(listing: Listing, names: list[str]) -> str:
-    """Say that each media file among `names` has a text beside it, and how to make `metadata.csv` of them.
-
-    Empty if there are folders, or no such texts.
-    """
-    texts = {Path(name).stem for name in names if name.lower().endswith(".txt")}
-    others = {Path(name).stem for name in names if not name.lower().endswith(".txt")}
-    if listing.folders or 2 * len(texts & others) <= len(others):
+def backslash_hint(part: DataPart) -> str:
+    """Say that most files have a backslash in their names, where folders are meant. Empty if they don't."""
+    if not part.is_disk_folder or part.table is not None:
+        return ""
+    names = [name for name in part.first_files if "\\" in name]
+    if 2 * len(names) <= len(part.first_files):
         return ""
     return (
-        "a text beside each file; to learn the texts as captions or transcripts, write a table: cd "
-        f"{listing.name} && python3 -c \"import csv, pathlib; out = csv.writer(open('metadata.csv', 'w')); "
-        "out.writerow(['file_name', 'text']); out.writerows([file.name, text.read_text().strip()] for file "
-        "in sorted(pathlib.Path('.').iterdir()) if file.suffix not in ('.txt', '.csv') and "
-        "(text := file.with_suffix('.txt')).exists())\""
+        f"the names of files, such as {names[0]}, have backslashes in place of folders; give the zip itself, "
+        "or unpack it with 7z x"
     )
 
 

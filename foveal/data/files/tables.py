@@ -78,7 +78,7 @@ def read_records(
     if isinstance(path, Path) and suffix == ".parquet":
         return _parquet(path, columns, hint, max_bytes)
     if suffix == ".json":
-        return _select_columns(read_json_rows(path), columns, hint)
+        return _select_columns(read_json_rows(path, encoding), columns, hint)
     read = _jsonl if suffix == ".jsonl" else _csv
     return read(path, columns, hint, max_bytes, encoding)
 
@@ -91,7 +91,7 @@ def column_names(path: AnyPath, encoding: str = "") -> list[str]:
     if isinstance(path, Path) and path.suffix.lower() == ".parquet":
         return parquet_columns(path)
     if path.suffix.lower() == ".json":
-        return next((list(row) for _, row in read_json_rows(path) if isinstance(row, dict)), [])
+        return next((list(row) for _, row in read_json_rows(path, encoding) if isinstance(row, dict)), [])
     with open_lines(path) as file:
         lines = LineReader(file.readline, encoding=encoding)
         if path.suffix.lower() != ".jsonl":
@@ -103,9 +103,7 @@ def column_names(path: AnyPath, encoding: str = "") -> list[str]:
                 return list(row)
             if line.reason or line.text.strip():
                 reasons.append(f"{path}, line {line.number}: {row}")
-        if reasons:
-            raise UserError(reasons[0])
-        return []
+        raise UserError(reasons[0] if reasons else f"{path}: no rows in it; give rows")
 
 
 def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, where: str = "") -> str:
@@ -213,7 +211,9 @@ def _fields(line: Line, lines: LineReader, separator: str, max_bytes: int) -> li
             return fields
         reason = ""
     except csv.Error as error:
-        reason = f"quotes that don't close ({error}); fix the row (a quote within quotes is written twice)"
+        reason = next((each.reason for each in consumed if each.reason), "") or (
+            f"quotes that don't close ({error}); fix the row (a quote within quotes is written twice)"
+        )
     lines.unread(consumed)
     return plain if separator in UNQUOTED else reason
 

@@ -41,6 +41,7 @@ def unpack_zip(path: Path) -> Path:
     with _unpacked_folder(path) as folder:
         if not folder.is_dir():
             with atomic_folder(folder) as new, _explain_damage(path), zipfile.ZipFile(path) as archive:
+                mend_member_names(path, archive)
                 members = [member for member in archive.infolist() if not member.is_dir()]
                 check_unpacked_size(path, sum(member.file_size for member in members))
                 for member in members:
@@ -55,16 +56,18 @@ def unpack_zip(path: Path) -> Path:
     return inside[0] if len(inside) == 1 else folder
 
 
-def check_member_names(path: Path, names: list[str]) -> None:
-    """Check that the names of a zip's members are relative paths inside the zip.
+def mend_member_names(path: Path, archive: zipfile.ZipFile) -> None:
+    """Write slashes in the names of a zip's members, where zips from Windows may have backslashes.
 
-    Raises: UserError: a name is not.
+    Raises: UserError: a name is not a relative path inside the zip.
     """
-    for name in names:
+    for member in archive.filelist:
+        if "\\" in member.filename:
+            member.filename = member.filename.replace("\\", "/")
+            archive.NameToInfo[member.filename] = member
+        name = member.filename
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
             raise UserError(f"{path}: the name {name!r} leads out of the zip; make the zip again")
-        if "\\" in name:
-            raise UserError(f"{path}: the name {name!r} has a backslash; make the zip again with / in names")
 
 
 @contextmanager
@@ -83,7 +86,13 @@ def _unpacked_folder(path: Path) -> Iterator[Path]:
 def _explain_damage(path: Path) -> Iterator[None]:
     try:
         yield
-    except (EOFError, gzip.BadGzipFile, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        EOFError,
+        gzip.BadGzipFile,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise UserError(f"{path}: can't be unpacked: {error}; get the file again") from None
 
 

@@ -23,7 +23,7 @@ from foveal.data.files.tables import read_records
 from foveal.data.files.unpacked_size import check_unpacked_size
 from foveal.data.files.utf8 import open_file
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES
-from foveal.data.images.pixel_levels import to_uint8, white_level
+from foveal.data.images.pixel_levels import check_white_level, to_uint8, white_level
 
 IDX_NAME = re.compile(r"(?P<part>.*)images[-.]idx[34]-ubyte(\.gz)?")
 IDX_SPLITS = {"train": "train", "t10k": "test", "test": "test", "valid": "valid"}
@@ -102,6 +102,7 @@ def _array_rows(path: Path, images: NDArray[Any], labels: NDArray[Any] | None) -
             f"{path}: {len(images):,} images, and labels {labels.shape}; give one label per image"
         )
     white = white_level([images])
+    check_white_level(path, images, white)
     for index, image in enumerate(images):
         levels = to_uint8(image, white)
         fields: Fields = {"image": levels}

@@ -170,7 +170,10 @@ def image_from_array(values: NDArray[Any], size: int, channels: int) -> DecodedI
 
     values = values[..., 0] if values.shape[2:] == (1,) else values
     if values.ndim not in (2, 3) or values.shape[2:] not in ((), (3,), (4,)) or not values.size:
-        return f"an array {values.shape}; (height, width), or with 1, 3 or 4 channels is needed"
+        return (
+            f"an array {values.shape}; (height, width), or with 1, 3 or 4 channels is needed; put the "
+            "channels of images last: numpy.moveaxis(x, 1, -1)"
+        )
     levels = to_uint8(values)
     if isinstance(levels, str):
         return levels

@@ -16,10 +16,8 @@ from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.folders import (
     FILE_FIELD,
     FILE_NAME_COLUMN,
-    first_files,
     read_folder,
 )
-from foveal.data.files.listing import Listing
 from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import AnyPath
 from foveal.data.images.image_arrays import array_splits, has_many_images, read_images
@@ -36,8 +34,7 @@ def labeled_images(part: DataPart, label: str) -> Iterator[Row | SkippedRow]:
     if has_many_images(part):
         yield from with_names(validate_rows(str(part), read_images(part, label), _label_as_text))
         return
-    listing = part.listing
-    yield from _in_folder(listing, "label" if part.table is None else label)
+    yield from _in_folder(part, "label" if part.table is None else label)
 
 
 def captioned_images(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
@@ -45,7 +42,7 @@ def captioned_images(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
     if has_many_images(part):
         yield from labeled_images(part, column)
         return
-    yield from _in_folder(part.listing, column)
+    yield from _in_folder(part, column)
     yield from unlisted_images(part)
 
 
@@ -78,7 +75,7 @@ def are_images(part: DataPart) -> bool:
         return True
     if not part.is_folder:
         return part.is_file and is_image_name(part.path.name)
-    first = first_files(part.listing)
+    first = part.first_files
     images = [name for name in first if is_image_name(name)]
     stems = {os.path.splitext(name)[0] for name in images}
     beside = sum(not is_image_name(name) and os.path.splitext(name)[0] in stems for name in first)
@@ -93,8 +90,8 @@ def load_image(image: AnyPath | bytes | NDArray[Any], size: int, channels: int) 
     return content if isinstance(content, str) else decode_image(content, size, channels)
 
 
-def _in_folder(listing: Listing, column: str) -> Iterator[Row | SkippedRow]:
-    for row in read_folder(listing, (column,)):
+def _in_folder(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
+    for row in read_folder(part, (column,)):
         if isinstance(row, Row):
             file = row.fields[FILE_FIELD]
             row = Row(row.location, {"image": file, "name": str(file), "label": row.fields[column].strip()})
@@ -106,9 +103,10 @@ def unlisted_images(part: DataPart) -> Iterator[SkippedRow]:
     table = part.table
     if table is None:
         return
-    rows = (record for _, record in read_records(table, [FILE_NAME_COLUMN]) if isinstance(record, dict))
-    names = (row[FILE_NAME_COLUMN] for row in rows)
-    listed = {os.path.normpath(name) for name in names if isinstance(name, str)}
+    records = read_records(table, [FILE_NAME_COLUMN], encoding=part.encoding)
+    names = (record[FILE_NAME_COLUMN] for _, record in records if isinstance(record, dict))
+    texts = [name for name in names if isinstance(name, str)]
+    listed = {os.path.normpath(text) for name in texts for text in (name, name.replace("\\", "/"))}
     for name in part.listing.walk():
         if is_image_name(name) and name not in listed:
             reason = f"no row of {table.name} names it; add a row, or remove the image"

@@ -1,15 +1,16 @@
 """The columns of the rows that a model answers, which are written beside the answers."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from foveal.core.parse_json import parse_json
 from foveal.data.core.fields import Fields
+from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, DataPart
 from foveal.data.files.folders import FILE_NAME_COLUMN
 from foveal.data.files.lines import LineReader
 from foveal.data.files.tables import column_names, read_records
-from foveal.data.files.utf8 import AnyPath, open_file
+from foveal.data.files.utf8 import AnyPath, open_lines
 
 PLACE_COLUMN = "row"
 """The column with the place of a row in a file without columns, such as "series 3"."""
@@ -26,29 +27,42 @@ def place_columns(part: DataPart, location: str) -> Fields:
     return {PLACE_COLUMN: location.removeprefix(f"{part.path}").lstrip("/,").strip()}
 
 
-def table_columns(table: AnyPath) -> dict[str, Fields]:
-    """Return all columns of each row of a table by the row's location, such as "line 7".
+def shard_columns(tables: Sequence[AnyPath], encoding: str, rows: Sequence[Row | SkippedRow]) -> list[Fields]:
+    """Return all columns of each row of a table, or of several tables that are shards.
 
-    A damaged row has no columns.
+    The location of a row ends with its place, such as "line 7", after the name of the shard. A damaged row
+    has no columns.
     """
+    columns = {table.name: _table_columns(table, encoding) for table in tables}
+    first = tables[0].name
+    row_columns = []
+    for row in rows:
+        head, _, place = row.location.rpartition(", ")
+        shard = next((name for name in columns if head.endswith((f"/{name}", f", {name}"))), first)
+        row_columns.append(columns[shard].get(place, {}))
+    return row_columns
+
+
+def _table_columns(table: AnyPath, encoding: str) -> dict[str, Fields]:
+    """Return all columns of each row by the row's place."""
     try:
-        return dict(_whole_rows(table))
+        return dict(_whole_rows(table, encoding))
     except DAMAGED_ZIP_ERRORS:
         return {}
 
 
-def _whole_rows(table: AnyPath) -> Iterator[tuple[str, Fields]]:
+def _whole_rows(table: AnyPath, encoding: str) -> Iterator[tuple[str, Fields]]:
     if table.suffix.lower() == ".jsonl":
-        yield from _json_lines(table)
+        yield from _json_lines(table, encoding)
         return
-    names = [*dict.fromkeys(column_names(table))]
-    for location, record in read_records(table, names, max_bytes=MAX_ROW_BYTES):
+    names = [*dict.fromkeys(column_names(table, encoding))]
+    for location, record in read_records(table, names, max_bytes=MAX_ROW_BYTES, encoding=encoding):
         yield location, {} if isinstance(record, str) else record
 
 
-def _json_lines(table: AnyPath) -> Iterator[tuple[str, Fields]]:
-    with open_file(table) as file:
-        for line in LineReader(file.readline, MAX_ROW_BYTES):
+def _json_lines(table: AnyPath, encoding: str) -> Iterator[tuple[str, Fields]]:
+    with open_lines(table) as file:
+        for line in LineReader(file.readline, MAX_ROW_BYTES, encoding):
             try:
                 row = parse_json(line.text)
             except ValueError:

@@ -13,7 +13,7 @@ from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
 from foveal.data.core.split_data import SplitData, content_hash
 from foveal.data.files.data_part import DataPart
-from foveal.data.pairs.own_columns import place_columns, table_columns
+from foveal.data.pairs.own_columns import place_columns, shard_columns
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import FittingData, Target
 
@@ -61,11 +61,10 @@ class PairFormat:
         """Return the columns of each row of a file or folder that `read_in_order` has read."""
         table = self.source.table(part)
         if table is None:
-            own = (self.source.own_columns(row, config) for row in rows)
+            own = (None if part.is_folder else self.source.own_columns(row, config) for row in rows)
             pairs = zip(own, rows, strict=True)
             return [place_columns(part, row.location) if each is None else each for each, row in pairs]
-        columns = table_columns(table)
-        return [columns.get(row.location.rpartition(", ")[2], {}) for row in rows]
+        return shard_columns(part.files if part.is_table else [table], part.encoding, rows)
 
     def make_processor(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE

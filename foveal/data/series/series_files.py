@@ -19,7 +19,7 @@ from foveal.data.files.data_part import ARRAYS_SUFFIX, DataPart
 from foveal.data.files.json_rows import read_json_rows
 from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.npz import read_arrays
-from foveal.data.files.utf8 import open_file
+from foveal.data.files.utf8 import open_file, open_lines
 
 MAX_SERIES_LINE_BYTES = 1 << 26
 """Largest number of bytes of a line."""
@@ -34,11 +34,14 @@ MAX_HEADER_LINES = 1000
 """Largest number of lines of the header of a `.ts` file."""
 
 
-def read_series(path: Path, targets: Sequence[str] = LABEL_FIELDS) -> Iterator[Row | SkippedRow]:
+def read_series(
+    path: Path, targets: Sequence[str] = LABEL_FIELDS, encoding: str = ""
+) -> Iterator[Row | SkippedRow]:
     """Read every series of a file, in order. All must have the channels and the fields of the first series.
 
     `targets` are the fields to read in addition to `values`, if the file has them. Series that are damaged,
-    have no steps, or have missing values are skipped rows.
+    have no steps, or have missing values are skipped rows. Lines that are not UTF-8 are decoded by
+    `encoding`.
 
     Raises: UserError: the whole file can't be used.
     """
@@ -57,7 +60,7 @@ def read_series(path: Path, targets: Sequence[str] = LABEL_FIELDS) -> Iterator[R
             first.update(fields)
         return _difference(fields, first) or fields
 
-    return validate_rows(str(path), _select_fields(read(path), targets), check)
+    return validate_rows(str(path), _select_fields(read(path, encoding), targets), check)
 
 
 def _select_fields(records: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:
@@ -117,14 +120,16 @@ def _labels(record: Fields, steps: int) -> Fields | str:
     return texts if isinstance(texts, str) else other | {"labels": [*texts.values()]}
 
 
-def _jsonl(path: Path) -> Iterator[Record]:
+def _jsonl(path: Path, encoding: str) -> Iterator[Record]:
     """Read `{"values": [[...], ...], "label": "..."}`, or `"labels"` with a label for each step."""
-    return ((f"line {line.number}", line.reason or _json_fields(line.text)) for line in _lines(path))
+    return (
+        (f"line {line.number}", line.reason or _json_fields(line.text)) for line in _lines(path, encoding)
+    )
 
 
-def _json(path: Path) -> Iterator[Record]:
+def _json(path: Path, encoding: str) -> Iterator[Record]:
     """Read the objects of a `.json`, with the fields of `_jsonl`."""
-    return ((location, _series_fields(row)) for location, row in read_json_rows(path))
+    return ((location, _series_fields(row)) for location, row in read_json_rows(path, encoding))
 
 
 def _json_fields(text: str) -> Fields | str:
@@ -143,7 +148,7 @@ def _series_fields(row: object) -> Fields | str:
     return row
 
 
-def _ts(path: Path) -> Iterator[Record]:
+def _ts(path: Path, encoding: str) -> Iterator[Record]:
     """Read the format of sktime and aeon: settings (`@`), comments (`#`, `%`) and, after `@data`, one series
     per line.
 
@@ -151,7 +156,7 @@ def _ts(path: Path) -> Iterator[Record]:
     """
     labels: list[str] | None = None
     in_data = False
-    for number, text, reason in _lines(path):
+    for number, text, reason in _lines(path, encoding):
         name, *settings = text.split() or [""]
         name, is_true = name.lower(), [word.lower() for word in settings[:1]] == ["true"]
         if in_data or reason:
@@ -181,7 +186,7 @@ def _ts_fields(text: str, labels: list[str] | None) -> Fields | str:
     return {"values": np.array(columns).T} | fields
 
 
-def _npz(path: Path) -> Iterator[Record]:
+def _npz(path: Path, encoding: str) -> Iterator[Record]:
     """Read `x` (N, T, C), with `lengths` (N,) if there is padding, or concatenated series `x` (steps, C) with
     `lengths`.
 
@@ -225,12 +230,12 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     return arrays | {"y": arrays["y"].astype(str)} if "y" in arrays else arrays
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def _lines(path: Path, encoding: str) -> Iterator[Line]:
     """Yield the lines of a file that are not blank."""
-    with open_file(path) as file:
+    with open_lines(path) as file:
         yield from (
             line
-            for line in LineReader(file.readline, MAX_SERIES_LINE_BYTES)
+            for line in LineReader(file.readline, MAX_SERIES_LINE_BYTES, encoding)
             if line.reason or line.text.strip()
         )
 

@@ -25,7 +25,7 @@ NEEDED_FIELDS = {"label": "one for the whole series", "labels": "one for each st
 class SeriesSource(Source[Statistics]):
     """A series as steps of standardized channels. The field `values` of a row is (T, C)."""
 
-    settings = ("data.max_length", "data.batch_tokens", "data.series")
+    settings = ("data.encoding", "data.max_length", "data.batch_tokens", "data.series")
     fixed_settings = ("data.series.standardize",)
     simple_features_in_words = "summary statistics"
     same_label = "all of the {count:,} series to train on have the label"
@@ -103,7 +103,7 @@ class SeriesSource(Source[Statistics]):
 def _rows(part: DataPart, targets: Sequence[str], skipped: list[SkippedRow]) -> Iterator[Row]:
     """Yield the usable series of a file with the fields `targets`. Other series are added to `skipped`."""
     for file in part.files:
-        yield from usable_rows(read_series(file, targets), skipped)
+        yield from usable_rows(read_series(file, targets, part.encoding), skipped)
 
 
 def _length_error(row: Row, max_length: int) -> str:

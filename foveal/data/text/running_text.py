@@ -9,7 +9,6 @@ from typing import NamedTuple
 from foveal.core.parse_json import parse_json
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import read_first_bytes
-from foveal.data.files.folders import first_files
 from foveal.data.files.split_names import is_document, list_names, split_of_name
 from foveal.data.files.tables import TABLE_SUFFIXES
 from foveal.data.files.unread_formats import missing_suffix, unread_format_hint
@@ -99,7 +98,7 @@ def _file_doubt(path: AnyPath) -> str:
 
 def _folder_doubt(part: DataPart) -> str:
     listing = part.listing
-    names = [name for name in first_files(listing) if not is_document(name)]
+    names = [name for name in part.first_files if not is_document(name)]
     if not names:
         return ""
     suffixes = Counter(Path(name).suffix.lower() for name in names)

@@ -18,6 +18,7 @@ from foveal.data.files.part_rows import read_part_rows
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.data.text.special_tokens import add_special_tokens
+from foveal.data.text.text_folders import read_texts_by_class
 from foveal.data.text.text_target import TextTargetProcessor
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 from foveal.data.text.unlabeled_texts import check_length, read_unlabeled_texts
@@ -61,6 +62,9 @@ class TextSource(Source[Tokenizer]):
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
         column, target_column = self.column(config), target.column(config)
+        if part.is_folder and target.is_class:
+            yield from read_texts_by_class(part, skipped)
+            return
         for row in usable_rows(read_part_rows(part, (column, target_column)), skipped):
             text, fields = row.fields[column].strip(), target.parse(target_column, row.fields[target_column])
             if isinstance(fields, str):

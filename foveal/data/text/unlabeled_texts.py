@@ -8,6 +8,7 @@ from foveal.data.files.aligned import read_lines
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.part_rows import read_part_rows
 from foveal.data.files.tables import TABLE_SUFFIXES
+from foveal.data.text.text_folders import read_texts
 from foveal.data.text.tokenizers import TokenIds
 
 
@@ -19,11 +20,16 @@ def check_length(tokens: TokenIds, max_length: int) -> TokenIds | str:
 
 
 def read_unlabeled_texts(part: DataPart, column: str, skipped: list[SkippedRow]) -> Iterator[Row]:
-    """Read sources as the field `source`. Sources that can't be used are added to `skipped`.
+    """Read sources as the field `source`: the rows of a table, the lines of a file, or the files of a folder.
+
+    Sources that can't be used are added to `skipped`.
 
     Raises: UserError: the file can't be read, or has no sources.
     """
     path = part.path
+    if part.is_folder:
+        yield from read_texts(part, skipped)
+        return
     if part.suffix in TABLE_SUFFIXES:
         for row in usable_rows(read_part_rows(part, (column,)), skipped):
             yield Row(row.location, {"source": row.fields[column].strip()})

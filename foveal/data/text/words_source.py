@@ -111,7 +111,7 @@ class WordsSource(SentenceSource[Tokenizer], TextSource):
 class WordFormsSource(SentenceSource[WordVocabulary]):
     """A sentence as words, each of which is encoded as the ids of its forms and characters."""
 
-    settings = ("data.text", "data.max_length", "data.batch_tokens")
+    settings = ("data.text", "data.encoding", "data.max_length", "data.batch_tokens")
 
     def fit(
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors

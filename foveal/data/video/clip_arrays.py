@@ -11,7 +11,7 @@ from foveal.core.errors import UserError
 from foveal.data.core.fields import Record
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.npz import read_arrays
-from foveal.data.images.pixel_levels import white_level
+from foveal.data.images.pixel_levels import check_white_level, white_level
 
 CLIPS_ARRAY, LENGTHS_ARRAY = "clips", "lengths"
 
@@ -51,6 +51,7 @@ def read_clip_arrays(path: Path, column: str | None) -> Iterator[Record]:
             f"{' and frame' if each_frame else ''}"
         )
     white = white_level(clip[:length] for clip, length in zip(clips, lengths.tolist(), strict=True))
+    check_white_level(path, clips, white)
     for index, length in enumerate(lengths.tolist()):
         fields: dict[str, Any] = {"frames": ClipArray(clips[index, :length], white)}
         if labels is not None:

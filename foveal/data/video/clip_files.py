@@ -16,7 +16,10 @@ from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.folders import (
     FILE_NAME_COLUMN,
+    check_class_names,
+    is_inside,
     no_table_error,
+    other_spellings,
 )
 from foveal.data.files.listing import Listing
 from foveal.data.files.tables import read_records
@@ -51,7 +54,7 @@ def labeled_clips(part: DataPart, target: Target[Any], config: DataConfig) -> It
         return
     listing = part.listing
     if part.table is not None:
-        yield from validate_rows(str(part.table), _by_table(listing, part.table, column), check)
+        yield from validate_rows(str(part.table), _by_table(part, part.table, column), check)
     elif column == "label" and listing.folders:
         yield from validate_rows(listing.name, _by_class(listing), check)
     else:
@@ -93,7 +96,7 @@ def are_clips(part: DataPart) -> bool:
         if FILE_NAME_COLUMN not in part.columns:
             return False  # the reader of the data reports the error
         name = str(part.first_row.get(FILE_NAME_COLUMN, ""))
-        frames = _frames(part.listing, name)
+        frames = _frames(part.listing, name, part.encoding)
         is_sound = name.lower().endswith(AUDIO_SUFFIXES)
         labeled = LABELS_COLUMN in part.columns and "tokens" not in part.columns and not is_sound
         return labeled or isinstance(frames, list) or (not isinstance(frames, str) and _is_animated(frames))
@@ -113,13 +116,14 @@ def natural_sort_key(name: str) -> list[Any]:
     return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", name)]
 
 
-def _by_table(listing: Listing, table: AnyPath, column: str) -> Iterator[Record]:
-    for location, record in read_records(table, [FILE_NAME_COLUMN, column]):
+def _by_table(part: DataPart, table: AnyPath, column: str) -> Iterator[Record]:
+    listing = part.listing
+    for location, record in read_records(table, [FILE_NAME_COLUMN, column], encoding=part.encoding):
         if isinstance(record, str):
             yield location, record
             continue
         texts = as_texts({FILE_NAME_COLUMN: record[FILE_NAME_COLUMN]})
-        frames = texts if isinstance(texts, str) else _frames(listing, texts[FILE_NAME_COLUMN])
+        frames = texts if isinstance(texts, str) else _frames(listing, texts[FILE_NAME_COLUMN], part.encoding)
         if isinstance(frames, str):
             yield location, frames
         else:
@@ -128,6 +132,7 @@ def _by_table(listing: Listing, table: AnyPath, column: str) -> Iterator[Record]
 
 
 def _by_class(listing: Listing) -> Iterator[Record]:
+    check_class_names(listing)
     for name, frames in _clips(listing):
         label, *rest = Path(name).parts or ["images beside the folders"]
         if not rest and frames:
@@ -177,11 +182,19 @@ def _empty_folders(listing: Listing, parents: Set[str], clips: Set[str], prefix:
             yield name
 
 
-def _frames(listing: Listing, name: str) -> list[AnyPath] | AnyPath | str:
+def _frames(listing: Listing, name: str, encoding: str) -> list[AnyPath] | AnyPath | str:
     """Return the images of the folder or file that a table names, or the reason why there are none."""
+    frames = _find_frames(listing, name)
+    if not isinstance(frames, str):
+        return frames
+    others = (_find_frames(listing, other) for other in other_spellings(name, encoding))
+    return next((other for other in others if not isinstance(other, str)), frames)
+
+
+def _find_frames(listing: Listing, name: str) -> list[AnyPath] | AnyPath | str:
     name_inside = os.path.normpath(name)
     path = listing.root / name_inside
-    if isinstance(path, Path) and not path.resolve().is_relative_to(Path(str(listing.root)).resolve()):
+    if isinstance(path, Path) and not is_inside(Path(str(listing.root)).resolve(), name):
         return f"{name} leads out of the folder; move the clip into it"
     if path.is_file():
         return path

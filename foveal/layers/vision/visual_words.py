@@ -49,21 +49,29 @@ class PatchCodebook(nn.Module):
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:
         """Compute the whitening and the words; see `layers.data_dependent_init`.
 
-        Raises: UserError: the images have fewer patches than there are words.
+        Raises: UserError: the images have too few patches.
         """
         points = self._sample_patches(images)
-        if len(points) < len(self.words):
-            raise UserError(
-                f"{self.network}: {len(self.words)} words can't be made of {len(points)} patches: give more "
-                "images to train on, or raise data.image.size"
-            )
+        count = self._word_count(len(points))
         values, vectors = torch.linalg.eigh(torch.cov(points.double().T))
         # Both signs of an eigenvector give the same matrix.
         self.whitening.copy_(
             vectors @ torch.diag((values.clamp(min=0) + WHITENING_EPSILON).rsqrt()) @ vectors.T
         )
         self.mean.copy_(points.mean(0))
-        self.words.copy_(kmeans(self._whiten(points), len(self.words), KMEANS_ROUNDS))
+        self.words[:count] = kmeans(self._whiten(points), count, KMEANS_ROUNDS)
+
+    def _word_count(self, patches: int) -> int:
+        """Return the number of words that can be computed from a number of patches: all.
+
+        Raises: UserError: there are fewer patches.
+        """
+        if patches < len(self.words):
+            raise UserError(
+                f"{self.network}: {len(self.words)} words can't be made of {patches} patches: give more "
+                "images to train on, or raise data.image.size"
+            )
+        return len(self.words)
 
     def _normalize(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B P F"]:
         """Return the patches, each with mean 0 and, unless flat, standard deviation 1."""
@@ -131,6 +139,13 @@ class PatchSimilarities(PatchCodebook):
         super().__init__(channels, words, side, stride=1)
         self.words.copy_(nn.functional.normalize(self.words))
         self.pool = nn.AdaptiveAvgPool2d(3)
+
+    def _word_count(self, patches: int) -> int:
+        """Return the number of words that can be computed. The others stay random, so that few images do.
+
+        Raises: UserError: there is a single patch.
+        """
+        return min(patches, len(self.words)) if patches > 1 else super()._word_count(patches)
 
     @torch.no_grad()
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:

@@ -39,7 +39,10 @@ def read_episodes(part: DataPart, columns: Sequence[str]) -> Iterator[Row | Skip
     if part.suffix != ".jsonl":
         raise UserError(f"{part}: maps are read from JSON lines; give a .jsonl: {ROW_HINT}")
     return chain.from_iterable(
-        validate_rows(str(file), read_records(file, columns, ROW_HINT), episode_fields) for file in part.files
+        validate_rows(
+            str(file), read_records(file, columns, ROW_HINT, encoding=part.encoding), episode_fields
+        )
+        for file in part.files
     )
 
 

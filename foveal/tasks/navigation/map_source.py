@@ -25,7 +25,7 @@ class MapSource(TextSource):
     """An instruction as tokens, a map as symbols, and a start. Rows with the same map are in the
     same split."""
 
-    settings = ("data.tokenizer", "data.vocab_size", "data.max_length", "data.batch_tokens")
+    settings = ("data.encoding", "data.tokenizer", "data.vocab_size", "data.max_length", "data.batch_tokens")
     reads_lines = False
 
     def read(

@@ -27,7 +27,8 @@ def answer_data(
 
     Raises: UserError: the model can read no row.
     """
-    part, config = open_path(data).whole, task.config.data
+    config = task.config.data
+    part = open_path(data, config.encoding).all_rows
     rows, reasons = _split_off_parts(task.data_format.read_in_order(part, config))
     columns = task.data_format.own_columns(part, rows, config)
     answered = [

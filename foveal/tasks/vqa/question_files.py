@@ -9,7 +9,6 @@ from foveal.data.core.fields import Fields, as_texts, text_error
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.data_part import METADATA_FILES, DataPart
 from foveal.data.files.folders import FILE_FIELD, read_folder
-from foveal.data.files.listing import Listing
 from foveal.data.images.image_arrays import image_column, image_fields, read_shards
 from foveal.data.images.image_files import unlisted_images, with_names
 from foveal.data.images.image_rows import load_row_images
@@ -30,7 +29,6 @@ def read_question_rows(
     Raises: UserError: there is no table, or the table lacks a column or can't be read.
     """
     images = image_column(part)
-    listing = part.listing if images is None else None
     if part.table is None:
         raise UserError(f"{part}: no {' or '.join(METADATA_FILES)} in it with the questions; make one")
     known, columns = part.known_columns(), {field: str(getattr(config, field)) for field in requested}
@@ -42,12 +40,12 @@ def read_question_rows(
             )
     if config.history != "none" and config.history in known:
         columns["history"] = config.history
-    rows = _in_folder(part, listing, columns) if listing else _in_table(part, str(images), columns)
+    rows = _in_folder(part, columns) if images is None else _in_table(part, str(images), columns)
     return load_row_images(rows, config.image, skipped)
 
 
-def _in_folder(part: DataPart, listing: Listing, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
-    for row in read_folder(listing, [*columns.values()], _field_reader(columns)):
+def _in_folder(part: DataPart, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
+    for row in read_folder(part, [*columns.values()], _field_reader(columns)):
         if isinstance(row, Row):
             file = row.fields[FILE_FIELD]
             row = Row(row.location, {**row.fields, "image": file, "name": str(file)})

@@ -211,11 +211,7 @@ def test_spoken_digits(outside_data, tmp_path):
     from foveal.data.files.folders import FILE_FIELD, read_folder
 
     assert unpack(outside_data / "free_spoken_digits.zip", tmp_path) == {"train": 2700, "test": 300}
-    rows = [
-        row
-        for row in read_folder(open_part(str(tmp_path / "test")).listing, ["text"])
-        if isinstance(row, Row)
-    ]
+    rows = [row for row in read_folder(open_part(str(tmp_path / "test")), ["text"]) if isinstance(row, Row)]
     assert len(rows) == 300
     assert {row.fields["text"] for row in rows if row.fields[FILE_FIELD].name.startswith("7_")} == {"seven"}
     settings = LogMelSettings(8000, 40)

@@ -46,7 +46,7 @@ def test_a_table_in_the_folder(form, column, folder):
             {"file_name": name, column: text} for name, text in (("a.wav", "one"), ("inside/b.wav", "two"))
         )
         table.write_text("\n".join(map(json.dumps, lines)))
-    rows = [*read_folder(open_part(str(folder)).listing, [column])]
+    rows = [*read_folder(open_part(str(folder)), [column])]
     assert used(rows) == [
         {FILE_FIELD: folder / "a.wav", column: "one"},
         {FILE_FIELD: folder / "inside/b.wav", column: "two"},
@@ -62,7 +62,7 @@ def test_files_that_are_missing_or_outside_are_skipped(folder):
     names += ["", ".", "x" * 5000]
     table = folder / "metadata.csv"
     table.write_text("file_name,text\n" + "".join(f"{name},x\n" for name in names))
-    rows = [*read_folder(open_part(str(folder)).listing, ["text"])]
+    rows = [*read_folder(open_part(str(folder)), ["text"])]
     assert [fields[FILE_FIELD].name for fields in used(rows)] == ["a.wav", "a.wav", "inner.wav"]
     found = skipped(rows)
     assert found[:5] == [
@@ -79,7 +79,7 @@ def test_files_that_are_missing_or_outside_are_skipped(folder):
 
 def test_rows_that_the_table_loses_are_skipped(folder):
     (folder / "metadata.csv").write_text("file_name,text\na.wav,one\na.wav,two,three\na.wav,four\n")
-    rows = [*read_folder(open_part(str(folder)).listing, ["text"])]
+    rows = [*read_folder(open_part(str(folder)), ["text"])]
     assert [fields["text"] for fields in used(rows)] == ["one", "four"]
     assert "line 3: 3 fields where the header has 2" in skipped(rows)[0]
 
@@ -92,7 +92,7 @@ def test_a_folder_for_each_class(tmp_path):
     (tmp_path.parent / "outside.wav").write_text("sound")
     (tmp_path / "dog" / "link.wav").symlink_to(tmp_path.parent / "outside.wav")
     (tmp_path / "dog" / "broken.wav").symlink_to("nothing")
-    rows = [*read_folder(open_part(str(tmp_path)).listing, ["label"])]
+    rows = [*read_folder(open_part(str(tmp_path)), ["label"])]
     assert [(str(fields[FILE_FIELD].relative_to(tmp_path)), fields["label"]) for fields in used(rows)] == [
         ("cat/1.wav", "cat"),
         ("cat/more/2.wav", "cat"),
@@ -116,7 +116,7 @@ def test_folders_that_are_refused(tables, column, says, folder):
     for name in tables:
         (folder / name).write_text("")
     with pytest.raises(UserError) as caught:
-        [*read_folder(open_part(str(folder)).listing, [column])]
+        [*read_folder(open_part(str(folder)), [column])]
     assert says in str(caught.value)
     assert str(folder) in str(caught.value)
 
@@ -125,19 +125,19 @@ def test_a_folder_with_neither_table_nor_classes(tmp_path):
     (tmp_path / "a.wav").write_text("sound")
     (tmp_path / ".git").mkdir()
     with pytest.raises(UserError, match="nor a folder of files for each label; make one"):
-        [*read_folder(open_part(str(tmp_path)).listing, ["label"])]
+        [*read_folder(open_part(str(tmp_path)), ["label"])]
 
 
 def test_a_folder_of_which_no_file_can_be_used(folder):
     (folder / "metadata.csv").write_text("file_name,text\nnone.wav,one\n")
     with pytest.raises(UserError, match=r"no usable row, the first is line 2: no such file: none.wav"):
-        [*read_folder(open_part(str(folder)).listing, ["text"])]
+        [*read_folder(open_part(str(folder)), ["text"])]
 
 
 def test_a_table_without_the_column(folder):
     (folder / "metadata.csv").write_text("file_name,txt\na.wav,one\n")
     with pytest.raises(UserError, match=r"metadata\.csv.*no column 'text' among .*'txt'"):
-        [*read_folder(open_part(str(folder)).listing, ["text"])]
+        [*read_folder(open_part(str(folder)), ["text"])]
 
 
 @pytest.mark.parametrize(("header", "column"), [("file_name,text", "labels"), ("file,labels", "file_name")])
@@ -146,7 +146,7 @@ def test_a_table_without_a_column_that_no_setting_names(folder, header: str, col
     with pytest.raises(
         UserError, match=rf"no column '{column}' among .*; (give|rename) the (table this )?column"
     ):
-        [*read_folder(open_part(str(folder)).listing, ["labels"])]
+        [*read_folder(open_part(str(folder)), ["labels"])]
 
 
 @pytest.mark.parametrize("location", CONTAINERS)

@@ -1,6 +1,7 @@
 """Levels of 8 bits from numbers of other kinds: a picture is as dark as it was, whatever holds it."""
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,14 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from foveal.core.errors import UserError
+from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.files.data_part import open_part
 from foveal.data.images.image_decoding import decode_image
+from foveal.data.images.image_files import unlabeled_images
 from foveal.data.images.pixel_levels import Pixels, to_uint8, white_level
+from foveal.data.video.clip_files import unlabeled_clips
+from foveal.data.video.clip_loading import load_clip
 from tests.support.image_bytes import SIDE, encode_image
 
 LEVELS = np.array([[0, 1, 254, 255]], np.uint8)
@@ -55,6 +62,38 @@ def test_a_dark_picture_is_one_of_its_set() -> None:
     assert white_level([np.zeros((0, 4, 4))]) == white_level([]) == 1
     assert np.array_equal(to_uint8(np.array([[0.4, 1.0]]), 255), [[0, 1]])
     assert np.array_equal(to_uint8(np.array([[200, 255]]), 65_535), [[0, 0]])
+
+
+@pytest.mark.parametrize("high", [1.02, 1.5, 2.0, 4.0])
+@pytest.mark.parametrize("low", [-1.0, 0.0])
+def test_floats_of_an_unknown_scale_are_refused_with_how_to_scale_them(
+    low: float, high: float, tmp_path: Path
+) -> None:
+    """Taken as 0 to 255 they would be black. Rounding beyond 1, as of resized images, is no other scale."""
+    values = np.linspace(low, high, SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE)
+    refused = to_uint8(values)
+    assert isinstance(refused, str)
+    assert "to 1 (from -1 to 1: (x + 1) / 2)" in refused
+    assert f"go from {low:g} to {high:g}" in refused
+    content = encode_image(Image.fromarray(values), "TIFF")
+    assert decode_image(content, SIDE, 1) == refused
+    np.savez(tmp_path / "a.npz", images=values[None])
+    np.savez(tmp_path / "b.npz", clips=values[None, None].repeat(2, 1))
+    for name, read in (("a.npz", unlabeled_images), ("b.npz", unlabeled_clips)):
+        with pytest.raises(UserError, match="scale all images alike to 0 to 1"):
+            load_all([*read(open_part(str(tmp_path / name)))])
+    assert isinstance(to_uint8(np.clip(values, 0, 1.000001)), np.ndarray)
+
+
+def load_all(rows: list[Row | SkippedRow]) -> None:
+    """Decode the clips of rows.
+
+    Raises: UserError: a clip can't be used.
+    """
+    for row in rows:
+        clip = load_clip(row.fields["frames"], SIDE, 1, 9) if isinstance(row, Row) else row.reason
+        if isinstance(clip, str):
+            raise UserError(clip)
 
 
 def of_file(content: bytes) -> Pixels:

@@ -174,3 +174,17 @@ def test_the_seed_chooses_the_words(images):
 def test_too_few_patches(images):
     with pytest.raises(UserError, match="400 words can't be made of 80 patches"):
         VisualWords(3, words=400, side=12).fit(images)
+
+
+@pytest.mark.parametrize("count", [1, 2, 24])
+def test_similarities_to_the_patches_of_few_small_images(count):
+    """The default for few small images works with fewer patches than words; the other words stay random."""
+    torch.manual_seed(0)
+    layer, images = PatchSimilarities(3, words=256, side=6), torch.randn(count, 3, 8, 8)
+    random = layer.words.clone()
+    layer.fit(images)
+    assert layer(images).isfinite().all()
+    assert torch.equal(torch.isclose(layer.words, random).all(1), torch.arange(256) >= 9 * count)
+    torch.testing.assert_close(layer.words.norm(dim=1), torch.ones(256))
+    with pytest.raises(UserError, match="256 words can't be made of 1 patches"):
+        PatchSimilarities(3, words=256, side=8).fit(images[:1])
