@@ -9,6 +9,7 @@ from foveal.training.dry_run import dry_run
 from foveal.training.plan import (
     FORWARDS_PER_STEP,
     EvaluationSchedule,
+    StepTimer,
     budget_to_steps,
     make_plan,
     parse_budget,
@@ -50,14 +51,16 @@ def measure_cost(task: Task, prepared: PreparedData[Any, Any]) -> TrainingCost:
     step = first.seconds * accumulation + first.update_seconds
     tokens = first_batch.tokens * accumulation
     if budget.unit == "seconds":
-        total_steps = max(1, round(budget.amount / step))
+        plan = StepTimer(budget.amount, config.schedule).expected(0, 0.0, step)
     else:
-        total_steps = budget_to_steps(budget, batches.per_epoch, accumulation, tokens)
+        plan = make_plan(
+            budget_to_steps(budget, batches.per_epoch, accumulation, tokens), config.schedule
+        )
     evaluation = 0.0
     if prepared.valid is not None:
         eval_batches = task.eval_batches(prepared.valid).per_epoch
         schedule = EvaluationSchedule(config.training.evaluate_every, eval_batches, accumulation)
-        evaluations = schedule.left(0, make_plan(total_steps, config.schedule))
+        evaluations = schedule.left(0, plan)
         evaluation = evaluations * eval_batches * first.seconds / FORWARDS_PER_STEP
     per_epoch = batches.per_epoch / accumulation
-    return TrainingCost(first.loss, first.memory_bytes, step, tokens, per_epoch, total_steps, evaluation)
+    return TrainingCost(first.loss, first.memory_bytes, step, tokens, per_epoch, plan.total_steps, evaluation)

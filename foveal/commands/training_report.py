@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from foveal.tasks.warm_start import load_run_weights
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
 from foveal.training.protocols import Objective
+from foveal.training.time_left import FinalTest
 from foveal.training.trainer import FinishedError, Trainer
 from foveal.ui.console import (
     STDERR,
@@ -61,9 +63,10 @@ def train_and_report(
     budget = parse_budget(config.training.budget)
     screen = TrainingScreen(budget.amount if budget.unit == "seconds" else None, unit)
     tested = held_out if config.training.final_test else None
-    test_batches = 0 if tested is None else task.eval_batches(tested).per_epoch
-    train_batches = task.train_batches(data.train)
-    trainer = Trainer(run, model, objective, train_batches, valid, screen, test_batches)
+    test = FinalTest()
+    if tested is not None:
+        test = FinalTest(task.eval_batches(tested).per_epoch, partial(task.try_outputs, tested))
+    trainer = Trainer(run, model, objective, task.train_batches(data.train), valid, screen, test)
     try:
         with screen:
             try:

@@ -179,6 +179,13 @@ class Task(TaskFacts, AnsweringTask):
         """
         return None
 
+    def try_outputs(self, data: Any) -> float:
+        """Generate a part of the outputs for a held-out split, and return the seconds that all of them take.
+
+        The result is 0 if `score` generates nothing.
+        """
+        return 0.0
+
     def check_generate(self, request: GenerateRequest) -> None:
         """Check the options of `foveal generate` before any other work.
 

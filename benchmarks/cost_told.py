@@ -1,0 +1,113 @@
+"""Train presets of several kinds, and compare the memory and the time told with those that were taken.
+
+    PYTHONPATH=. python benchmarks/cost_told.py                       # all, one at a time
+    PYTHONPATH=. python benchmarks/cost_told.py --only lstm,captioning --budget 2m
+
+The data are those of benchmarks/goldens.py. Time left is compared from a tenth of the whole time on.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import goldens
+
+WRITERS = {
+    "translation": goldens.write_pairs,
+    "transduction": goldens.write_pairs,
+    "lstm": goldens.write_text,
+    "demo": goldens.write_text,
+    "text-classification": goldens.write_labels,
+    "text-ngrams": goldens.write_labels,
+    "word-tagging": goldens.write_tags,
+    "image-classification": goldens.write_images,
+    "vit": goldens.write_few_images,
+    "patch-similarities": goldens.write_images,
+    "captioning": goldens.write_captions,
+    "speech-recognition": goldens.write_speech,
+    "audio-classification": goldens.write_sounds,
+    "minirocket": goldens.write_series,
+}
+"""The functions that write the data of presets."""
+LEFT_FROM = 0.1
+"""Fraction of the whole time after which the time left is compared."""
+
+
+@dataclass
+class Cost:
+    """What a training told, and what it took."""
+
+    memory_told: float
+    memory: float
+    left: list[tuple[float, float]]
+    """Times and the time left told at each."""
+    seconds: float
+
+    @property
+    def memory_error(self) -> float:
+        return self.memory_told / self.memory - 1
+
+    @property
+    def time_error(self) -> float:
+        """The largest relative error of the time left."""
+        late = [(at, left) for at, left in self.left if at >= LEFT_FROM * self.seconds]
+        errors = [left / (self.seconds - at) - 1 for at, left in late if at < 0.95 * self.seconds]
+        return max(errors, key=abs, default=0.0)
+
+
+def to_seconds(text: str) -> float:
+    """Return the seconds of a duration as it is shown."""
+    if text.endswith(" s"):
+        return 0.5 if text.startswith("under") else float(text.removesuffix(" s"))
+    parts = [int(part) for part in text.split(":")]
+    return float(sum(part * 60**power for power, part in enumerate(reversed(parts))))
+
+
+def train(preset: str, data: str, folder: Path, budget: str) -> Cost:
+    """Train a preset, and return its cost.
+
+    Raises: RuntimeError: the training failed.
+    """
+    command = [sys.executable, "-m", "foveal", "train", data, "--model", preset, "--run", f"run-{preset}"]
+    closed_form = "0steps" if preset in ("minirocket", "patch-similarities", "text-ngrams") else budget
+    started, lines, left = time.monotonic(), list[str](), list[tuple[float, float]]()
+    with subprocess.Popen(
+        [*command, "--budget", closed_form], cwd=folder, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            lines.append(line)
+            if found := re.search(r"  (\S+(?: 1)?(?: s)?) left$", line.rstrip()):
+                left.append((time.monotonic() - started, to_seconds(found[1])))
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    told = re.search(r"about ([\d.]+) (GB|MB) ", "".join(lines))
+    if process.returncode or told is None:
+        raise RuntimeError(f"{preset}: failed:\n{''.join(lines)}")
+    memory_told = float(told[1]) * {"GB": 1e9, "MB": 1e6}[told[2]]
+    return Cost(memory_told, 1024.0 * usage.ru_maxrss, left, time.monotonic() - started)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default=",".join(WRITERS), help="presets, with commas between them")
+    parser.add_argument("--budget", default="60s", help="the budget of each training")
+    options = parser.parse_args()
+    print("| preset | memory told | peak | | time left, largest error | whole time |\n|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as name:
+        for preset in options.only.split(","):
+            folder = Path(name, preset)
+            folder.mkdir()
+            cost = train(preset, str(WRITERS[preset](folder)), folder, options.budget)
+            memory = f"{cost.memory_told / 1e6:.0f} MB | {cost.memory / 1e6:.0f} MB | {cost.memory_error:+.0%}"
+            print(f"| {preset} | {memory} | {cost.time_error:+.0%} | {cost.seconds:.0f} s |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
