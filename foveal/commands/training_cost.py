@@ -1,8 +1,9 @@
-"""The cost of a training, measured by a dry run before the first step."""
+"""The cost of a training, known before the first step."""
 
 from dataclasses import dataclass
 from typing import Any
 
+from foveal.core.runtime import peak_memory
 from foveal.data.core.prepared_data import PreparedData
 from foveal.tasks.base import Task
 from foveal.training.dry_run import dry_run
@@ -18,11 +19,21 @@ from foveal.ui.console import format_bytes, format_duration
 
 
 @dataclass(frozen=True)
-class TrainingCost:
-    """Memory and time of a training, estimated from a step and its first loss."""
+class HeadFit:
+    """The fit of a head in closed form, which is done before the first step."""
+
+    rows: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"features of {self.rows:,} rows and the head in closed form: {format_duration(self.seconds)}"
+
+
+@dataclass(frozen=True)
+class StepsCost:
+    """The time of training steps, estimated from a step and its first loss."""
 
     first_loss: float
-    memory_bytes: int
     step_seconds: float
     tokens_per_step: int
     steps_per_epoch: float
@@ -31,10 +42,9 @@ class TrainingCost:
     """Seconds of all evaluations, without the test."""
 
     def summary(self, unit: str) -> str:
-        """Return memory and time in words; `unit` is the unit of a step's inputs."""
+        """Return the time in words; `unit` is the unit of a step's inputs."""
         training = self.total_steps * self.step_seconds
         return (
-            f"about {format_bytes(self.memory_bytes)} of memory; "
             f"{1000 * self.step_seconds:.0f} ms a step of {self.tokens_per_step:,} {unit}; "
             f"{format_duration(self.steps_per_epoch * self.step_seconds)} an epoch; "
             f"{format_duration(training)} of training and {format_duration(self.evaluation_seconds)} of "
@@ -42,10 +52,25 @@ class TrainingCost:
         )
 
 
+@dataclass(frozen=True)
+class TrainingCost:
+    """Memory and time of a training. `steps` is None for a training without steps."""
+
+    memory_bytes: int
+    steps: StepsCost | None
+
+    def summary(self, unit: str) -> str:
+        """Return memory and time in words; `unit` is the unit of a step's inputs."""
+        steps = "no training steps" if self.steps is None else self.steps.summary(unit)
+        return f"about {format_bytes(self.memory_bytes)} of memory; {steps}"
+
+
 def measure_cost(task: Task, prepared: PreparedData[Any, Any]) -> TrainingCost:
     """Return the cost of training the task's model on the data, for the task's budget."""
     config, batches = task.config, task.train_batches(prepared.train)
     accumulation, budget = config.training.grad_accumulation, parse_budget(config.training.budget)
+    if budget.amount == 0:
+        return TrainingCost(peak_memory(), None)
     first_batch = batches.batch(0, 0)
     first = dry_run(task.model, task.objective(), first_batch, config)
     step = first.seconds * accumulation + first.update_seconds
@@ -53,9 +78,8 @@ def measure_cost(task: Task, prepared: PreparedData[Any, Any]) -> TrainingCost:
     if budget.unit == "seconds":
         plan = StepTimer(budget.amount, config.schedule).expected(0, 0.0, step)
     else:
-        plan = make_plan(
-            budget_to_steps(budget, batches.per_epoch, accumulation, tokens), config.schedule
-        )
+        total_steps = budget_to_steps(budget, batches.per_epoch, accumulation, tokens)
+        plan = make_plan(total_steps, config.schedule)
     evaluation = 0.0
     if prepared.valid is not None:
         eval_batches = task.eval_batches(prepared.valid).per_epoch
@@ -63,4 +87,5 @@ def measure_cost(task: Task, prepared: PreparedData[Any, Any]) -> TrainingCost:
         evaluations = schedule.left(0, plan)
         evaluation = evaluations * eval_batches * first.seconds / FORWARDS_PER_STEP
     per_epoch = batches.per_epoch / accumulation
-    return TrainingCost(first.loss, first.memory_bytes, step, tokens, per_epoch, plan.total_steps, evaluation)
+    steps = StepsCost(first.loss, step, tokens, per_epoch, plan.total_steps, evaluation)
+    return TrainingCost(first.memory_bytes, steps)

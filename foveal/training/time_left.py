@@ -79,7 +79,7 @@ class TimeLeft:
     """Seconds of training before the last trial."""
 
     def evaluated(self, batch_seconds: Sequence[float], seconds: float) -> None:
-        """Take the time of an evaluation, which took `seconds` in all, `batch_seconds` of them for its batches.
+        """Take the seconds of an evaluation, and of each of its batches.
 
         The first batch of the first evaluation of a process counts as much as the second, or as a step.
         """
