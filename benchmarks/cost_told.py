@@ -47,7 +47,7 @@ def write_labels(folder: Path) -> str:
 
 def write_tags(folder: Path) -> str:
     rows = [
-        {"words": text.split(), "tags": [f"T{len(word)}" for word in text.split()]} for text in texts(2000)
+        {"tokens": text.split(), "tags": [f"T{len(word)}" for word in text.split()]} for text in texts(2000)
     ]
     goldens.write_rows(folder / "tags.jsonl", rows)
     return "tags.jsonl"

@@ -25,6 +25,7 @@ from foveal.training.plan import parse_budget
 from foveal.training.protocols import Objective
 from foveal.training.time_left import FinalTest
 from foveal.training.trainer import FinishedError, Trainer
+from foveal.ui.activity import Activity
 from foveal.ui.console import (
     STDERR,
     format_duration,
@@ -65,7 +66,7 @@ def train_and_report(
     tested = held_out if config.training.final_test else None
     test = FinalTest()
     if tested is not None:
-        test = FinalTest(task.eval_batches(tested).per_epoch, partial(task.try_outputs, tested))
+        test = FinalTest(task.eval_batches(tested).per_epoch, partial(task.try_outputs, data.train, tested))
     trainer = Trainer(run, model, objective, task.train_batches(data.train), valid, screen, test)
     try:
         with screen:
@@ -82,7 +83,8 @@ def train_and_report(
             scores, report = evaluate_and_score(task, objective, tested, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
-            baseline = task.baseline(data.train, tested)
+            with Activity("fitting the baseline"):
+                baseline = task.baseline(data.train, tested)
             result |= {} if baseline is None else {"baseline": baseline.to_json()}
         has_held_out = held_out is not None
         _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)

@@ -24,7 +24,8 @@ class FinalTest:
     batches: int = 0
     """The number of batches whose loss is computed."""
     try_outputs: Callable[[], float] = float
-    """Generates a part of the outputs, and returns the seconds that all of them take; 0 if there are none."""
+    """Generates a part of the outputs, and returns the seconds that all of them take, and all else after
+    them."""
 
 
 class StepPace:

@@ -174,16 +174,16 @@ class ExampleTask(Task, ABC):
             return super().predict_lines(lines, top)
         return answer_lines(self, lines, top)
 
-    def try_outputs(self, data: Any) -> float:
+    def try_outputs(self, train: Any, held_out: Any) -> float:
         if not self.writes_answers:
             return 0.0
-        batches = self.eval_batches(data)
+        batches = self.eval_batches(held_out)
         rows = batches.batch(0, (batches.per_epoch - 1) // 2).rows.tolist()
         self.model.eval()
         started = time.perf_counter()
-        self.answers(data.examples.subset(rows), 1, no_progress)
+        self.answers(held_out.examples.subset(rows), 1, no_progress)
         # Batches take about the same time, but the last may be small.
-        return (time.perf_counter() - started) * min(batches.per_epoch, len(data) / len(rows))
+        return (time.perf_counter() - started) * min(batches.per_epoch, len(held_out) / len(rows))
 
     @abstractmethod
     def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:
