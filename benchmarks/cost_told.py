@@ -170,8 +170,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         for preset in options.only.split(","):
             folder = Path(name, preset)
-            folder.mkdir()
-            cost = train(preset, str(WRITERS[preset](folder)), folder, options.budget)
+            (folder / "data").mkdir(parents=True)
+            data = f"data/{WRITERS[preset](folder / 'data')}"
+            cost = train(preset, data, folder, options.budget)
             memory = (
                 f"{cost.memory_told / 1e6:.0f} MB | {cost.memory / 1e6:.0f} MB | {cost.memory_error:+.0%}"
             )

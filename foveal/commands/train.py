@@ -114,7 +114,8 @@ def train(
         _print_setup(data, start, folder, cost)
         new_run = create_run(folder, run is None, start, paths, choice.preset, str(torch_device))
         if _has_images(start.prepared):
-            _write_contact_sheet(new_run.path, start.task, start.prepared)
+            with Activity("drawing the contact sheet"):
+                _write_contact_sheet(new_run.path, start.task, start.prepared)
         train_and_report(new_run, start.task, start.prepared, signals, json)
 
 

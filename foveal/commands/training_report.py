@@ -91,8 +91,9 @@ def train_and_report(
         if json:
             print_json(result)
         components = ", ".join(map(str, task.components()))
-        curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
-        atomic_write(curves_file, curves)
+        with Activity("drawing the curves"):
+            curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
+            atomic_write(curves_file, curves)
     except Interrupted as stop:
         step = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"

@@ -1,6 +1,7 @@
 """The source of recordings, from folders by class or with metadata, as log-mel frames."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from foveal.core.errors import UserError
 from foveal.data.audio.audio_features import FEATURES_FILE, AudioFeatureExtractor, LogMelSettings
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.core.simple_features import MAX_STATISTICS, SimpleFeatures, summary_statistics
 from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.files.data_part import DataPart
@@ -43,21 +44,15 @@ class AudioSource(Source[AudioFeatureExtractor]):
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
-        if not part.is_disk_folder:
-            layout = ", by class or with metadata.csv or .jsonl"
-            if not target.is_class:
-                layout = " with metadata.csv or metadata.jsonl"
-            raise UserError(f"{part}: not a folder of recordings{layout}")
-        column = "label" if target.is_class and part.table is None else target.column(config)
-        rows = read_folder(part.listing, (column,), lambda fields: target.parse(column, fields[column]))
-        for row in rows:
-            if isinstance(row, SkippedRow):
-                skipped.append(row)
-                continue
+        for row in usable_rows(_files(part, target, config), skipped):
             file = row.fields[FILE_FIELD]
             content = file_sha256(file)
             fields = {"source": content, "file": file, target.field: row.fields[target.field]}
             yield Row(row.location, fields, content)
+
+    def count(self, part: DataPart, target: Target[Any], config: DataConfig, most: int) -> int:
+        rows = usable_rows(_files(part, target, config), [])
+        return sum(1 for _ in islice(rows, most))
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read a recording, or all recordings in a folder."""
@@ -112,6 +107,20 @@ class AudioSource(Source[AudioFeatureExtractor]):
 
     def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
         return {"frames": sum(examples.lengths("source"))}
+
+
+def _files(part: DataPart, target: Target[Any], config: DataConfig) -> Iterator[Row | SkippedRow]:
+    """Return a row for each recording of a folder, with its target. No recording is read.
+
+    Raises: UserError: the part is not a folder of recordings.
+    """
+    if not part.is_disk_folder:
+        layout = ", by class or with metadata.csv or .jsonl"
+        if not target.is_class:
+            layout = " with metadata.csv or metadata.jsonl"
+        raise UserError(f"{part}: not a folder of recordings{layout}")
+    column = "label" if target.is_class and part.table is None else target.column(config)
+    return read_folder(part.listing, (column,), lambda fields: target.parse(column, fields[column]))
 
 
 def are_recordings(part: DataPart) -> bool:

@@ -29,7 +29,6 @@ from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
 from foveal.tasks.base import Task
-from foveal.tasks.defaults import MAX_COUNTED_ROWS
 from foveal.tasks.results import Answer, AnsweredRow
 from foveal.tasks.shapes.answered_rows import answer_data, answer_lines
 from foveal.training.protocols import Batches
@@ -151,8 +150,8 @@ class ExampleTask(Task, ABC):
         """Return a batch of the examples at the indices `rows` (B,), without augmentation."""
         return self.data_format.source.collate(examples, rows)
 
-    def count_training_rows(self, data: OpenedData) -> int:
-        """Return the number of rows of the training split, `MAX_COUNTED_ROWS` at most.
+    def count_training_rows(self, data: OpenedData, most: int) -> int:
+        """Return the number of rows of the training split, `most` at most.
 
         Rows that are still to be held out count as well. 0 if the data can't be read, which their reader
         reports, or are still to be made.
@@ -160,7 +159,7 @@ class ExampleTask(Task, ABC):
         if data.kind == "missing":
             return 0
         with suppress(UserError):
-            return self.source.count(data.train, self.target, self.config.data, MAX_COUNTED_ROWS)
+            return self.source.count(data.train, self.target, self.config.data, most)
         return 0
 
     def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:

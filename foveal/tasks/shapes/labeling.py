@@ -147,7 +147,8 @@ class ClassificationTask(LabelingTask, ABC):
     def defaults(self, request: DefaultsRequest) -> Defaults:
         if self.closed_form is None or request.trains:
             return Defaults(self.preset)
-        return self.closed_form.defaults(self.count_training_rows(request.data), self.preset)
+        count = self.count_training_rows(request.data, self.closed_form.most_rows + 1)
+        return self.closed_form.defaults(count, self.preset)
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | {"model.head_pooling", "model.head_fit"}
