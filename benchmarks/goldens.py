@@ -327,7 +327,7 @@ MAKERS: dict[Callable[[Path], str], str] = {
     write_few_images: "airbench96 airbench95 airbench vit",
     write_captions: "caption caption-bottleneck caption-hard caption-patches caption-transformer read",
     write_images: "images features patch-similarities glimpse draw",
-    write_text: "attention conv demo gru lstm mamba min-char-rnn moe rnn rwkv s5",
+    write_text: "attention conv demo gru lstm mamba min-char-rnn moe ngram-lstm rnn rwkv s5",
     write_pairs: "translate translate-gru transduce",
     write_labels: "classify text-ngrams",
     write_tags: "tag word-tagging",

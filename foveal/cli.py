@@ -12,7 +12,7 @@ import cyclopts
 
 import foveal
 from foveal.core.signals import Interrupted, SignalHandler
-from foveal.core.terminal_text import escape_controls
+from foveal.core.terminal_text import escape_controls, shorten_middle
 from foveal.ui.standard_streams import STDOUT_NAME, drop_standard_output, prepare_standard_streams
 
 DEBUG_HELP = "`--debug` with any command shows the whole traceback of an error."
@@ -60,6 +60,8 @@ EXAMPLES = {
 
 MIN_COLUMNS = 20
 """The narrowest terminal that is believed."""
+MAX_MESSAGE_LENGTH = 2_000
+"""Most characters of an error. Files and arguments can hold names and values of any length."""
 NAME_ERRORS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 """Errors of the system that come from the name that the user gave."""
 
@@ -168,5 +170,6 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
 def _exit_with_error(message: str, code: int) -> None:
     if message.startswith(STDOUT_NAME):
         drop_standard_output()
-    print(f"foveal: {' '.join(escape_controls(message).split())}", file=sys.stderr)
+    line = shorten_middle(" ".join(escape_controls(message).split()), MAX_MESSAGE_LENGTH)
+    print(f"foveal: {line}", file=sys.stderr)
     raise SystemExit(code)

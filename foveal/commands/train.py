@@ -130,8 +130,8 @@ def _choices(
         lines = [describe_named_task(data, type(task_of(choice.config)), origin)]
     if data.kind not in ("aligned", "missing") and (splits := str(data.found_splits)):
         lines.append(f"splits: {splits}")
-    if choice.defaults is not None and choice.defaults.reason:
-        lines.append(str(choice.defaults))
+    if (defaults := choice.defaults) is not None:
+        lines += [line for line in (str(defaults) if defaults.reason else "", defaults.advice) if line]
     return lines
 
 

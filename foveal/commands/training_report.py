@@ -185,7 +185,7 @@ def _print_summary(
     missing = () if has_held_out else ("DATA",)
     name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
-    if report is not None and baseline is not None and (warning := _baseline_warning(report, baseline)):
+    if baseline is not None and (warning := _baseline_warning(result[baseline.metric], baseline)):
         STDERR.print()
         STDERR.print(Text(warning, style="yellow"), soft_wrap=True)
     if report is not None:
@@ -193,7 +193,7 @@ def _print_summary(
     rows = [("trained", f"{result['steps']:,} steps in {format_duration(result['seconds'])} of training")]
     rows += loss_rows(task, result["split"], result, report) if "split" in result else []
     if baseline is not None:
-        rows.append(("baseline", f"{baseline.metric} {100 * baseline.value:.1f} %: {baseline.name}"))
+        rows.append(("baseline", f"{baseline.words_of(baseline.value)}: {baseline.name}"))
     rows += [
         ("weights", f"{run.weights} ({weights})"),
         ("curves", str(run.path / "curves.png")),
@@ -206,12 +206,12 @@ def _print_summary(
     print_facts(rows)
 
 
-def _baseline_warning(report: Report, baseline: Baseline) -> str:
-    """Return a warning if the model is not better than the baseline; empty if the model is better."""
-    score = next(score for score in report.scores if score.name == baseline.metric)
-    if score.value > baseline.value or score.value == 1:
+def _baseline_warning(value: float, baseline: Baseline) -> str:
+    """Return a warning if the model's value of the metric is not better than the baseline's; else an empty
+    text."""
+    if baseline.is_beaten_by(value):
         return ""
     return (
-        f"this model is no better than {baseline.name}: {score.name} {100 * score.value:.1f} % against "
-        f"{100 * baseline.value:.1f} %; give more rows, train longer, or try another --model"
+        f"this model is no better than {baseline.name}: {baseline.words_of(value)} against "
+        f"{baseline.in_words(baseline.value)}; give more rows, train longer, or try another --model"
     )

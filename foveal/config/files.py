@@ -114,7 +114,7 @@ def parse_toml(content: bytes) -> dict[str, Any]:
             raise ConfigError(f"line {number}: over {MAX_KEY_DOTS} dots, too many for the key of a setting")
     try:
         return tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # numbers of too many digits are plain ValueErrors
         raise ConfigError(f"not TOML: {error}") from None
 
 
@@ -160,8 +160,8 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
         if not equals or not key or not all(key.split(".")):
             raise ConfigError(f"'{override}': expected key.sub=value, such as model.width=256{advice}")
         try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except (tomllib.TOMLDecodeError, RecursionError):
+            value = parse_toml(f"value = {text}".encode("utf-8", "surrogateescape"))["value"]
+        except ConfigError:
             value = text
         for part in reversed(key.split(".")):
             value = {part: value}

@@ -189,6 +189,8 @@ class ModelConfig(StackConfig):
     """The projection to the vocabulary shares the weights of the embedding."""
     projection_bias: bool = True
     """The projection to the vocabulary has a bias."""
+    ngram_lookup: Annotated[int, Field(ge=0, le=64)] = 0
+    """Longest n-gram for which a language model is told what followed it before; 0 for none."""
     initialization: str = "default"
     """First weights of hidden layers: default, xavier, kaiming or a standard deviation such as 0.01."""
     head_pooling: Literal["mean", "last", "max", "attention", "encoder"] = "mean"
@@ -199,6 +201,13 @@ class ModelConfig(StackConfig):
     `ridge` fits the projection to the encoder's features of all training rows before the first step; with
     training.budget=0steps nothing else is trained."""
     encoder: EncoderConfig = EncoderConfig()
+
+    @field_validator("ngram_lookup")
+    @classmethod
+    def _long_enough(cls, longest: int) -> int:
+        if longest == 1:
+            raise ValueError("expected 0 for none, or 2 or more tokens")
+        return longest
 
     @field_validator("initialization")
     @classmethod

@@ -16,3 +16,9 @@ def escape_controls(text: str) -> str:
     users passes through here (`ui/console.py`).
     """
     return OBEYED_CHARACTERS.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def shorten_middle(text: str, max_length: int) -> str:
+    """Return a text of at most about `max_length` characters. Its start and its end stay."""
+    half = max_length // 2
+    return text if len(text) <= max_length else f"{text[:half]} ... {text[-half:]}"

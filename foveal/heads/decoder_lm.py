@@ -10,6 +10,7 @@ from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding, OneHot
 from foveal.layers.linear import Linear
+from foveal.layers.ngram_lookup import NgramLookup
 from foveal.ops.cross_entropy import CrossEntropySums, linear_cross_entropy
 
 
@@ -20,6 +21,10 @@ class DecoderLM(nn.Module):
     state)` reads tokens, and `head.project(features)` returns logits where they are needed. Later calls
     continue from the returned state, without another `init_state`. A `tied` projection shares the embedding's
     table (Press and Wolf 2017).
+
+    With a `lookup`, the vector of what followed the last tokens before is added to the embedding. Tokens
+    (B, T) are then looked up as they are read. Inputs (B, T, C) are tokens with their followers
+    (`NgramLookup.training_inputs`), and the state does not remember them.
 
     The projection (and with it a tied table) starts normal with standard deviation 0.02, so the first loss is
     near `ln V`.
@@ -36,10 +41,12 @@ class DecoderLM(nn.Module):
         tied: bool = False,
         embedding_norm: nn.Module | None = None,
         projection_bias: bool = True,
+        lookup: NgramLookup | None = None,
     ):
         super().__init__()
         self.vocabulary, self.width = embedding.size, width
         self.embedding = embedding
+        self.lookup = lookup
         self.embedding_norm = nn.Identity() if embedding_norm is None else embedding_norm
         self.stack = stack
         self.bounded, self.limit = stack.bounded, stack.limit
@@ -58,24 +65,36 @@ class DecoderLM(nn.Module):
 
     def init_state(self, memory: Memory | None, batch: int, capacity: int | None = None) -> State:
         """Return the initial state of `batch` rows. `capacity` is the number of tokens to come, if known."""
-        return self.stack.init_state(batch, capacity, memory)
+        state = self.stack.init_state(batch, capacity, memory)
+        return state if self.lookup is None else {"lookup": self.lookup.init_state(batch), "stack": state}
 
     def layer_groups(self) -> LayerGroups:
         """Return the parameters grouped by depth; the embedding lies below the blocks."""
         groups = self.stack.layer_groups()
-        groups[-1] += [*self.embedding.parameters(), *self.embedding_norm.parameters()]
+        below = [self.embedding, self.embedding_norm, *([] if self.lookup is None else [self.lookup])]
+        groups[-1] += [weight for module in below for weight in module.parameters()]
         return groups
 
     def forward(
-        self, tokens: Int[Tensor, "B T"], state: State = None, lengths: Int[Tensor, " B"] | None = None
+        self, tokens: Int[Tensor, "B T *_"], state: State = None, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
         """Return the features of each position, the state and `aux`.
 
         Padding may hold any tokens of the vocabulary.
         """
-        x = self.embedding_norm(self.embedding(tokens))
-        x, state, aux = self.stack(x, state, lengths=lengths)
-        return self.norm(x), state, aux
+        if self.lookup is None:
+            x = self.embedding_norm(self.embedding(tokens))
+            x, state, aux = self.stack(x, state, lengths=lengths)
+            return self.norm(x), state, aux
+        state = self.init_state(None, len(tokens)) if state is None else state
+        looked_up = state["lookup"]
+        if tokens.dim() == 2:
+            followers, looked_up = self.lookup.look_up(tokens, looked_up, lengths)
+        else:
+            tokens, followers = tokens[..., 0], tokens[..., 1:]
+        x = self.embedding_norm(self.embedding(tokens) + self.lookup(followers))
+        x, after, aux = self.stack(x, state["stack"], lengths=lengths)
+        return self.norm(x), {"lookup": looked_up, "stack": after}, aux
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
         """Return the logits of the next token."""

@@ -1,11 +1,11 @@
 """The curves of a run: training and held-out loss, and the learning rate."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.inspection.style import FAINT_COLOR, figure_png, new_figure, series_color
 from foveal.store.regular_files import read_regular
 
@@ -30,9 +30,9 @@ def read_metrics_log(path: Path, kind: str) -> list[Record]:
     records = []
     for number, line in enumerate(read_regular(path).splitlines(), 1):
         try:
-            record = json.loads(line)
+            record = parse_json(line)
             known = _has_numbers(record)
-        except (ValueError, TypeError, LookupError, RecursionError):
+        except (ValueError, TypeError, LookupError):
             known = False
         if not known:
             raise UserError(f"{path}, line {number}: damaged, so the run has no curves; restore the file")

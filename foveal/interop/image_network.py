@@ -1,5 +1,6 @@
 """Published image networks as Foveal's: name, labels, and weights under Foveal's names."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -104,6 +105,5 @@ def read_labels(settings: HFConfig) -> tuple[str, ...]:
 
 def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names. If classes share a name, as ImageNet's cranes do, their ids are added."""
-    return tuple(
-        name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names)
-    )
+    counts = Counter(names)
+    return tuple(name if counts[name] == 1 else f"{name} ({number})" for number, name in enumerate(names))

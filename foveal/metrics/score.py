@@ -29,6 +29,8 @@ class MetricResult:
     """How the metric was computed, in the form of the library that computes it."""
     is_share: bool = False
     """Whether the value is the share of examples that are right, each of them right or wrong."""
+    is_rate: bool = False
+    """Whether the value is a ratio of counts, which is shown in percent."""
 
 
 def error_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:
@@ -62,6 +64,7 @@ def _ratio(
         rate_of,
         higher_is_better,
         is_share=higher_is_better and bool((total_counts == 1).all()),
+        is_rate=True,
     )
 
 

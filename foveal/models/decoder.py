@@ -4,6 +4,7 @@ from foveal.config import ConfigError, ModelConfig
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.embedding import Embedding, OneHot
 from foveal.layers.mixers.registry import mixer_specs
+from foveal.layers.ngram_lookup import NgramLookup
 from foveal.models.stack import MixerFactory, make_embedding, make_embedding_norm, make_last_norm, make_stack
 
 
@@ -25,7 +26,7 @@ class DecoderMixerFactory(MixerFactory):
 
 def language_model(config: ModelConfig, vocabulary: int, context: int) -> DecoderLM:
     """Make a language model over `vocabulary` tokens; a learned position table has `context` positions."""
-    return _decoder_lm(config, MixerFactory(config), vocabulary, context)
+    return _decoder_lm(config, MixerFactory(config), vocabulary, context, lookup=config.ngram_lookup)
 
 
 def decoder(
@@ -49,10 +50,11 @@ def _decoder_lm(
     vocabulary: int,
     context: int,
     shared: Embedding | OneHot | None = None,
+    lookup: int = 0,
 ) -> DecoderLM:
     embedding = make_embedding(config, vocabulary) if shared is None else shared
+    followers = NgramLookup(vocabulary, embedding.width, lookup) if lookup else None
     stack = make_stack(mixers, embedding.width, context)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
-    return DecoderLM(
-        embedding, stack, config.width, last, config.tie_embeddings, first, config.projection_bias
-    )
+    tied, bias = config.tie_embeddings, config.projection_bias
+    return DecoderLM(embedding, stack, config.width, last, tied, first, bias, followers)

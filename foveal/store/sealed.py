@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 
 MAX_HEADER_BYTES = 1 << 24
 """Maximum size of a header, enough for several hundred thousand tensors."""
@@ -39,10 +40,10 @@ def open_json(content: bytes, name: str) -> dict[str, Any]:
     Raises: UserError: the content is damaged or edited.
     """
     try:
-        value = json.loads(content)
+        value = parse_json(content)
         del value["sha256"]
         intact = seal_json(value) == content
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         intact = False
     if not intact:
         raise UserError(f"{name}: damaged or edited: its content does not match its own sha256; restore it")
@@ -71,9 +72,9 @@ def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str
     try:
         if length > MAX_HEADER_BYTES:
             raise ValueError
-        header = json.loads(content[8 : 8 + length])
-        facts = json.loads(header["__metadata__"]["foveal"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+        header = parse_json(content[8 : 8 + length])
+        facts = parse_json(header["__metadata__"]["foveal"])
+    except (ValueError, KeyError, TypeError):
         raise UserError(
             f"{name}: not a safetensors file of Foveal (pickle is never read); restore it"
         ) from None

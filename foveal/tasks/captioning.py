@@ -20,6 +20,7 @@ from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import Answer
 from foveal.tasks.shapes.attention import image_attention_file
 from foveal.tasks.shapes.captions import CaptioningTask
+from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, ImageTask, check_single_view, image_encoder_for
 
 
@@ -31,6 +32,14 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
     datasets = ("printed-words",)
     reads_files = "images"
     examples_in_words = "captioned images"
+    few_texts = FewTexts(
+        1000,
+        "captioned images",
+        "On 300 drawings neither this preset nor published features wrote better than one text for all; on "
+        "3,000 this preset gets nine of ten names of known things right (Noto emoji)",
+        "some thousand images; for photos also weights that know photos: foveal train {data} --from lite0 "
+        "--task captioning data.image.size=128 training.freeze=encoder",
+    )
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
@@ -43,6 +52,9 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
     def check(self) -> None:
         super().check()
         check_single_view(self.config, "caption")
+
+    def classifying_options(self, data: OpenedData) -> str:
+        return f"--task image-classification data.label={self.target.column(self.config.data)}"
 
     def encoder(self) -> ImageEncoder | PatchEncoder:
         encoder = image_encoder_for(self.config)

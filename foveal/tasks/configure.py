@@ -20,7 +20,7 @@ from foveal.config.old_names import PRESETS as OLD_PRESETS
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.open import OpenedData
-from foveal.models.image_networks import NETWORKS, published_input, smallest_size, training_settings
+from foveal.models.image_networks import NETWORKS
 from foveal.models.stack_settings import PIXEL_ENCODERS
 from foveal.store.run import Run
 from foveal.tasks.base import Task
@@ -34,6 +34,7 @@ from foveal.tasks.encoder_settings import (
 )
 from foveal.tasks.infer import TaskChoice, choose_task, task_for_data
 from foveal.tasks.published_run import published_run
+from foveal.tasks.recipes import network_overrides, network_recipe, optimizer_recipe
 from foveal.tasks.registry import all_tasks, network_task, task_class, task_of
 from foveal.tasks.warm_start import reuses_whole_model
 from foveal.training.plan import parse_budget
@@ -97,8 +98,9 @@ def choose_training(
     if task is not None:
         settings.append(f"task.name={task.name}")
     if base_run is None and preset == network_task().preset and model not in NETWORKS:
-        base_overrides += _named_network(tables, settings, log)
+        base_overrides += network_recipe(tables, settings, log)
     base = merge_tables(tables, parse_overrides(base_overrides))
+    base = merge_tables(base, parse_overrides(optimizer_recipe(base, settings, log)))
     config = from_tables(base, parse_overrides(settings))
     parse_budget(config.training.budget)
     if base_run is not None:
@@ -169,31 +171,6 @@ def _base_tables(
         return base_run.config.model_dump(), [], str(base_run.path / "config.toml")
     assert model is not None
     return load_tables(model, task.name if task else ""), [], model
-
-
-def network_overrides(name: str) -> list[str]:
-    """Return the settings of a published network, for images of the published size, and of its training."""
-    channels, size, _ = published_input(name)
-    image = f"data.image.channels={channels}", f"data.image.size={size}"
-    return [f"model.encoder.network={name}", *image, *training_settings(name)]
-
-
-def _named_network(preset: dict[str, Any], settings: Sequence[str], log: Log) -> list[str]:
-    """Return the settings of training, and the size of images, for the network that `settings` name in place
-    of the preset's. The log says which."""
-    own, encoder = parse_overrides(settings), preset["model"]["encoder"]
-    chosen = encoder | own.get("model", {}).get("encoder", {})
-    name, size = chosen["network"], preset["data"]["image"]["size"]
-    if name == encoder["network"] or name not in NETWORKS or chosen["kind"] != encoder["kind"]:
-        return []
-    added = list(training_settings(name))
-    if chosen.get("stem") != "small" and (larger := smallest_size(name, size)) > size:
-        added.append(f"data.image.size={larger}")
-    given = {setting.partition("=")[0] for setting in settings}
-    added = [setting for setting in added if setting.partition("=")[0] not in given]
-    if added:
-        log(f"{name} is trained with {' '.join(added)}, unless you set others")
-    return added
 
 
 def network_config(name: str, settings: Sequence[str] = ()) -> Config:

@@ -33,6 +33,8 @@ class Defaults:
     """The name of the published weights that the training starts from; empty for none."""
     undo: str = ""
     """The options that choose the next best model instead."""
+    advice: str = ""
+    """A line that says that the data will not do, and what would. Empty if there is nothing to say."""
 
     def __str__(self) -> str:
         start = f"the weights {self.weights}" if self.weights else self.preset

@@ -1,10 +1,12 @@
 """Language models: they predict each token of a text from the tokens before it."""
 
+import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from torch import Tensor, cat, nn
+import numpy as np
+from torch import Tensor, cat, from_numpy, int32, nn
 
 from foveal.config.values import Fraction, ReadIf
 from foveal.core.errors import UserError
@@ -12,6 +14,7 @@ from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.open import OpenedData
 from foveal.data.prepare_corpus import PreparedCorpus
+from foveal.data.text.corpus import open_text_source
 from foveal.data.text.token_batches import StreamBatches, TokenEvalBatches, WindowBatches
 from foveal.data.text.token_store import TokenArray
 from foveal.generation.events import Chunk, GenerationEvent, Output
@@ -19,10 +22,13 @@ from foveal.generation.options import DEFAULT_BEAM_SEARCH
 from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRequest
 from foveal.generation.text_stream import GeneratedText, beam_text, encode_prompt, generate_text
 from foveal.heads.decoder_lm import DecoderLM
+from foveal.metrics.ngram_model import LONGEST_CONTEXT, MAX_TOKENS, ngram_log_probabilities
 from foveal.models.decoder import language_model
 from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.language_model import LanguageModelObjective
 from foveal.tasks.base import TaskSettings
+from foveal.tasks.baseline import Baseline
+from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
@@ -30,6 +36,8 @@ from foveal.tasks.shapes.text_target import text_summary
 
 DEFAULT_VOCAB_SIZE = 65
 """The number of different characters of English plays."""
+LITTLE_TEXT = 2_000_000
+"""Bytes of text up to which the default model looks up n-grams: about what the lookup remembers."""
 EVAL_ROWS = 8
 """Number of streams in which a held-out text is read. Each stream starts without history."""
 DEFAULT_MAX_TOKENS = 500
@@ -75,8 +83,17 @@ class LanguageModelTask(CorpusTask):
             )
         return Fit(1, data.evidence.reason) if data.kind in ("text", "missing") else NO_FIT
 
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        """Return the preset with an n-gram lookup for little text."""
+        files = open_text_source(request.data.train, self.config.data.text).files
+        size = sum(path.stat().st_size for path in files)
+        if size > LITTLE_TEXT:
+            return Defaults(self.preset)
+        reason = f"{size / 1e6:.1f} MB of text are little: it is told what followed its last tokens before"
+        return Defaults("ngram-lstm", reason, undo=f"--model {self.preset}")
+
     def settings_read(self) -> set[str]:
-        return super().settings_read() | keys_below("model", DECODER)
+        return super().settings_read() | {"model.ngram_lookup"} | keys_below("model", DECODER)
 
     def check(self) -> None:
         super().check()
@@ -100,7 +117,16 @@ class LanguageModelTask(CorpusTask):
             self.model, self.processor, carry, settings.reduction, settings.loss_positions, seed
         )
 
+    def fit_head(self, data: TokenArray, progress: ProgressCallback) -> bool:
+        """Remember the training text, if the model looks up n-grams."""
+        if self.model.lookup is None:
+            return False
+        self.model.lookup.store_text(from_numpy(data.astype(np.int64)))
+        return True
+
     def train_batches(self, data: TokenArray) -> StreamBatches | WindowBatches:
+        lookup = self.model.lookup
+        data = data if lookup is None else _with_followers(data, lookup.training_inputs)
         sizes, training, settings = self.config.data, self.config.training, self.settings
         rows = sizes.batch_tokens // sizes.context_length
         if settings.batching == "windows":
@@ -109,7 +135,17 @@ class LanguageModelTask(CorpusTask):
         return StreamBatches(data, rows, sizes.context_length, training.seed, accumulation, reset)
 
     def eval_batches(self, data: TokenArray) -> TokenEvalBatches:
+        lookup = self.model.lookup
+        data = data if lookup is None else _with_followers(data, lookup.held_out_inputs)
         return TokenEvalBatches(data, EVAL_ROWS, self.config.data.context_length)
+
+    def baseline(self, train: TokenArray, held_out: TokenArray) -> Baseline:
+        """Return the score of counts of n-grams."""
+        known, text = (from_numpy(tokens.astype(np.int64)) for tokens in (train[-MAX_TOKENS:], held_out))
+        nats = -float(ngram_log_probabilities(known, text, self.processor.size).sum())
+        bits = nats / math.log(2) / int(self.processor.characters[held_out[1:]].sum())
+        name = f"counts of n-grams of up to {LONGEST_CONTEXT + 1} {token_unit(self.processor.kind)}"
+        return Baseline(name, "bits_per_character", bits, higher_is_better=False, is_rate=False)
 
     def summarize(self, prepared: PreparedCorpus) -> TaskSummary:
         kind, size = prepared.processor.kind, prepared.processor.size
@@ -192,6 +228,11 @@ class LanguageModelTask(CorpusTask):
         for row in range(len(prompts) * options.samples):
             prompt, number = divmod(row, options.samples)
             yield row, prompts[prompt], number + 1, finished[row]
+
+
+def _with_followers(tokens: TokenArray, inputs: Callable[[Tensor], Tensor]) -> TokenArray:
+    """Return the inputs of a model that looks up n-grams: tokens with what followed them before."""
+    return inputs(from_numpy(tokens.astype(np.int64))).to(int32).numpy()
 
 
 _Finished = tuple[int, str, int, GeneratedText]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from foveal.data.open import OpenedData
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.captions import CaptioningTask
+from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.series import SeriesTask
 
 
@@ -15,6 +16,12 @@ class SeriesCaptioningTask(SeriesTask, CaptioningTask):
     reads_files = "series"
     examples_in_words = "series with a text"
     no_attention_map = "series"
+    few_texts = FewTexts(
+        1000,
+        "series with a text",
+        "A model that starts from nothing has to see each word with several series",
+        "more series, texts of fewer words, or a field label for each series (series-classification)",
+    )
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:

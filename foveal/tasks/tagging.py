@@ -106,7 +106,7 @@ class TextTaggingTask(TaggingTask):
         tags = FrequentTags.fit(words, train.references)
         outputs = [tags.predict(sentence) for sentence in held_out_words]
         result = tag_accuracy(held_out.references, outputs)
-        return Baseline("the most frequent tag of each word", result.name, result.value)
+        return Baseline.of("the most frequent tag of each word", result)
 
     def source_in_words(self) -> str:
         source = self.processor.source

@@ -15,12 +15,10 @@ from foveal.inspection.style import CORRECT_COLOR
 from foveal.metrics.cider import caption_words, cider
 from tests.support.command_line import predictions, refuse, run_command, succeed, train_run
 from tests.support.interrupted_command import act_at
-from tests.support.small_films import SMALL, film, write_films
+from tests.support.small_films import FRAMES, NARRATE, SMALL, film, write_films
 from tests.support.video_bytes import encode_video as video
 
-FRAMES = ("model.encoder.layers=1", "model.encoder.network=lenet-5", "model.encoder.stem=small")
 VOLUME = ("model.encoder.layers=2",)
-NARRATE = ("--task", "video-captioning", *FRAMES, "model.width=16", "model.embedding_width=8")
 
 
 def moving(number: int) -> bytes:
@@ -173,7 +171,7 @@ def test_bad_input() -> None:
     small = (*SMALL, *FRAMES, "--budget", "2steps", "--run", "run")
     data = write_films(count=30)
     assert "give --input" not in refuse("generate", "none")
-    assert "no array 'digit' among clips" in refuse(
+    assert "no array 'digit' among 'clips'" in refuse(
         "train", data, *SMALL, *VOLUME, "--run", "run", "--task", "video-classification", "data.label=digit"
     )
     alone = write_films("alone.npz", count=30, lengths=np.ones(30, np.int64))

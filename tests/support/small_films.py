@@ -18,6 +18,8 @@ SMALL = (
     "schedule.warmup_steps=5",
     "training.ema_decay=0",
 )
+FRAMES = ("model.encoder.layers=1", "model.encoder.network=lenet-5", "model.encoder.stem=small")
+NARRATE = ("--task", "video-captioning", *FRAMES, "model.width=16", "model.embedding_width=8")
 
 
 def film(number: int) -> tuple[np.ndarray, list[str]]:

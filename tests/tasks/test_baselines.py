@@ -42,6 +42,13 @@ def texts() -> str:
     return "labels.csv"
 
 
+def test_glimpses_have_that_of_images() -> None:
+    result, _ = train(images(), "--model", "glimpses", "--budget", "1steps")
+    baseline = result["baseline"]
+    assert isinstance(baseline, dict)
+    assert baseline["name"] in ("a linear classifier of 16 x 16 pixels", "the most frequent label")
+
+
 @pytest.mark.parametrize(
     ("write", "name"),
     [

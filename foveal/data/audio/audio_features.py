@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from foveal.config.old_names import upgrade_fields
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.data.core.standardize import FloatArray, Statistics, explain_read_errors
 from foveal.data.files.utf8 import open_file
 from foveal.ops.audio.log_mel import log_mel
@@ -69,7 +70,7 @@ class AudioFeatureExtractor:
         Raises: UserError: the file is missing or damaged.
         """
         with explain_read_errors(folder / FEATURES_FILE):
-            fields = json.loads((folder / FEATURES_FILE).read_bytes())
+            fields = parse_json((folder / FEATURES_FILE).read_bytes())
             settings = LogMelSettings(**upgrade_fields(LogMelSettings, fields["settings"]))
             return cls(settings, Statistics.from_fields(fields["statistics"]))
 

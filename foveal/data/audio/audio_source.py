@@ -44,15 +44,15 @@ class AudioSource(Source[AudioFeatureExtractor]):
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
-        for row in usable_rows(_files(part, target, config), skipped):
+        for row in usable_rows(_labeled_files(part, target, config), skipped):
             file = row.fields[FILE_FIELD]
             content = file_sha256(file)
             fields = {"source": content, "file": file, target.field: row.fields[target.field]}
             yield Row(row.location, fields, content)
 
-    def count(self, part: DataPart, target: Target[Any], config: DataConfig, most: int) -> int:
-        rows = usable_rows(_files(part, target, config), [])
-        return sum(1 for _ in islice(rows, most))
+    def targets(self, part: DataPart, target: Target[Any], config: DataConfig, most: int) -> list[Any]:
+        rows = usable_rows(islice(_labeled_files(part, target, config), most), [])
+        return [row.fields[target.field] for row in rows]
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read a recording, or all recordings in a folder."""
@@ -109,10 +109,10 @@ class AudioSource(Source[AudioFeatureExtractor]):
         return {"frames": sum(examples.lengths("source"))}
 
 
-def _files(part: DataPart, target: Target[Any], config: DataConfig) -> Iterator[Row | SkippedRow]:
-    """Return a row for each recording of a folder, with its target. No recording is read.
+def _labeled_files(part: DataPart, target: Target[Any], config: DataConfig) -> Iterator[Row | SkippedRow]:
+    """Read the path and the target of each recording in a folder.
 
-    Raises: UserError: the part is not a folder of recordings.
+    Raises: UserError: the part is not a folder of recordings, or lacks a table or column.
     """
     if not part.is_disk_folder:
         layout = ", by class or with metadata.csv or .jsonl"

@@ -11,12 +11,14 @@ from torch import Tensor
 class TokenBatch:
     """Rows of tokens. `targets` are `inputs` one token later.
 
+    Inputs (B, T, C) tell more about each token, which comes first.
+
     `stream_starts` is True for rows that begin a new stream. `stream_starts` is None if all rows begin a new
     stream, and no state is carried. `lengths` counts the tokens of each row; the rest of a row is right
     padding with token 0. `lengths` is None if all rows are full.
     """
 
-    inputs: Int[Tensor, "B T"]
+    inputs: Int[Tensor, "B T *C"]
     targets: Int[Tensor, "B T"]
     stream_starts: Bool[Tensor, " B"] | None = None
     lengths: Int[Tensor, " B"] | None = None

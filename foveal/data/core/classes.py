@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.data.core.standardize import explain_read_errors
 
 MIN_CHECKED_LABELS, MAX_NUMBERS = 4, 20
@@ -108,7 +109,7 @@ def load_class_names(path: Path) -> tuple[str, ...]:
     Raises: UserError: the file is missing or damaged.
     """
     with explain_read_errors(path):
-        names = json.loads(path.read_bytes())
+        names = parse_json(path.read_bytes())
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise TypeError("not a list of names")
         if len(set(names)) < len(names):

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from foveal.core.parse_json import parse_json
+
 Fields = dict[str, Any]
 Record = tuple[str, Fields | str]
 """A location in a file ("line 7"), and the fields there, or why they can't be used and how to fix that."""
@@ -64,7 +66,7 @@ def split_words(text: str) -> list[Any] | str:
     trimmed = text.strip()
     if not (trimmed.startswith("[") and trimmed.endswith("]")):
         return text.split()
-    for parse in (json.loads, ast.literal_eval):
+    for parse in (parse_json, ast.literal_eval):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             words = parse(trimmed)
             return words if isinstance(words, list) else text.split()

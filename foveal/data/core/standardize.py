@@ -14,6 +14,7 @@ from torch import Tensor
 
 from foveal.config.old_names import upgrade_fields
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 
 FloatArray = NDArray[np.float32]
 
@@ -73,7 +74,7 @@ class Statistics:
         Raises: UserError: the file is missing or damaged.
         """
         with explain_read_errors(folder / STATISTICS_FILE):
-            return cls.from_fields(json.loads((folder / STATISTICS_FILE).read_bytes()))
+            return cls.from_fields(parse_json((folder / STATISTICS_FILE).read_bytes()))
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Iterable[float]]) -> "Statistics":

@@ -2,7 +2,6 @@
 files."""
 
 import gzip
-import json
 import struct
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from foveal.core.parse_json import parse_json
 from foveal.data.files.archives import NamedContents
 
 DIGIT_SIDE = 28
@@ -32,7 +32,7 @@ def digit_splits(files: NamedContents) -> dict[str, Digits]:
     """
     splits: dict[str, list[Digits]] = {"train": [], "valid": [], "test": []}
     for name, content in sorted(files):
-        levels = np.array(json.loads(content)["data"])
+        levels = np.array(parse_json(content)["data"])
         images = np.rint(255 * levels).astype(np.uint8).reshape(-1, DIGIT_SIDE, DIGIT_SIDE)
         for split, divisor in HELD_OUT_EVERY.items():
             held_out, images = _split_off_last(images, divisor)

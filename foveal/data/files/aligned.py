@@ -3,14 +3,17 @@
 import gzip
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from io import BufferedReader
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.lines import Line, LineReader
+from foveal.data.files.unpacked_size import check_unpacked_size
 from foveal.data.files.utf8 import open_lines
 
 
@@ -54,6 +57,16 @@ def read_lines(path: Path, encoding: str = "") -> Iterator[Line]:
             return
         try:
             with BufferedReader(gzip.GzipFile(fileobj=file)) as unpacked:
-                yield from LineReader(unpacked.readline, encoding=encoding)
+                yield from LineReader(partial(_bounded_line, path, unpacked), encoding=encoding)
         except (EOFError, OSError, zlib.error) as error:
             raise UserError(f"{path}: damaged, not a whole .gz ({error}); get the file again") from None
+
+
+def _bounded_line(path: Path, unpacked: "BufferedReader[Any]", max_bytes: int) -> bytes:
+    """Return at most `max_bytes` of the next line of a `.gz`.
+
+    Raises: UserError: the file unpacks to implausibly many bytes.
+    """
+    line = unpacked.readline(max_bytes)
+    check_unpacked_size(path, unpacked.tell(), " or more")
+    return line

@@ -4,12 +4,11 @@ import os
 import stat
 import zipfile
 
+from foveal.data.files.unpacked_size import is_decompression_bomb
 from foveal.data.files.utf8 import AnyPath
 
 MAX_FILE_BYTES = 1 << 27
 """Bytes of the largest file that is opened."""
-MAX_UNPACKED_BYTES, MAX_COMPRESSION_RATIO = 1 << 26, 100
-"""Largest size of an unpacked file: this many bytes, or this many times the packed size."""
 
 
 def read_file_bytes(image: AnyPath) -> bytes | str:
@@ -54,8 +53,3 @@ def _file_size(file: AnyPath) -> int | str:
     return (
         f"a file of more than {MAX_FILE_BYTES >> 20} MiB; make it smaller" if size > MAX_FILE_BYTES else size
     )
-
-
-def is_decompression_bomb(packed: int, size: int) -> bool:
-    """Return whether `size` bytes are too many to unpack from `packed` bytes of a file or a zip's member."""
-    return size > max(MAX_UNPACKED_BYTES, MAX_COMPRESSION_RATIO * packed)

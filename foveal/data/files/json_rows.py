@@ -1,10 +1,10 @@
 """The rows of a `.json`: an array of objects, objects one a line, or a single object."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.data.core.fields import Fields
 from foveal.data.files.utf8 import AnyPath, open_file
 
@@ -27,12 +27,12 @@ def read_json_rows(path: AnyPath) -> Iterator[tuple[str, Fields | str]]:
 def _values(path: AnyPath) -> list[Any]:
     text = _read(path)
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(text)
+    except ValueError as error:
         lines = [line for line in text.splitlines() if line.strip()]
         try:
-            return [json.loads(line) for line in lines]
-        except (ValueError, RecursionError):
+            return [parse_json(line) for line in lines]
+        except ValueError:
             raise UserError(f"{path}: not JSON: {error}; fix the file") from None
     if isinstance(value, list):
         return value

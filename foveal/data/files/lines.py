@@ -50,7 +50,7 @@ class LineReader:
         if len(data) > self._max_bytes:
             while data and not data.endswith(b"\n"):
                 data = self._readline(self._max_bytes)
-            return Line(self._number, "", f"longer than {self._max_bytes:,} bytes; cut it into several rows")
+            return Line(self._number, "", too_long(self._max_bytes))
         try:
             return Line(self._number, data.decode("utf-8" if self._number > 1 else "utf-8-sig"), "")
         except UnicodeDecodeError as error:
@@ -70,3 +70,8 @@ class LineReader:
     def unread(self, lines: Iterable[Line]) -> None:
         """Put back the last `lines`, which are then read again."""
         self._ahead.extendleft(reversed([*lines]))
+
+
+def too_long(max_bytes: int) -> str:
+    """Return the reason why a row of more than `max_bytes` is not used."""
+    return f"longer than {max_bytes:,} bytes; cut it into several rows"

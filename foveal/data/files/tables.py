@@ -5,17 +5,17 @@ rows). A damaged row does not affect other rows.
 """
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.data.core.fields import Fields, Record, as_texts, text_error
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.json_rows import read_json_rows
 from foveal.data.files.lines import MAX_LINE_BYTES, Line, LineReader
-from foveal.data.files.utf8 import AnyPath, open_file, open_lines
+from foveal.data.files.parquet import parquet_columns, parquet_rows
+from foveal.data.files.utf8 import AnyPath, open_lines
 
 TABLE_SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 NO_LINE_LIMIT = 1 << 60
@@ -75,8 +75,8 @@ def read_records(
     Raises: UserError: the file is not such a table, or its header lacks a column.
     """
     suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        return _parquet(path, columns, hint)
+    if isinstance(path, Path) and suffix == ".parquet":
+        return _parquet(path, columns, hint, max_bytes)
     if suffix == ".json":
         return _select_columns(read_json_rows(path), columns, hint)
     read = _jsonl if suffix == ".jsonl" else _csv
@@ -88,17 +88,24 @@ def column_names(path: AnyPath, encoding: str = "") -> list[str]:
 
     Raises: UserError: the table can't be read.
     """
-    if path.suffix.lower() == ".parquet":
-        with _open_parquet(path) as table:
-            return table.schema_arrow.names
+    if isinstance(path, Path) and path.suffix.lower() == ".parquet":
+        return parquet_columns(path)
     if path.suffix.lower() == ".json":
         return next((list(row) for _, row in read_json_rows(path) if isinstance(row, dict)), [])
     with open_lines(path) as file:
         lines = LineReader(file.readline, encoding=encoding)
         if path.suffix.lower() != ".jsonl":
             return _header(path, lines, MAX_LINE_BYTES)[0]
-        rows = (_parse_object(line.text) for line in lines)
-        return next((list(row) for row in rows if not isinstance(row, str)), [])
+        reasons = []
+        for line in lines:
+            row = line.reason or _parse_object(line.text)
+            if not isinstance(row, str):
+                return list(row)
+            if line.reason or line.text.strip():
+                reasons.append(f"{path}, line {line.number}: {row}")
+        if reasons:
+            raise UserError(reasons[0])
+        return []
 
 
 def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, where: str = "") -> str:
@@ -138,8 +145,8 @@ def _select_columns(rows: Iterable[Record], columns: Sequence[str], hint: str) -
 
 def _parse_object(text: str) -> Fields | str:
     try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        row = parse_json(text)
+    except ValueError as error:
         return f"not JSON: {error}; fix the row or leave it out"
     return row if isinstance(row, dict) else 'a JSON object is needed, such as {"text": "..."}'
 
@@ -226,32 +233,7 @@ def _continued_row(line: Line, lines: LineReader, consumed: list[Line], max_byte
         yield next_line.text
 
 
-def _parquet(path: AnyPath, columns: Sequence[str], hint: str) -> Iterator[Record]:
-    number = 0
-    with _open_parquet(path) as table:
-        if error := _missing_column(columns, table.schema_arrow.names, hint):
-            raise UserError(f"{path}: {error}")
-        for batch in table.iter_batches(batch_size=128, columns=[*columns]):
-            for values in zip(*(batch.column(name) for name in columns), strict=True):
-                number += 1
-                yield f"row {number}", _row_values(columns, values)
-
-
-def _row_values(columns: Sequence[str], values: Sequence[Any]) -> Fields | str:
-    try:
-        return {column: value.as_py() for column, value in zip(columns, values, strict=True)}
-    except UnicodeDecodeError as error:
-        return f"not UTF-8 at byte {error.start} of a text; fix the row or leave it out"
-
-
-@contextmanager
-def _open_parquet(path: AnyPath) -> Iterator[Any]:
-    import pyarrow
-    import pyarrow.parquet
-
-    open_file(path).close()
-    try:
-        with pyarrow.parquet.ParquetFile(path) as table:
-            yield table
-    except (pyarrow.ArrowException, OSError) as error:
-        raise UserError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+def _parquet(path: Path, columns: Sequence[str], hint: str, max_bytes: int) -> Iterator[Record]:
+    if error := _missing_column(columns, parquet_columns(path), hint):
+        raise UserError(f"{path}: {error}")
+    yield from parquet_rows(path, columns, max_bytes)

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from foveal.core.errors import UserError
-from foveal.data.files.file_bytes import is_decompression_bomb
+from foveal.data.files.unpacked_size import check_unpacked_size
 from foveal.data.files.utf8 import open_file
 from foveal.store.cache import cache_folder, file_lock
 from foveal.store.durable import atomic_folder
@@ -42,7 +42,7 @@ def unpack_zip(path: Path) -> Path:
         if not folder.is_dir():
             with atomic_folder(folder) as new, _explain_damage(path), zipfile.ZipFile(path) as archive:
                 members = [member for member in archive.infolist() if not member.is_dir()]
-                _check_size(path, sum(member.file_size for member in members))
+                check_unpacked_size(path, sum(member.file_size for member in members))
                 for member in members:
                     file = new / member.filename
                     file.parent.mkdir(parents=True, exist_ok=True)
@@ -93,12 +93,6 @@ def _copy(path: Path, packed: Any, file: Path) -> None:
     with file.open("wb") as out:
         while block := packed.read(COPY_BYTES):
             size += len(block)
-            _check_size(path, size)
+            check_unpacked_size(path, size, " or more")
             out.write(block)
     shutil.copystat(path, file)
-
-
-def _check_size(path: Path, size: int) -> None:
-    packed = path.stat().st_size
-    if is_decompression_bomb(packed, size):
-        raise UserError(f"{path}: {packed:,} bytes that unpack to {size:,} or more; get the file again")

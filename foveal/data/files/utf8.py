@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from foveal.core.errors import UserError
+from foveal.data.files.unpacked_size import check_member_size
 
 AnyPath = Path | zipfile.Path
 """A file on disk or in a zip."""
@@ -26,8 +27,10 @@ class NotTextError(UserError):
 def open_file(path: AnyPath) -> BufferedIOBase:
     """Open `path` for reading.
 
-    Raises: UserError: the system denies access.
+    Raises: UserError: the system denies access, or a member of a zip claims to be implausibly large.
     """
+    if isinstance(path, zipfile.Path):
+        check_member_size(path)
     try:
         return cast(BufferedIOBase, path.open("rb"))
     except OSError as error:

@@ -1,14 +1,11 @@
 """Files of many labeled images: IDX (the format of MNIST), NumPy arrays, and tables."""
 
 import gzip
-import json
 import math
 import re
 import struct
-import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.data.core.fields import Fields, Record
 from foveal.data.core.hash_split import SPLITS, SplitName
 from foveal.data.files.data_part import DataPart
-from foveal.data.files.file_bytes import is_decompression_bomb
+from foveal.data.files.npz import read_arrays
 from foveal.data.files.split_names import SPLIT_WORDS
 from foveal.data.files.tables import read_records
+from foveal.data.files.unpacked_size import check_unpacked_size
 from foveal.data.files.utf8 import open_file
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES
 from foveal.data.images.pixel_levels import to_uint8, white_level
@@ -128,7 +127,7 @@ def _idx(path: Path) -> NDArray[np.uint8]:
                 )
             sides = content.read(4 * header[3])
             shape = struct.unpack(f">{len(sides) // 4}I", sides[: len(sides) // 4 * 4])
-            _check_size(path, math.prod(shape))
+            check_unpacked_size(path, math.prod(shape))
             data = content.read(math.prod(shape))
         except (OSError, EOFError, OverflowError, MemoryError, zlib.error) as error:
             raise UserError(f"{path}: cut off or damaged: {error}; get the file again") from None
@@ -154,16 +153,6 @@ def _idx_split(name: str) -> SplitName:
     return next((split for word, split in IDX_SPLITS.items() if word in name), "train")
 
 
-def _check_size(path: Path, size: int) -> None:
-    """Check that a packed file is not a decompression bomb.
-
-    Raises: UserError: the file unpacks to implausibly many bytes.
-    """
-    packed = path.stat().st_size
-    if is_decompression_bomb(packed, size):
-        raise UserError(f"{path}: {packed:,} bytes that claim to be {size:,} unpacked; get the file again")
-
-
 def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
     """Read the arrays `images` and `labels`, or for a split `x_train` and `y_train`, `train_images` and
     `train_labels`."""
@@ -172,18 +161,8 @@ def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
     split = "" if path == part.path else part.path.name
     names = [(image.format(split), label.format(split)) for image, label in NPZ_ARRAY_NAMES]
     image, label = next((pair for pair in names if pair[0] in part.arrays), (UNSPLIT_IMAGES, UNSPLIT_LABELS))
-    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as arrays:
-        _check_size(path, sum(array.file_size for array in arrays.infolist()))
-    with open_file(path) as file:
-        try:
-            with np.load(file, allow_pickle=False) as stored:
-                images = np.atleast_1d(stored[image])
-                labels = np.atleast_1d(stored[label]) if labeled else None
-        except Exception as error:  # many kinds, of numpy, zipfile and zlib
-            raise UserError(
-                f"{path}: no arrays {image} and {label} that can be read: {error}; save them with numpy.savez"
-            ) from None
-    yield from _array_rows(path, images, labels)
+    arrays = read_arrays(path, (image, label) if labeled else (image,))
+    yield from _array_rows(path, arrays[image], arrays.get(label) if labeled else None)
 
 
 def _table(part: DataPart, column: str, label: str | None) -> Iterator[Record]:
@@ -232,7 +211,7 @@ def _class_names(path: Path, label: str | None) -> list[str]:
 
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
-        names = json.loads(metadata[b"huggingface"])["info"]["features"][label]["names"]
+        names = parse_json(metadata[b"huggingface"])["info"]["features"][label]["names"]
         return [str(name) for name in names]
     except (KeyError, TypeError, ValueError):
         return []

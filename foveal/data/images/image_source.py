@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from foveal.config import DataConfig
+from foveal.core.parse_json import parse_json
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, RowIndices
 from foveal.data.core.prepared_data import ReusedProcessors
@@ -62,7 +63,7 @@ class PixelSource(Source[ImageProcessor], ABC):
 
     def load(self, folder: Path) -> ImageProcessor:
         with explain_read_errors(folder / IMAGE_SIZE_FILE):
-            size = int(json.loads((folder / IMAGE_SIZE_FILE).read_bytes())["size"])
+            size = int(parse_json((folder / IMAGE_SIZE_FILE).read_bytes())["size"])
         return ImageProcessor(Statistics.load(folder), size)
 
     def names(self, rows: list[Row]) -> list[str]:
@@ -121,10 +122,10 @@ class ImageSource(PixelSource):
     def eval_batches(self, examples: Any, config: DataConfig) -> ImageEvalBatches:
         return ImageEvalBatches(examples, config.image)
 
-    def count(self, part: DataPart, target: Target[Any], config: DataConfig, most: int) -> int:
+    def targets(self, part: DataPart, target: Target[Any], config: DataConfig, most: int) -> list[Any]:
         read = labeled_images if target.is_class else captioned_images
         rows = read(part, target.column(config))
-        return sum(isinstance(row, Row) for row in islice(rows, most))
+        return [row.fields["label"] for row in islice(rows, most) if isinstance(row, Row)]
 
     def simple_features(self, train: ImageExamples, held_out: ImageExamples) -> SimpleFeatures:
         return small_pixels(train), small_pixels(held_out)

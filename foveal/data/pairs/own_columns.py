@@ -1,9 +1,9 @@
 """The columns of the rows that a model answers, which are written beside the answers."""
 
-import json
 import os
 from collections.abc import Iterator
 
+from foveal.core.parse_json import parse_json
 from foveal.data.core.fields import Fields
 from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, DataPart
 from foveal.data.files.folders import FILE_NAME_COLUMN
@@ -50,7 +50,7 @@ def _json_lines(table: AnyPath) -> Iterator[tuple[str, Fields]]:
     with open_file(table) as file:
         for line in LineReader(file.readline, MAX_ROW_BYTES):
             try:
-                row = json.loads(line.text)
-            except (ValueError, RecursionError):
+                row = parse_json(line.text)
+            except ValueError:
                 row = None
             yield f"line {line.number}", row if isinstance(row, dict) else {}

@@ -173,12 +173,12 @@ class Source(ABC, Generic[ProcessorT]):
         """Return the examples at the indices `rows` (B,) as a batch for evaluation."""
         return collate_examples(examples, rows)
 
-    def count(self, part: DataPart, target: "Target[Any]", config: DataConfig, most: int) -> int:
-        """Return the number of usable rows of a part, `most` at most, without decoding files.
+    def targets(self, part: DataPart, target: "Target[Any]", config: DataConfig, most: int) -> list[Any]:
+        """Return the targets of the usable rows of a part, `most` at most, without decoding files.
 
         Raises: UserError: the part can't be read.
         """
-        return sum(1 for _ in islice(self.read(part, target, config, []), most))
+        return [row.fields[target.field] for row in islice(self.read(part, target, config, []), most)]
 
     def simple_features(self, train: Any, held_out: Any) -> SimpleFeatures | None:
         """Return features of the examples of two splits, for a baseline; None if the source has none."""

@@ -3,7 +3,6 @@
 A row has `values` (T, C) in float32 and, if the file has one, a `label`, T `labels` or a `text`.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.data.core.fields import Fields, Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.data_part import ARRAYS_SUFFIX, DataPart
 from foveal.data.files.json_rows import read_json_rows
 from foveal.data.files.lines import Line, LineReader
+from foveal.data.files.npz import read_arrays
 from foveal.data.files.utf8 import open_file
 
 MAX_SERIES_LINE_BYTES = 1 << 26
@@ -128,8 +129,8 @@ def _json(path: Path) -> Iterator[Record]:
 
 def _json_fields(text: str) -> Fields | str:
     try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        row = parse_json(text)
+    except ValueError as error:
         return f"not JSON: {error}; fix the line"
     return _series_fields(row)
 
@@ -219,18 +220,9 @@ def _lengths_fit(lengths: NDArray[Any], x: NDArray[Any]) -> bool:
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file. Arrays of Python objects would need pickle, and are rejected."""
-    with open_file(path) as file:
-        try:
-            with np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in ("x", "y", "lengths") if name in stored}
-            if "y" in arrays:
-                arrays["y"] = arrays["y"].astype(str)
-        except Exception as error:  # many kinds, of numpy, zipfile and zlib
-            raise UserError(f"{path}: not readable as .npz: {error}; save it with numpy.savez") from None
-    if "x" not in arrays:
-        raise UserError(f"{path}: no array x (series, steps, channels); save it with numpy.savez(path, x=x)")
-    return arrays
+    """Return the arrays of a file, `y` as texts."""
+    arrays = read_arrays(path, ["x"], ("y", "lengths"))
+    return arrays | {"y": arrays["y"].astype(str)} if "y" in arrays else arrays
 
 
 def _lines(path: Path) -> Iterator[Line]:

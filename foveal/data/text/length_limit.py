@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from foveal.config.old_names import upgrade_fields
+from foveal.core.parse_json import parse_json
 from foveal.data.text.tokenizer_base import Tokenizer
 
 LENGTH_LIMIT_FILE = "limit.json"
@@ -65,4 +66,4 @@ def max_token_count(tokenizer: Tokenizer, texts: Iterable[str]) -> int:
 
 def load_length_limit(folder: Path) -> LengthLimit:
     """Read the limit of a run from `folder`. Older runs have only the field `limit`."""
-    return LengthLimit(**upgrade_fields(LengthLimit, json.loads((folder / LENGTH_LIMIT_FILE).read_bytes())))
+    return LengthLimit(**upgrade_fields(LengthLimit, parse_json((folder / LENGTH_LIMIT_FILE).read_bytes())))

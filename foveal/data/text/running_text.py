@@ -1,12 +1,12 @@
 """Whether files look like running text, such as prose and source code, or like data of another kind."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from foveal.core.parse_json import parse_json
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import read_first_bytes
 from foveal.data.files.folders import first_files
@@ -159,7 +159,7 @@ def _most(lines: Sequence[str], follows: Callable[[str], bool]) -> bool:
 def _is_json(lines: Sequence[str]) -> bool:
     """Return whether the first line is JSON, or the first lines open JSON that later lines close."""
     try:
-        json.loads(lines[0])
+        parse_json(lines[0])
     except ValueError:
         return (
             re.match(r'\s*(\[\s*)*(\{\s*("|$)|\[$|\[\s*\{)', lines[0]) is not None

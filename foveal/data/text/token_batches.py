@@ -1,6 +1,7 @@
 """Batches of tokens, a pure function of (seed, epoch, index).
 
 Any batch can therefore be computed directly, and the order depends neither on workers nor on earlier batches.
+Tokens are (N,), or (N, C) with more about each token; the targets are tokens alone.
 """
 
 import numpy as np
@@ -124,7 +125,7 @@ class TokenEvalBatches:
             return TokenBatch(inputs, targets, fresh)
         padding = torch.arange(longest) >= torch.from_numpy(lengths)[:, None]
         return TokenBatch(
-            inputs.masked_fill(padding, 0),
+            inputs.masked_fill(padding.view(*padding.shape, *(1,) * (inputs.dim() - 2)), 0),
             targets.masked_fill(padding, 0),
             fresh,
             torch.from_numpy(lengths),
@@ -146,7 +147,7 @@ def _token_windows(
     """Return the inputs and the targets (rows, length) of windows that begin at `starts`."""
     indices = starts[:, None] + np.arange(length + 1)
     rows = torch.from_numpy(tokens[indices.clip(max=len(tokens) - 1)].astype(np.int64))
-    return rows[:, :-1], rows[:, 1:]
+    return rows[:, :-1], rows[:, 1:] if rows.dim() == 2 else rows[:, 1:, 0]
 
 
 def _check_length(tokens: TokenArray, context: int) -> None:

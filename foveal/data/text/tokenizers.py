@@ -15,6 +15,7 @@ import numpy as np
 
 from foveal.config import TokenizerName
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.core.rust_panics import panics_as_errors
 from foveal.data.text.subword_tokenizers import BPETokenizer, WordPieceTokenizer
 from foveal.data.text.tokenizer_base import TOKENIZER_FILE, StreamingDecoder, TokenIds, Tokenizer, encode_utf8
@@ -126,7 +127,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     path = folder / TOKENIZER_FILE
     try:
         text = read_regular(path).decode()
-        content = json.loads(text)
+        content = parse_json(text)
         kind = content.get("kind", "fast")
         if kind == "fast":
             from tokenizers import Tokenizer as Fast

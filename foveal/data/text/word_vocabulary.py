@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from foveal.core.parse_json import parse_json
 from foveal.data.core.standardize import explain_read_errors
 
 VOCABULARY_FILE = "vocabulary.json"
@@ -98,7 +99,7 @@ def load_vocabulary(path: Path) -> WordVocabulary:
     Raises: UserError: the file is missing or damaged.
     """
     with explain_read_errors(path):
-        content = json.loads(path.read_bytes())
+        content = parse_json(path.read_bytes())
         counts = {str(word): int(count) for word, count in content["words"]}
         return WordVocabulary(counts, str(content["characters"]))
 

@@ -1,8 +1,6 @@
 """Clips as NumPy arrays in a file (.npz): `clips`, `lengths`, and arrays of targets."""
 
-import zipfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +10,7 @@ from numpy.typing import NDArray
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Record
 from foveal.data.files.data_part import DataPart
-from foveal.data.files.file_bytes import is_decompression_bomb
-from foveal.data.files.utf8 import open_file
+from foveal.data.files.npz import read_arrays
 from foveal.data.images.pixel_levels import white_level
 
 CLIPS_ARRAY, LENGTHS_ARRAY = "clips", "lengths"
@@ -62,21 +59,6 @@ def read_clip_arrays(path: Path, column: str | None) -> Iterator[Record]:
 
 
 def _read(path: Path, column: str | None) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
-    """Return clips, lengths and labels. Arrays of Python objects would need pickle, and are rejected."""
-    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as arrays:
-        packed, size = path.stat().st_size, sum(array.file_size for array in arrays.infolist())
-        if is_decompression_bomb(packed, size):
-            raise UserError(
-                f"{path}: {packed:,} bytes that claim to be {size:,} unpacked; get the file again"
-            )
-    with open_file(path) as file:
-        try:
-            with np.load(file, allow_pickle=False) as stored:
-                names = sorted(stored)
-                clips, lengths = stored[CLIPS_ARRAY], stored.get(LENGTHS_ARRAY)
-                labels = None if column is None else stored.get(column)
-        except Exception as error:  # many kinds, of numpy, zipfile and zlib
-            raise UserError(f"{path}: not readable as .npz: {error}; save it with numpy.savez") from None
-    if column is not None and labels is None:
-        raise UserError(f"{path}: no array '{column}' among {', '.join(names)}; name another one, or add it")
-    return clips, lengths, labels
+    """Return clips, lengths and labels."""
+    arrays = read_arrays(path, [CLIPS_ARRAY, *([] if column is None else [column])], [LENGTHS_ARRAY])
+    return arrays[CLIPS_ARRAY], arrays.get(LENGTHS_ARRAY), None if column is None else arrays[column]

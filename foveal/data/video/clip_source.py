@@ -1,6 +1,7 @@
 """The source of clips, from videos, animations, folders of frames and arrays."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from foveal.config import DataConfig
@@ -8,13 +9,15 @@ from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, RowIndices
 from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches, collate_examples
 from foveal.data.core.rows import Row, SkippedPart, SkippedRow, usable_rows
+from foveal.data.core.simple_features import SimpleFeatures
 from foveal.data.core.standardize import Statistics
 from foveal.data.files.data_part import DataPart
+from foveal.data.images.image_batches import BASELINE_SIDE
 from foveal.data.images.image_examples import ImageProcessor
 from foveal.data.images.image_source import PixelSource
 from foveal.data.pairs.target import Target
 from foveal.data.video.clip_batches import ClipBatches, load_clip_frames
-from foveal.data.video.clip_examples import ClipExamples, clip_statistics
+from foveal.data.video.clip_examples import ClipExamples, clip_statistics, small_clips
 from foveal.data.video.clip_files import labeled_clips, unlabeled_clips
 from foveal.data.video.clip_loading import DecodedClip, load_clip
 
@@ -32,6 +35,7 @@ class ClipSource(PixelSource):
         "data.max_length",
         "data.batch_tokens",
     )
+    simple_features_in_words = f"the means and changes of {BASELINE_SIDE} x {BASELINE_SIDE} pixels"
     same_label = "all of the {count:,} clips to train on have the label"
     place = "frame"
 
@@ -52,6 +56,13 @@ class ClipSource(PixelSource):
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         for row, clip in _read_clips(unlabeled_clips(part), config, skipped):
             yield Row(row.location, {"source": row.fields["name"], "frames": clip.pixels})
+
+    def simple_features(self, train: ClipExamples, held_out: ClipExamples) -> SimpleFeatures:
+        return small_clips(train, BASELINE_SIDE), small_clips(held_out, BASELINE_SIDE)
+
+    def targets(self, part: DataPart, target: Target[Any], config: DataConfig, most: int) -> list[Any]:
+        rows = usable_rows(islice(labeled_clips(part, target, config), most), [])
+        return [row.fields[target.field] for row in rows]
 
     def statistics(self, rows: list[Row]) -> Statistics:
         return clip_statistics(rows)

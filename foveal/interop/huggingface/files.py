@@ -1,6 +1,5 @@
 """The files of a Hugging Face model folder: JSON and safetensors, whole or in shards, never pickle."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 
 HF_CONFIG_FILE, HF_WEIGHTS_FILE, HF_INDEX_FILE, HF_TOKENIZER_FILE = (
     "config.json",
@@ -17,6 +17,8 @@ HF_CONFIG_FILE, HF_WEIGHTS_FILE, HF_INDEX_FILE, HF_TOKENIZER_FILE = (
     "model.safetensors.index.json",
     "tokenizer.json",
 )
+MAX_TENSORS, MAX_HEADER_BYTES = 20_000, 1 << 24
+"""Most tensors of a file of weights, and bytes of its header."""
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -26,10 +28,10 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         _refuse_special_file(path)
-        content = json.loads(path.read_bytes())
+        content = parse_json(path.read_bytes())
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror}") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise UserError(f"{path}: not JSON; download the folder again") from None
     if not isinstance(content, dict):
         raise UserError(f"{path}: not a JSON object; download the folder again")
@@ -79,9 +81,22 @@ def _refuse_special_file(path: Path) -> None:
         raise UserError(f"{path}: can't read: not a regular file; download the folder again")
 
 
+def _check_header(path: Path) -> None:
+    """Check that a file has no more tensors than a model: loading them takes long.
+
+    Raises: UserError: the file has implausibly many tensors.
+    """
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        count = file.read(min(size, MAX_HEADER_BYTES)).count(b'"data_offsets"')
+    if size > MAX_HEADER_BYTES or count > MAX_TENSORS:
+        raise UserError(f"{path}: over {MAX_TENSORS:,} tensors, too many for a model; download it again")
+
+
 def _load_safetensors(path: Path) -> dict[str, Tensor]:
     try:
         _refuse_special_file(path)
+        _check_header(path)
         return safetensors.torch.load_file(path)
     except OSError as error:
         raise UserError(f"{path}: can't read: {error.strerror or error}") from None

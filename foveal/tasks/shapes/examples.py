@@ -150,17 +150,17 @@ class ExampleTask(Task, ABC):
         """Return a batch of the examples at the indices `rows` (B,), without augmentation."""
         return self.data_format.source.collate(examples, rows)
 
-    def count_training_rows(self, data: OpenedData, most: int) -> int:
-        """Return the number of rows of the training split, `most` at most.
+    def training_targets(self, data: OpenedData) -> list[Any]:
+        """Return the targets of the training split, `MAX_COUNTED_ROWS` at most.
 
-        Rows that are still to be held out count as well. 0 if the data can't be read, which their reader
+        Rows that are still to be held out count as well. Empty if the data can't be read, which their reader
         reports, or are still to be made.
         """
         if data.kind == "missing":
-            return 0
+            return []
         with suppress(UserError):
-            return self.source.count(data.train, self.target, self.config.data, most)
-        return 0
+            return self.source.targets(data.train, self.target, self.config.data, MAX_COUNTED_ROWS)
+        return []
 
     def fit_inputs(self, data: Any) -> tuple[Tensor, ...]:
         return self.source.fit_inputs(data.examples, self.config.training.seed)

@@ -14,6 +14,13 @@ MAX_BASELINE_ROWS = 5000
 """Training rows at most that a linear baseline is fitted to."""
 
 
+def fitted_rows(train: Any, seed: int) -> list[int]:
+    """Return the training rows that a baseline is fitted to: `MAX_BASELINE_ROWS` at most, at random."""
+    count = min(len(train), MAX_BASELINE_ROWS)
+    rows: list[int] = permute_indices(np.arange(count), len(train), derived_seed(seed, "baseline")).tolist()
+    return rows
+
+
 def majority_ids(train: Any, held_out: Any) -> list[int]:
     """Return the most frequent class of the training rows for each held-out row."""
     counts = np.bincount(train.examples.columns["label"])
@@ -26,11 +33,10 @@ def linear_ids(source: Source[Any], train: Any, held_out: Any, classes: int, see
     The result is empty if the source has no simple features, or the training rows have a single class.
     """
     labels = train.examples.columns["label"]
-    count = min(len(labels), MAX_BASELINE_ROWS)
-    rows = permute_indices(np.arange(count), len(labels), derived_seed(seed, "baseline"))
+    rows = fitted_rows(train, seed)
     if len(np.unique(labels[rows])) < 2:
         return []
-    features = source.simple_features(train.examples.subset(rows.tolist()), held_out.examples)
+    features = source.simple_features(train.examples.subset(rows), held_out.examples)
     if features is None:
         return []
     fit = ridge_classifier(features[0], torch.from_numpy(labels[rows].astype(np.int64)), classes)

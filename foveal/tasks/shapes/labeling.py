@@ -1,8 +1,9 @@
 """Tasks that predict classes: one label for the whole source, or a label for each place."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 from operator import eq
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.tagging import TaggingObjective
 from foveal.tasks.base import TaskSettings
-from foveal.tasks.baseline import Baseline
+from foveal.tasks.baseline import Baseline, SimpleAnswers, best_baseline
 from foveal.tasks.defaults import ClosedForm, Defaults, DefaultsRequest
 from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
@@ -147,8 +148,7 @@ class ClassificationTask(LabelingTask, ABC):
     def defaults(self, request: DefaultsRequest) -> Defaults:
         if self.closed_form is None or request.trains:
             return Defaults(self.preset)
-        count = self.count_training_rows(request.data, self.closed_form.most_rows + 1)
-        return self.closed_form.defaults(count, self.preset)
+        return self.closed_form.defaults(len(self.training_targets(request.data)), self.preset)
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | {"model.head_pooling", "model.head_fit"}
@@ -161,19 +161,21 @@ class ClassificationTask(LabelingTask, ABC):
         return ClassificationObjective(self.model, self.processor.target.labels, self.label_smoothing)
 
     def baseline(self, train: Any, held_out: Any) -> Baseline | None:
-        classes, seed = len(self.processor.target.labels), self.config.training.seed
-        linear = f"a linear classifier of {self.source.simple_features_in_words}"
-        candidates = {
+        def score(references: list[str], outputs: list[str]) -> MetricResult:
+            return self.label_scores(references, outputs)[0]
+
+        return best_baseline(self.simple_answers(train, held_out), held_out.references, score)
+
+    def simple_answers(self, train: Any, held_out: Any) -> SimpleAnswers:
+        """Return the labels that simple methods predict for the held-out rows."""
+        labels, seed = self.processor.target.labels, self.config.training.seed
+        ids = {
             "the most frequent label": majority_ids(train, held_out),
-            linear: linear_ids(self.source, train, held_out, classes, seed),
+            f"a linear classifier of {self.source.simple_features_in_words}": linear_ids(
+                self.source, train, held_out, len(labels), seed
+            ),
         }
-        scored = []
-        for name, ids in candidates.items():
-            if ids:
-                outputs = [self.labels_of(held_out.examples, row)[label] for row, label in enumerate(ids)]
-                score = self.label_scores(held_out.references, outputs)[0]
-                scored.append(Baseline(name, score.name, score.value))
-        return max(scored, key=lambda baseline: baseline.value)
+        return {name: [labels[label] for label in each] for name, each in ids.items() if each}
 
     def try_outputs(self, train: Any, held_out: Any) -> float:
         return linear_seconds(self.source, len(train))
@@ -222,6 +224,12 @@ class TaggingTask(LabelingTask, ABC):
 
     def objective(self, preview_examples: Any = None) -> TaggingObjective:
         return TaggingObjective(self.model, self.processor.target.labels, self.label_smoothing)
+
+    def baseline(self, train: Any, held_out: Any) -> Baseline:
+        """Return the score of the most frequent label."""
+        frequent = Counter(chain.from_iterable(train.references)).most_common(1)[0][0]
+        outputs = [[frequent] * len(labels) for labels in held_out.references]
+        return Baseline.of("the most frequent label", tag_accuracy(held_out.references, outputs))
 
     def by_row(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
         remaining = iter(places)

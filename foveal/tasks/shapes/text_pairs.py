@@ -20,6 +20,7 @@ from foveal.generation.request import GenerateRequest
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.baseline import SimpleAnswers
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.attention import text_attention, word_attention_file
 from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
@@ -59,6 +60,9 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
         outcomes = SpecialTokens(target.size).vocab_size
         task = f"{self.name}: {self.source_in_words()} {sides}"
         return TaskSummary(self.examples_in_words, task, outcomes, "target tokens")
+
+    def simple_answers(self, train: SplitData[Any], held_out: SplitData[Any]) -> SimpleAnswers:
+        return {"a copy of the source": held_out.sources, **super().simple_answers(train, held_out)}
 
     def source_in_words(self) -> str:
         return tokens_in_words(self.processor.source)

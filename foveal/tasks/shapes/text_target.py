@@ -16,6 +16,7 @@ from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
+from foveal.data.open import OpenedData
 from foveal.data.pairs.target import Target
 from foveal.data.prepare_examples import read_unlabeled
 from foveal.data.text.special_tokens import SpecialTokens
@@ -33,9 +34,13 @@ from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.hard_attention import HardAttentionObjective
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
+from foveal.tasks.baseline import Baseline, SimpleAnswers, best_baseline
+from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
+from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.labeling import SmoothedSettings
+from foveal.tasks.shapes.text_baseline import text_answers
 
 NUM_PREVIEWS = 3
 NO_BLEU = "BLEU is left out: it compares four words in a row, and no reference has four"
@@ -60,8 +65,21 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     """The kind of files for --input, if sources are not texts."""
     no_attention_map: ClassVar[str] = ""
     """The kind of sources, if --attention can't show them."""
+    few_texts: ClassVar[FewTexts | None] = None
+    """What to say before few rows are trained on by default; None to say nothing."""
     examples_in_words: ClassVar[str]
     """The words for the examples in a summary, such as captioned images."""
+
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        """Return the task's preset, with advice if the rows are too few to learn to write."""
+        if self.few_texts is None:
+            return Defaults(self.preset)
+        texts, classify = self.training_targets(request.data), self.classifying_options(request.data)
+        return Defaults(self.preset, advice=self.few_texts.advice(request.data.name, texts, classify))
+
+    def classifying_options(self, data: OpenedData) -> str:
+        """Return the options of `foveal train` that predict the text as a label; empty if there are none."""
+        return ""
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | keys_below("model", DECODER)
@@ -114,12 +132,28 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         self, data: SplitData[Any], predicted: LabelsByRow, progress: ProgressCallback
     ) -> EvaluationResult:
         """Return the metrics of the outputs of a beam search."""
-        outputs, references = self.predicted_texts(data.examples, progress), data.references
-        if self.processor.target.tokenizer.kind == "word":  # word tokenizers do not preserve white space
-            references = [" ".join(text.split()) for text in references]
+        outputs, references = self.predicted_texts(data.examples, progress), self.written(data.references)
         scores = [score for metric in self.metrics if (score := metric(references, outputs)) is not None]
         notes = () if len(scores) == len(self.metrics) else (NO_BLEU,)
         return EvaluationResult(data.sources, references, outputs, data.lengths, scores, notes=notes)
+
+    def written(self, texts: Sequence[str]) -> list[str]:
+        """Return texts as the model can write them: word tokenizers do not preserve white space."""
+        is_word = self.processor.target.tokenizer.kind == "word"
+        return [" ".join(text.split()) for text in texts] if is_word else [*texts]
+
+    def baseline(self, train: SplitData[Any], held_out: SplitData[Any]) -> Baseline | None:
+        answers = {name: self.written(each) for name, each in self.simple_answers(train, held_out).items()}
+        return best_baseline(answers, self.written(held_out.references), self.baseline_score)
+
+    def simple_answers(self, train: SplitData[Any], held_out: SplitData[Any]) -> SimpleAnswers:
+        """Return the texts that simple methods write for the held-out rows."""
+        return dict(text_answers(self.source, train, held_out, self.config.training.seed))
+
+    def baseline_score(self, references: list[str], outputs: list[str]) -> MetricResult:
+        """Return the score by which the model is compared with a baseline: the first that says something."""
+        scores = (metric(references, outputs) for metric in self.metrics)
+        return next(score for score in scores if score is not None)
 
     def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:
         """Return the best texts of a beam search, which is as wide as in evaluation, or `top`."""

@@ -2,11 +2,11 @@
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from random import Random
 
+from foveal.core.parse_json import parse_json
 from foveal.data.files.archives import NamedContents
 
 VALIDATION_IMAGES = 200
@@ -28,7 +28,7 @@ def easy_vqa(files: NamedContents) -> Iterator[tuple[str, bytes]]:
     for name, content in files:
         path = PurePosixPath(name)
         if path.name == "questions.json":
-            questions[path.parts[0]] = [tuple(row) for row in json.loads(content)]
+            questions[path.parts[0]] = [tuple(row) for row in parse_json(content)]
         elif path.suffix == ".png":
             images[path.parts[0]][int(path.stem)] = content
     first = len(images["train"]) - VALIDATION_IMAGES

@@ -10,6 +10,7 @@ import numpy as np
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, RaggedArray, RowIndices
 from foveal.data.core.prepared_data import ReusedProcessors
@@ -128,7 +129,7 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
 
     def load(self, folder: Path) -> ImageAndTextProcessor:
         with explain_read_errors(folder / HISTORY_FILE):
-            history = bool(json.loads((folder / HISTORY_FILE).read_bytes()))
+            history = bool(parse_json((folder / HISTORY_FILE).read_bytes()))
         image = ImageSource().load(folder)
         return ImageAndTextProcessor(
             image.statistics, image.size, load_tokenizer(folder / TEXT_FOLDER), history

@@ -1,10 +1,10 @@
 """Questions about images from folders and zips with a table, or from tables. Each image is stored once."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.data.core.fields import Fields, as_texts, text_error
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.data_part import METADATA_FILES, DataPart
@@ -111,8 +111,8 @@ def _choices_field(column: str, value: object) -> list[str]:
     choices_list = value
     if isinstance(value, str):
         try:
-            choices_list = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
-        except (ValueError, RecursionError) as error:
+            choices_list = parse_json(value) if value.lstrip().startswith("[") else value.split("|")
+        except ValueError as error:
             raise ValueError(f"'{column}' is not a list: {error}; fix the row") from None
     if not isinstance(choices_list, list):
         raise ValueError(f"'{column}' is not a list of choices, nor texts separated by bars; fix the row")

@@ -28,6 +28,7 @@ from foveal.models.encoder import text_encoder
 from foveal.models.image_networks import output_grid
 from foveal.models.stack_settings import VECTOR_ENCODER, keys_below
 from foveal.tasks.base import TaskSettings
+from foveal.tasks.baseline import SimpleAnswers
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import AnsweredRow, TaskSummary
@@ -38,6 +39,8 @@ from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 from foveal.tasks.vqa.answer_targets import IGNORE_INDEX, AnswerTarget, ChoiceTarget, WrittenAnswerTarget
 from foveal.tasks.vqa.data_settings import VQADataConfig
 from foveal.tasks.vqa.datasets import EASY_VQA, SHAPE_DIALOG
+from foveal.tasks.vqa.frequent_answers import NAME as FREQUENT_ANSWER
+from foveal.tasks.vqa.frequent_answers import FrequentAnswers
 from foveal.tasks.vqa.image_and_text_source import ImageAndTextSource
 from foveal.tasks.vqa.model import MultipleChoiceModel, VQAModel, joint_encoder
 from foveal.tasks.vqa.multiple_choice_objective import MultipleChoiceObjective
@@ -111,6 +114,25 @@ class BaseVQATask(ExampleTask, ABC):
         self, data: Path, questions: Sequence[str], choices: Sequence[str], top: int
     ) -> list[AnsweredRow]:
         return answer_questions(self, data, questions, choices, top)
+
+    def simple_answers(
+        self, train: SplitData[VQAExamples], held_out: SplitData[VQAExamples]
+    ) -> SimpleAnswers:
+        """Return the most frequent answers to the questions' first words."""
+        frequent = FrequentAnswers.fit(self._questions(train.examples), train.references)
+        rows, has_choices = held_out.examples, held_out.examples.choice_table is not None
+        return {
+            FREQUENT_ANSWER: [
+                frequent.predict(question, rows.choices(row) if has_choices else ())
+                for row, question in enumerate(self._questions(rows))
+            ]
+        }
+
+    def _questions(self, examples: VQAExamples) -> list[str]:
+        """Return the questions, without characters that the tokenizer does not know."""
+        tokenizer = self.processor.source.text
+        rows = (examples.columns["question"][row] for row in range(len(examples)))
+        return [tokenizer.decode(tokens[tokens < tokenizer.size].tolist()) for tokens in rows]
 
     def source_in_words(self) -> str:
         """Return a description of what the model reads of a question."""

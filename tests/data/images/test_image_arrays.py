@@ -155,12 +155,13 @@ def test_arrays_that_are_no_pictures(tmp_path):
     np.savez(path, images=np.zeros((20, 4)), labels=np.arange(20))
     assert "an array (4,); (height, width)" in refusal(path)
     np.savez(path, images=levels(20))
-    assert "no arrays images and labels that can be read" in refusal(path)
+    assert "no array 'labels' among 'images'" in refusal(path)
     for images, labels in ((5, np.arange(2)), (levels(20), 3), (levels(0), np.arange(0)), (levels(1), b"a")):
         np.savez(path, images=images, labels=labels)
-        assert "give one label per image" in refusal(path) or "no usable row" in refusal(path)
+        reasons = ("give one label per image", "has no values", "no usable row")
+        assert any(reason in refusal(path) for reason in reasons)
     np.savez(path, images=np.array([{}] * 20), labels=np.arange(20))
-    assert "no arrays images and labels that can be read" in refusal(path)
+    assert "not readable as .npz: Object arrays" in refusal(path)
     np.savez(path, images=levels(20), labels=np.arange(20))
     path.write_bytes(path.read_bytes()[:500])
     assert open_path(str(path)).kind != "images"

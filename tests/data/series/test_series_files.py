@@ -150,7 +150,7 @@ def test_npz_series_that_are_skipped(tmp_path):
 def test_npz_files_that_are_refused(tmp_path):
     path, x, two = tmp_path / "a.npz", np.ones((2, 3, 1)), np.array([3, 3])
     for arrays, says in (
-        ({"z": x}, "no array x"),
+        ({"z": x}, "no array 'x' among 'z'"),
         ({"x": x[:, :, 0]}, "x is float64 (2, 3); needed: numbers (series, steps, channels)"),
         ({"x": x.astype(str)}, "x is <U32 (2, 3, 1)"),
         ({"x": x, "lengths": two + 1}, "don't fit x"),

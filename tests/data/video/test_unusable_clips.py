@@ -47,7 +47,7 @@ def test_arrays_that_do_not_fit(tmp_path: Path, more: dict[str, Any], why: str) 
 
 
 def test_an_array_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no array 'digit' among clips, label, labels, lengths, text"):
+    with pytest.raises(UserError, match="no array 'digit' among 'clips', 'label', 'labels', 'leng"):
         prepare_clips(CLIP_LABEL, write_clip_arrays(tmp_path / "a.npz"), label="digit")
 
 

@@ -1,0 +1,72 @@
+"""Language models that look up n-grams, from the command line, and the n-gram baseline beside them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import foveal
+from tests.support.command_line import refuse, succeed
+from tests.support.killed_runs import check_killed_run
+
+SETTINGS = (
+    *("model.width=16", "model.embedding_width=8", "data.context_length=16", "data.batch_tokens=64"),
+    *("model.ngram_lookup=8", "optimizer.lr=0.01"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_words()
+
+
+def write_words() -> None:
+    """Write 900 words, of 30 different ones of nine random letters."""
+    draw = torch.Generator().manual_seed(0)
+    words = ["".join(chr(97 + int(c)) for c in torch.randint(26, (9,), generator=draw)) for _ in range(30)]
+    order = torch.randint(30, (900,), generator=draw).tolist()
+    Path("words.txt").write_text("\n\n".join(words[index] for index in order))
+
+
+def trained(*options: str) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(
+        succeed("train", "words.txt", "--model", "lstm", *SETTINGS, "--run", "run", "--json", *options).out
+    )
+    return result
+
+
+def test_trained_evaluated_and_generated() -> None:
+    result = trained("--budget", "20steps")
+    again = json.loads(succeed("evaluate", "run", "--json").out)
+    assert again["loss"] == pytest.approx(result["loss"])
+    assert "bits_per_character" in result["baseline"]
+    whole = succeed("generate", "run", "--prompt", "abc", "--tokens", "20", "--temperature", "0").out
+    beam = succeed("generate", "run", "--prompt", "abc", "--tokens", "20", "--beam", "1").out
+    assert whole == beam
+    text = foveal.load("run").model.lookup.text
+    assert int(text.count_nonzero()) > 5000
+
+
+def test_words_seen_before_are_told_by_their_first_letters() -> None:
+    losses = []
+    for run, longest in ("with", 8), ("without", 0):
+        result = succeed(
+            *("train", "words.txt", "--model", "lstm", *SETTINGS, f"model.ngram_lookup={longest}"),
+            *("model.width=64", "data.batch_tokens=512", "--run", run, "--budget", "100steps", "--json"),
+        )
+        losses.append(json.loads(result.out)["loss"])
+    assert losses[0] < 0.7 * losses[1]
+
+
+def test_a_killed_run_ends_like_one_that_was_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ("--model", "lstm", *SETTINGS)
+    check_killed_run(tmp_path, monkeypatch, write_words, "words.txt", settings)
+
+
+def test_no_such_length() -> None:
+    error = refuse("train", "words.txt", "--model", "lstm", "model.ngram_lookup=1")
+    assert "model.ngram_lookup" in error
+    assert "2 or more" in error
