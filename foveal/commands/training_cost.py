@@ -18,9 +18,9 @@ from foveal.training.plan import (
 from foveal.training.protocols import Batches
 from foveal.ui.console import format_bytes, format_duration
 
-VARYING_GROWTH = 2.0
-"""The memory that steps on batches of various sizes take, as a multiple of a first step's: freed memory is
-kept for the next step, and does not always fit."""
+EQUAL_GROWTH, VARYING_GROWTH = 1.5, 2.0
+"""The memory that all steps and evaluations take, as a multiple of a first step's, on batches of one size and
+of various sizes: freed memory is kept for the next step, and does not always fit."""
 BATCHES_COMPARED = 4
 
 
@@ -77,11 +77,11 @@ def measure_cost(task: Task, prepared: PreparedData[Any, Any]) -> TrainingCost:
     accumulation, budget = config.training.grad_accumulation, parse_budget(config.training.budget)
     baseline = 0
     if prepared.held_out is not None and config.training.final_test:
-        baseline = resident_memory() + task.baseline_memory(prepared.train, prepared.held_out)
+        baseline = task.baseline_memory(prepared.train, prepared.held_out)
     if budget.amount == 0:
-        return TrainingCost(max(peak_memory(), baseline), None)
+        return TrainingCost(max(peak_memory(), resident_memory() + baseline), None)
     first_batch = batches.batch(0, 0)
-    first = dry_run(task.model, task.objective(), first_batch, config, _memory_growth(batches))
+    first = dry_run(task.model, task.objective(), first_batch, config, memory_growth(batches))
     step = first.seconds * accumulation + first.update_seconds
     tokens = first_batch.tokens * accumulation
     if budget.unit == "seconds":
@@ -97,11 +97,11 @@ def measure_cost(task: Task, prepared: PreparedData[Any, Any]) -> TrainingCost:
         evaluation = evaluations * eval_batches * first.seconds / FORWARDS_PER_STEP
     per_epoch = batches.per_epoch / accumulation
     steps = StepsCost(first.loss, step, tokens, per_epoch, plan.total_steps, evaluation)
-    return TrainingCost(max(first.memory_bytes, baseline), steps)
+    return TrainingCost(first.memory_bytes + baseline, steps)
 
 
-def _memory_growth(batches: Batches) -> float:
-    """Return the growth of memory from the first step to later ones."""
+def memory_growth(batches: Batches) -> float:
+    """Return the growth of memory from the first step to later ones. The last batch may always be smaller."""
     compared = range(min(BATCHES_COMPARED, batches.per_epoch))
     sizes = {batches.batch(0, index).tokens for index in compared}
-    return VARYING_GROWTH if len(sizes) > 1 else 1.0
+    return VARYING_GROWTH if len(sizes) > 2 else EQUAL_GROWTH

@@ -56,9 +56,9 @@ def prepare_training(
         prepared = task.bind(processor).prepare(paths, log, reused)
     keep_freed_memory()
     task = task.bind(prepared.processor)
-    with Activity("making the model"):
-        task = task.bind(prepared.processor, build_model(task, device))
-        _check_held_out(task, prepared, paths)
+    task = task.bind(prepared.processor, build_model(task, device))
+    _check_held_out(task, prepared, paths)
+    with Activity("computing first weights"):
         initialized = data_dependent_init(task, prepared, reused=base_run is not None)
     origin, is_whole = (preset, False) if base_run is None else _fill_from_run(task, base_run)
     fit = _fit_head(task, prepared)

@@ -29,6 +29,7 @@ from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
 from foveal.tasks.base import Task
+from foveal.tasks.defaults import MAX_COUNTED_ROWS
 from foveal.tasks.results import Answer, AnsweredRow
 from foveal.tasks.shapes.answered_rows import answer_data, answer_lines
 from foveal.training.protocols import Batches
