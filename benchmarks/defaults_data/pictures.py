@@ -3,7 +3,6 @@
 import gzip
 import io
 import pickle
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.defaults_data.data_set import DataSet
-from benchmarks.defaults_data.splits import hold_out, write_classes
+from benchmarks.defaults_data.splits import hold_out_files
 from benchmarks.ten_lines.pictures import pixels_and_features
 from foveal.data.datasets.package_download import NpmPackage, Wheel
 from foveal.data.files.archives import NamedContents
@@ -37,17 +36,11 @@ SILHOUETTES = 200
 DIGIT_LEVEL = 15
 """The factor from the levels 0 to 16 of a digit's pixels to those of a picture."""
 
-Picture = tuple[str, str, bytes]
-
 
 def _png(pixels: NDArray[Any]) -> bytes:
     file = io.BytesIO()
     Image.fromarray(pixels.astype(np.uint8)).save(file, "png")
     return file.getvalue()
-
-
-def _write(pictures: Iterator[Picture], most: int | None, folder: Path) -> None:
-    write_classes(hold_out(pictures, lambda row: row[2], lambda row: row[0], most), folder)
 
 
 def write_digits(_: NamedContents, folder: Path) -> None:
@@ -56,11 +49,11 @@ def write_digits(_: NamedContents, folder: Path) -> None:
     digits = load_digits()
     pairs = enumerate(zip(digits.images, digits.target, strict=True))
     rows = ((str(label), f"{i:04}.png", _png(image * DIGIT_LEVEL)) for i, (image, label) in pairs)
-    _write(rows, None, folder)
+    hold_out_files(rows, folder)
 
 
 def write_foods(files: NamedContents, folder: Path) -> None:
-    _write(((FOODS[name[0]], name, content) for name, content in files if name[0] in FOODS), None, folder)
+    hold_out_files(((FOODS[name[0]], name, content) for name, content in files if name[0] in FOODS), folder)
 
 
 class _ArrayUnpickler(pickle.Unpickler):
@@ -78,7 +71,7 @@ def write_silhouettes(files: NamedContents, folder: Path) -> None:
     labels = np.asarray(arrays["animal_label_version_3.gz"]).reshape(-1)
     pairs = enumerate(zip(images, labels, strict=True))
     rows = ((ANIMALS[int(label)], f"{i:05}.png", _png(image)) for i, (image, label) in pairs)
-    _write(rows, SILHOUETTES, folder)
+    hold_out_files(rows, folder, SILHOUETTES)
 
 
 PICTURES = [

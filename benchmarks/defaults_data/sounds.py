@@ -13,12 +13,10 @@ import numpy as np
 import soundfile
 
 from benchmarks.defaults_data.data_set import DataSet
-from benchmarks.defaults_data.splits import hold_out, write_classes
+from benchmarks.defaults_data.splits import LabeledFile, hold_out_files
 from benchmarks.ten_lines.sounds import mel_statistics
 from foveal.data.datasets.package_download import DebianPackage, NpmPackage
 from foveal.data.files.archives import NamedContents
-
-Recording = tuple[str, str, bytes]
 
 DRUMS = {
     "kick": r"kick|bassdrum|^bd|_bd_|hse_k_",
@@ -56,11 +54,7 @@ SECONDS = 3
 LIST_HEADER, RIGHT_CHANNEL, TO_INSTRUMENT, TO_SAMPLE = 12, 2, 41, 53
 
 
-def _write(recordings: Iterator[Recording], folder: Path) -> None:
-    write_classes(hold_out(recordings, lambda row: row[2], lambda row: row[0]), folder)
-
-
-def _drums(files: NamedContents) -> Iterator[Recording]:
+def _drums(files: NamedContents) -> Iterator[LabeledFile]:
     for path, content in files:
         kit, _, name = path.partition("/")
         kinds = [kind for kind, pattern in DRUMS.items() if re.search(pattern, name.lower())]
@@ -69,17 +63,17 @@ def _drums(files: NamedContents) -> Iterator[Recording]:
 
 
 def write_drums(files: NamedContents, folder: Path) -> None:
-    _write(_drums(files), folder)
+    hold_out_files(_drums(files), folder)
 
 
-def _samples(files: NamedContents) -> Iterator[Recording]:
+def _samples(files: NamedContents) -> Iterator[LabeledFile]:
     for name, content in files:
         if name.split("_")[0] in SAMPLES:
             yield name.split("_")[0], name, content
 
 
 def write_samples(files: NamedContents, folder: Path) -> None:
-    _write(_samples(files), folder)
+    hold_out_files(_samples(files), folder)
 
 
 def _chunks(data: memoryview, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
@@ -117,7 +111,7 @@ def _links(
                 yield amount
 
 
-def _instruments(files: NamedContents) -> Iterator[Recording]:
+def _instruments(files: NamedContents) -> Iterator[LabeledFile]:
     """Yield the notes of a sound font (SoundFont technical specification 2.01, section 7).
 
     Of two channels only the left is read. Notes that presets of several families use are left out.
@@ -143,7 +137,7 @@ def _instruments(files: NamedContents) -> Iterator[Recording]:
 
 
 def write_instruments(files: NamedContents, folder: Path) -> None:
-    _write(_instruments(files), folder)
+    hold_out_files(_instruments(files), folder)
 
 
 SOUNDS = [

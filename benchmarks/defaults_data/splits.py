@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 Row = TypeVar("Row")
+LabeledFile = tuple[str, str, bytes]
+"""A label, the name of a file, and its content."""
 TEST_SHARE = 0.25
 SPLITS = ("train", "test")
 
@@ -43,6 +45,11 @@ def hold_out(
     return {split: sorted(part, key=lambda row: content_hash(content(row))) for split, part in splits.items()}
 
 
+def hold_out_texts(rows: Iterable[tuple[str, str]], folder: Path, most: int | None = None) -> None:
+    """Write texts and their labels, of which a quarter is held out."""
+    write_texts(hold_out(rows, lambda row: row[0], lambda row: row[1], most), folder)
+
+
 def write_texts(splits: dict[str, list[tuple[str, str]]], folder: Path) -> None:
     """Write texts and their labels as `train.csv` and `test.csv`, with the columns text and label."""
     for split, rows in splits.items():
@@ -50,8 +57,9 @@ def write_texts(splits: dict[str, list[tuple[str, str]]], folder: Path) -> None:
             csv.writer(file).writerows([("text", "label"), *rows])
 
 
-def write_classes(splits: dict[str, list[tuple[str, str, bytes]]], folder: Path) -> None:
-    """Write files (label, name, content) into `train/LABEL/NAME` and `test/LABEL/NAME`."""
+def hold_out_files(files: Iterable[LabeledFile], folder: Path, most: int | None = None) -> None:
+    """Write files into `train/LABEL/NAME`, and the quarter that is held out into `test/LABEL/NAME`."""
+    splits = hold_out(files, lambda row: row[2], lambda row: row[0], most)
     for split, rows in splits.items():
         for label, name, content in rows:
             path = folder / split / label / name

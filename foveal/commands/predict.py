@@ -6,13 +6,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
 from foveal.commands.answer_table import AnswerTable, answer_fields, check_answer_file
 from foveal.commands.evaluate import calibration_json, log_calibration
 from foveal.core.errors import UserError
+from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.data.files.lines import Line, LineReader
@@ -86,7 +87,8 @@ def predict(
     json
         Print one JSON object on standard output.
     """
-    _check_options(data, text, question, choice, top, threshold)
+    asked = Asked(data, text, question, choice)
+    _check_options(asked, top, threshold)
     if out is not None:
         check_answer_file(out, data, overwrite)
     with SignalHandler(), ProgressBar("predicted", before=f"reading {data or run}") as progress:
@@ -95,27 +97,16 @@ def predict(
         log_calibration(session)
         if threshold is not None and UNSURE in task.labels:
             raise UserError(f"--threshold: {run} has a label '{UNSURE}'; leave out --threshold")
-        rows: Iterable[AnsweredRow]
-        if question:
-            rows = task.answer(Path(str(data)), question, choice, top or 1)
-        elif text or data == STANDARD_INPUT:
-            rows = task.predict_lines(_literal_lines(text) if text else _standard_input(), top or 1)
-        else:
-            _check_path(str(data), task)
-            rows = task.predict(str(data), top or 1, log, progress)
+        rows = _answers(task, asked, top or 1, progress)
         if threshold is not None:
             rows = _apply_threshold(rows, threshold)
-        shown: list[AnsweredRow] = []
         if out is None and not json:
-            table = AnswerTable(_collect(rows, shown), task.writes_answers, top is not None)
-            for line in table.lines():
-                print_plain(line, end="")
-        else:
-            shown += rows
+            rows = _print_answers(rows, task, top is not None)
+        shown = [*rows]
+    counts = {} if task.writes_answers else _label_counts(shown)
     if out is not None:
         table = AnswerTable(shown, task.writes_answers, top is not None)
         atomic_write(out, table.content(out.suffix.lower()))
-    counts = {} if task.writes_answers else _label_counts(shown)
     if json:
         content = _to_json(shown, top is not None) | counts | calibration_json(session)
         print_json({"run": str(run), "data": data} | content)
@@ -123,18 +114,48 @@ def predict(
         _log_summary(shown, counts, out, threshold)
 
 
-def _check_options(
-    data: str | None,
-    texts: tuple[str, ...],
-    questions: tuple[str, ...],
-    choices: tuple[str, ...],
-    top: int | None,
-    threshold: float | None,
-) -> None:
+class Asked(NamedTuple):
+    """What a run is to answer: DATA, texts in its place, or questions about DATA and their choices."""
+
+    data: str | None
+    texts: tuple[str, ...]
+    questions: tuple[str, ...]
+    choices: tuple[str, ...]
+
+
+def _answers(task: Any, asked: Asked, top: int, progress: ProgressCallback) -> Iterable[AnsweredRow]:
+    """Return the answers of a run, one at a time if they are to lines of text.
+
+    Raises: UserError: DATA can't be read.
+    """
+    if asked.questions:
+        answered: Iterable[AnsweredRow] = task.answer(
+            Path(str(asked.data)), asked.questions, asked.choices, top
+        )
+        return answered
+    if asked.texts or asked.data == STANDARD_INPUT:
+        lines = _literal_lines(asked.texts) if asked.texts else _standard_input()
+        answered = task.predict_lines(lines, top)
+        return answered
+    _check_path(str(asked.data), task)
+    answered = task.predict(str(asked.data), top, log, progress)
+    return answered
+
+
+def _print_answers(rows: Iterable[AnsweredRow], task: Any, has_top: bool) -> list[AnsweredRow]:
+    """Print each row as CSV as soon as it is answered. Return all rows."""
+    shown: list[AnsweredRow] = []
+    for line in AnswerTable(_collect(rows, shown), task.writes_answers, has_top).lines():
+        print_plain(line, end="")
+    return shown
+
+
+def _check_options(asked: Asked, top: int | None, threshold: float | None) -> None:
     """Check that the options fit together.
 
     Raises: UserError: they do not.
     """
+    data, texts, questions, choices = asked
     if choices and not questions:
         raise UserError("--choice needs a --question: give one, or leave --choice out")
     if data is not None and data.startswith("--"):

@@ -8,37 +8,28 @@ from cyclopts import Parameter
 
 from foveal.commands.training_cost import TrainingCost, measure_cost
 from foveal.commands.training_report import train_and_report
+from foveal.commands.training_start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
 from foveal.core.errors import UserError
-from foveal.core.runtime import has_fast_bfloat16, keep_freed_memory, resolve_device
+from foveal.core.runtime import has_fast_bfloat16, resolve_device
 from foveal.core.signals import SignalHandler
-from foveal.data.core.prepared_data import NO_REUSE, PreparedData
+from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
-from foveal.data.open import DataPaths, open_data
+from foveal.data.open import DataPaths, OpenedData, open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
-from foveal.store.run import (
-    Run,
-    RunExistsError,
-    check_outside_data,
-    check_run_path,
-    default_run_path,
-    next_run_path,
-)
+from foveal.store.run import Run, check_outside_data, check_run_path, default_run_path
 from foveal.tasks.base import Task
-from foveal.tasks.configure import choose_training, column_settings, encoding_setting
-from foveal.tasks.data_init import data_dependent_init
-from foveal.tasks.infer import describe_task
+from foveal.tasks.configure import TrainingChoice, choose_training, encoding_setting
+from foveal.tasks.infer import describe_named_task
 from foveal.tasks.published_run import is_published, published_run
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import task_of
-from foveal.tasks.session import build_model, new_run, open_logged, resolve_config
-from foveal.tasks.warm_start import processors_to_reuse, warm_start
+from foveal.tasks.session import open_logged, resolve_config
 from foveal.training.plan import limit_warmup, parse_budget
 from foveal.ui.activity import Activity
 from foveal.ui.console import log, print_facts, print_plain
-from foveal.ui.progress_bar import ProgressBar
 
 CONTACT_SHEET_FILE = "contact_sheet.png"
 
@@ -97,73 +88,65 @@ def train(
     """
     if print_config and json:
         raise UserError("--print-config prints TOML: leave out --json")
-    start = None if from_ is None else _open_base_run(from_)
+    start_from = None if from_ is None else _open_base_run(from_)
     with Activity(f"looking at {data}"):
         opened = open_data(data, log, encoding_setting(overrides))
-        config, preset, base_run, defaults = choose_training(
-            opened, overrides, task, model, start, budget, pretrained == "auto", log
+        choice = choose_training(
+            opened, overrides, task, model, start_from, budget, pretrained == "auto", log
         )
-        named, task_origin = column_settings(overrides), _task_origin(task, model, from_)
-        taken = [*describe_task(opened, named, type(task_of(config)), task_origin)]
-    if defaults is not None:
-        taken += [line for line in (str(defaults) if defaults.reason else "", defaults.advice) if line]
+    choices = _choices(opened, choice, task is not None, model, from_)
     if print_config:
-        _print_choices(taken)
-        print_plain(config_to_toml(config), end="")
+        _log_lines(choices)
+        print_plain(config_to_toml(choice.config), end="")
         return
-    torch_device = resolve_device(device)
-    config = resolve_config(config, torch_device)
-    origin_name = model or (from_ or Path(defaults.weights if base_run and defaults else preset)).name
-    folder = run or default_run_path(data, origin_name)
+    torch_device, paths = resolve_device(device), DataPaths(opened, valid, test)
+    bound_task = task_of(resolve_config(choice.config, torch_device))
+    folder = run or default_run_path(data, _origin_name(choice, model, from_))
     check_run_path(folder)
     check_outside_data(folder, data, valid, test)
     with SignalHandler() as signals:
-        paths, bound_task = DataPaths(opened, valid, test), task_of(config)
-        processor, reused = (
-            (None, NO_REUSE) if base_run is None else processors_to_reuse(base_run, bound_task)
-        )
-        with Activity(f"reading {data}"):
-            prepared = bound_task.bind(processor).prepare(paths, log, reused)
-        keep_freed_memory()
-        bound_task = bound_task.bind(prepared.processor)
-        bound_task = bound_task.bind(prepared.processor, build_model(bound_task, torch_device))
-        _check_held_out(bound_task, prepared, paths)
-        fitted = data_dependent_init(bound_task, prepared, reused=base_run is not None)
-        origin = preset if base_run is None else _fill_from_run(bound_task, base_run)
-        with ProgressBar("features", before="features") as progress:
-            fitted |= bound_task.fit_head(prepared.train, progress)
+        start = prepare_training(bound_task, choice.preset, choice.base_run, paths, torch_device)
         with Activity("measuring a step"):
-            cost = measure_cost(bound_task, prepared)
-        bound_task = _shorten_warmup(bound_task, cost.total_steps, overrides)
-        _print_choices(taken)
-        _print_setup(data, bound_task, origin, folder, prepared, cost)
-        first_weights = bound_task.model if fitted or base_run is not None else None
-        device_name = str(torch_device)
-        while True:
-            try:
-                started_run = new_run(folder, bound_task, prepared, paths, preset, device_name, first_weights)
-                break
-            except RunExistsError:
-                if run is not None:
-                    raise
-                folder = next_run_path(folder)
-                log(f"another process has just created that folder: this run is {folder}")
-        if _has_images(prepared):
-            _write_contact_sheet(folder, bound_task, prepared)
-        train_and_report(started_run, bound_task, prepared, signals, json)
+            cost = measure_cost(start.task, start.prepared)
+        if cost.steps is not None:
+            start = start.with_task(_shorten_warmup(start.task, cost.steps.total_steps, overrides))
+        _log_lines(choices)
+        _print_setup(data, start, folder, cost)
+        new_run = create_run(folder, run is None, start, paths, choice.preset, str(torch_device))
+        if _has_images(start.prepared):
+            with Activity("drawing the contact sheet"):
+                _write_contact_sheet(new_run.path, start.task, start.prepared)
+        train_and_report(new_run, start.task, start.prepared, signals, json)
 
 
-def _print_choices(lines: list[str]) -> None:
-    """Print what was chosen for DATA, once nothing can be refused any more: a refusal is a single line."""
+def _choices(
+    data: OpenedData, choice: TrainingChoice, names_task: bool, model: str | None, from_: Path | None
+) -> list[str]:
+    """Return lines that tell what was chosen for DATA, and why."""
+    if choice.inferred is not None:
+        lines = [str(choice.inferred)]
+    else:
+        origin = "--task" if names_task else f"--model {model}" if model else f"--from {from_}"
+        lines = [describe_named_task(data, type(task_of(choice.config)), origin)]
+    if data.kind not in ("aligned", "missing") and (splits := str(data.found_splits)):
+        lines.append(f"splits: {splits}")
+    if (defaults := choice.defaults) is not None:
+        lines += [line for line in (str(defaults) if defaults.reason else "", defaults.advice) if line]
+    return lines
+
+
+def _log_lines(lines: list[str]) -> None:
+    """Log what was chosen for DATA, once nothing can be refused any more: a refusal is a single line."""
     for line in lines:
         log(line)
 
 
-def _task_origin(task: str | None, model: str | None, from_: Path | None) -> str:
-    """Return the option that names the task; empty if the task is inferred from DATA."""
-    if task is not None:
-        return "--task"
-    return f"--model {model}" if model else f"--from {from_}" if from_ else ""
+def _origin_name(choice: TrainingChoice, model: str | None, from_: Path | None) -> str:
+    """Return the name of what the training starts from, for the name of the run."""
+    if model or from_:
+        return model or Path(from_ or "").name
+    defaults = choice.defaults
+    return Path(defaults.weights if choice.base_run and defaults else choice.preset).name
 
 
 def _open_base_run(path: Path) -> Run:
@@ -174,26 +157,6 @@ def _open_base_run(path: Path) -> Run:
     return (
         published_run(str(path), log) if is_published(str(path)) and not path.exists() else open_logged(path)
     )
-
-
-def _check_held_out(task: Task, prepared: PreparedData[Any, Any], paths: DataPaths) -> None:
-    """Check that the held-out splits are large enough for batches, before anything is written.
-
-    Raises: UserError: a split is too small.
-    """
-    for split in ("valid", "test"):
-        if (split_data := getattr(prepared, split)) is not None:
-            try:
-                task.eval_batches(split_data)
-            except UserError as error:
-                raise UserError(f"{getattr(paths, split) or paths.data}: {error}") from None
-
-
-def _fill_from_run(task: Task, base_run: Run) -> str:
-    """Fill the task's model with weights of an earlier run. Return in words which weights these are."""
-    if warm_start(base_run, task):
-        return f"all weights of {base_run.path}"
-    return f"the encoder of {base_run.path}; the head is new"
 
 
 def _write_contact_sheet(folder: Path, task: Task, prepared: PreparedData[Any, Any]) -> None:
@@ -224,30 +187,28 @@ def _shorten_warmup(task: Task, total_steps: int, overrides: tuple[str, ...]) ->
     return task.with_config(task.config.model_copy(update={"schedule": shorter}))
 
 
-def _print_setup(
-    data: str, task: Task, origin: str, folder: Path, prepared: PreparedData[Any, Any], cost: TrainingCost
-) -> None:
+def _print_setup(data: str, start: TrainingStart, folder: Path, cost: TrainingCost) -> None:
     """Print data, task, model and cost before the training."""
-    config, network, facts = task.config, task.model, prepared.facts["parts"]
-    summary = task.summarize(prepared)
+    task, prepared = start.task, start.prepared
+    training, facts, summary = task.config.training, prepared.facts["parts"], task.summarize(prepared)
     parts = ", ".join(f"{name} {task.describe_size(part)}" for name, part in facts.items())
-    outcomes = summary.num_outcomes
-    expected = "" if outcomes is None else f"; ln {outcomes} = {math.log(outcomes):.3f} expected"
-    skipped = [("skipped", _skipped_summary(prepared, folder))] if prepared.skipped else []
-    images = [("images", f"{folder / CONTACT_SHEET_FILE}: as they are, and as the model reads them")]
-    print_facts(
-        [
-            ("data", f"{data}: {summary.data}: {parts}"),
-            *skipped,
-            ("task", summary.task),
-            ("model", f"{origin}: {_model_summary(task)}"),
-            ("first loss", f"{cost.first_loss:.3f} {task.first_loss_unit} measured{expected}"),
-            ("cost", cost.summary(summary.unit)),
-            *(images if _has_images(prepared) else []),
-            ("run", f"{folder}  (budget {config.training.budget}, {config.training.precision})"),
-        ]
-    )
-    if config.training.precision == "bfloat16" and not has_fast_bfloat16(next(network.parameters()).device):
+    rows = [("data", f"{data}: {summary.data}: {parts}")]
+    if prepared.skipped:
+        rows.append(("skipped", _skipped_summary(prepared, folder)))
+    rows += [("task", summary.task), ("model", f"{start.origin}: {_model_summary(task)}")]
+    if start.fit is not None:
+        rows.append(("fit", str(start.fit)))
+    if cost.steps is not None:
+        outcomes = None if start.knows_outcomes else summary.num_outcomes
+        expected = "" if outcomes is None else f"; ln {outcomes} = {math.log(outcomes):.3f} expected"
+        loss = f"{cost.steps.first_loss:.3f} {task.first_loss_unit} measured{expected}"
+        rows.append(("first loss", loss))
+    rows.append(("cost", cost.summary(summary.unit)))
+    if _has_images(prepared):
+        rows.append(("images", f"{folder / CONTACT_SHEET_FILE}: as they are, and as the model reads them"))
+    rows.append(("run", f"{folder}  (budget {training.budget}, {training.precision})"))
+    print_facts(rows)
+    if training.precision == "bfloat16" and not has_fast_bfloat16(next(task.model.parameters()).device):
         log("this machine has no fast bfloat16: training.precision=float32 is several times faster")
 
 

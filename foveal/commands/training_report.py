@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from foveal.tasks.warm_start import load_run_weights
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
 from foveal.training.protocols import Objective
+from foveal.training.time_left import FinalTest
 from foveal.training.trainer import FinishedError, Trainer
+from foveal.ui.activity import Activity
 from foveal.ui.console import (
     STDERR,
     SafeConsole,
@@ -61,9 +64,10 @@ def train_and_report(
     budget = parse_budget(config.training.budget)
     screen = TrainingScreen(budget.amount if budget.unit == "seconds" else None, unit)
     tested = held_out if config.training.final_test else None
-    test_batches = 0 if tested is None else task.eval_batches(tested).per_epoch
-    train_batches = task.train_batches(data.train)
-    trainer = Trainer(run, model, objective, train_batches, valid, screen, test_batches)
+    test = FinalTest()
+    if tested is not None:
+        test = FinalTest(task.eval_batches(tested).per_epoch, partial(task.try_outputs, data.train, tested))
+    trainer = Trainer(run, model, objective, task.train_batches(data.train), valid, screen, test)
     try:
         with screen:
             try:
@@ -79,15 +83,17 @@ def train_and_report(
             scores, report = evaluate_and_score(task, objective, tested, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
-            baseline = task.baseline(data.train, tested)
+            with Activity("fitting the baseline"):
+                baseline = task.baseline(data.train, tested)
             result |= {} if baseline is None else {"baseline": baseline.to_json()}
         has_held_out = held_out is not None
         _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
         if json:
             print_json(result)
         components = ", ".join(map(str, task.components()))
-        curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
-        atomic_write(curves_file, curves)
+        with Activity("drawing the curves"):
+            curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
+            atomic_write(curves_file, curves)
     except Interrupted as stop:
         step = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"

@@ -10,10 +10,10 @@ ProgressCallback = Callable[[int, int], None]
 
 
 class SecondsLeft(NamedTuple):
-    """The time that a training still takes: in steps, and in evaluations with the test."""
+    """The time that a training still takes: in steps, and in evaluations, checkpoints and the test."""
 
     steps: float
-    evaluations: float
+    others: float
 
 
 @runtime_checkable

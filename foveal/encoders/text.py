@@ -4,15 +4,14 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.core.module_facts import LayerGroups, stack_layer_groups
-from foveal.encoders.make_memory import make_memory
 from foveal.encoders.pooling import EncoderPooling
-from foveal.layers.blocks.moe import AuxLosses, aux_names
+from foveal.encoders.stack_encoder import StackEncoder
+from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding, OneHot
 
 
-class TextEncoder(nn.Module):
+class TextEncoder(StackEncoder):
     """`memory, aux = encoder(tokens, lengths)`: an embedding, a stack and a final norm.
 
     The memory has a vector of `width` for each token.
@@ -28,22 +27,13 @@ class TextEncoder(nn.Module):
         pooling: EncoderPooling = "mean",
     ):
         super().__init__()
-        self.vocabulary, self.width = embedding.size, width
+        self.vocabulary = embedding.size
         self.embedding = embedding
         self.embedding_norm = nn.Identity() if embedding_norm is None else embedding_norm
-        self.stack = stack
-        self.limit, self.aux_names = stack.limit, aux_names(stack)
-        self.norm = nn.Identity() if norm is None else norm
-        self.pooling: EncoderPooling = pooling
-
-    def layer_groups(self) -> LayerGroups:
-        """Return the parameters grouped by depth: the stack's blocks, and the final norm."""
-        return stack_layer_groups(self, self.stack.blocks, after=[self.norm])
+        self.add_stack(stack, width, norm, pooling)
 
     def forward(
         self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
         """Return the memory and `aux`. Padding may hold any tokens of the vocabulary."""
-        x = self.embedding_norm(self.embedding(tokens))
-        x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "tokens", self.pooling), aux
+        return self.encode_vectors(self.embedding_norm(self.embedding(tokens)), lengths)

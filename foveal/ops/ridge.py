@@ -1,6 +1,7 @@
 """Linear classifiers in closed form: ridge regression with the penalty chosen by leave-one-out errors."""
 
 import math
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ MAX_SOLVED = 8192
 """The largest side of the matrix whose eigenvectors are computed: the smaller of rows and features."""
 ROWS_PER_CHUNK = 1024
 TEMPERATURE_STEPS = 60
+TRIED_SIDE = 512
+"""The side of the matrix that is decomposed to estimate the time."""
 
 
 class RidgeFit(NamedTuple):
@@ -69,6 +72,29 @@ def ridge_classifier(features: Float[Tensor, "N D"], labels: Int[Tensor, " N"], 
         (factor * best_leave_one_out).to(dtype),
         best_penalty,
     )
+
+
+def ridge_memory(count: int, width: int) -> int:
+    """Return the bytes that `ridge_classifier` needs for `count` rows of `width` features.
+
+    These are the centered features, the matrix that is decomposed, its eigenvectors twice, the workspace of
+    twice its size, and the left singular vectors.
+    """
+    side = min(count, width)
+    return 4 * count * width + 8 * (5 * side * side + (count * side if width < count else 0))
+
+
+def ridge_seconds(count: int, width: int) -> float:
+    """Return about how many seconds `ridge_classifier` takes for `count` rows of `width` features.
+
+    A smaller matrix is decomposed, and the time is that of the cube of the sides.
+    """
+    side = min(count, width)
+    small = torch.rand(min(side, TRIED_SIDE), width, generator=torch.Generator(), dtype=torch.float64)
+    torch.linalg.eigh(small[: TRIED_SIDE // 4] @ small[: TRIED_SIDE // 4].T)  # the first use is slow
+    started = time.perf_counter()
+    torch.linalg.eigh(small @ small.T)
+    return (time.perf_counter() - started) * (side / len(small)) ** 3
 
 
 def logit_scale(scores: Float[Tensor, "N C"], labels: Int[Tensor, " N"]) -> float:

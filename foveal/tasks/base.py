@@ -179,6 +179,11 @@ class Task(TaskFacts, AnsweringTask):
         """
         return None
 
+    def try_outputs(self, train: Any, held_out: Any) -> float:
+        """Generate a part of the outputs for a held-out split. Return the seconds that all of them take, and
+        the baseline."""
+        return 0.0
+
     def check_generate(self, request: GenerateRequest) -> None:
         """Check the options of `foveal generate` before any other work.
 
@@ -230,6 +235,10 @@ class Task(TaskFacts, AnsweringTask):
     def baseline(self, train: Any, held_out: Any) -> Baseline | None:
         """Return the best score of simple methods on a held-out split; None if the task has none."""
         return None
+
+    def baseline_memory(self, train: Any, held_out: Any) -> int:
+        """Return the bytes that `baseline` needs for a moment."""
+        return 0
 
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
         """Fit the head in closed form to a training split, if the config says so. Return whether it does."""

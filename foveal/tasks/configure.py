@@ -32,7 +32,7 @@ from foveal.tasks.encoder_settings import (
     encoder_overrides,
     encoder_tables,
 )
-from foveal.tasks.infer import infer_task, task_for_data
+from foveal.tasks.infer import TaskChoice, choose_task, task_for_data
 from foveal.tasks.published_run import published_run
 from foveal.tasks.recipes import network_overrides, network_recipe, optimizer_recipe
 from foveal.tasks.registry import all_tasks, network_task, task_class, task_of
@@ -58,6 +58,8 @@ class TrainingChoice(NamedTuple):
     base_run: Run | None
     defaults: Defaults | None
     """The defaults that were chosen for the data; None if the user chose."""
+    inferred: TaskChoice | None
+    """The task that was inferred from the data; None if the user chose."""
 
 
 def choose_training(
@@ -81,15 +83,17 @@ def choose_training(
     named = column_settings(overrides)
     task = None if task_name is None else task_for_data(task_class(task_name), data, named)
     settings = [*overrides, *([f"training.budget={budget}"] if budget else [])]
-    defaults = None
+    defaults = inferred = None
     if model is None and base_run is None:
-        task = task or infer_task(data, named)
+        if task is None:
+            inferred = choose_task(data, named)
+            task = inferred.task
         defaults, base_run = _defaults_for(task, data, settings, pretrained, log)
         own = {setting.partition("=")[0] for setting in settings}
         kept = tuple(setting for setting in defaults.settings if setting.partition("=")[0] not in own)
         defaults = replace(defaults, settings=kept)
     chosen = model or (defaults.preset if defaults and base_run is None else None)
-    tables, base_overrides, preset = _base_tables(data, task, chosen, base_run, named)
+    tables, base_overrides, preset = _base_tables(task, chosen, base_run)
     base_overrides += defaults.settings if defaults else ()
     if task is not None:
         settings.append(f"task.name={task.name}")
@@ -102,7 +106,7 @@ def choose_training(
     if base_run is not None:
         _check_architecture(base_run, config)
         _check_processor_settings(base_run, config, overrides)
-    return TrainingChoice(config, chosen or preset, base_run, defaults)
+    return TrainingChoice(config, chosen or preset, base_run, defaults, inferred)
 
 
 def _defaults_for(
@@ -139,13 +143,12 @@ def _defaults_for(
 
 
 def _base_tables(
-    data: OpenedData,
-    task: type[Task] | None,
-    model: str | None,
-    base_run: Run | None,
-    named: dict[str, object],
+    task: type[Task] | None, model: str | None, base_run: Run | None
 ) -> tuple[dict[str, Any], list[str], str]:
-    """Return the tables of the preset, the overrides that belong to the preset, and its name."""
+    """Return the tables of the preset, the overrides that belong to the preset, and its name.
+
+    There is a `model`, or a run to start from.
+    """
     if model and model not in {*preset_names(), *NETWORKS} and Path(model).suffix != ".toml":
         raise _unknown_model(model)
     if model in NETWORKS and model not in preset_names():
@@ -166,8 +169,8 @@ def _base_tables(
             if task.has_decoder:
                 return encoder_tables(base_run, task), [], task.preset
         return base_run.config.model_dump(), [], str(base_run.path / "config.toml")
-    preset = model or (task or infer_task(data, named)).preset
-    return load_tables(preset, task.name if task else ""), [], preset
+    assert model is not None
+    return load_tables(model, task.name if task else ""), [], model
 
 
 def network_config(name: str, settings: Sequence[str] = ()) -> Config:

@@ -55,22 +55,15 @@ def choose_task(data: OpenedData, named: Mapping[str, object]) -> TaskChoice:
     return choice
 
 
-def describe_task(data: OpenedData, named: Mapping[str, object], task: type[Task], origin: str) -> list[str]:
-    """Return lines for the user: the task and why DATA are taken for it, and the splits of DATA.
-
-    `origin` is the option that names the task; empty if the task was inferred.
+def describe_named_task(data: OpenedData, task: type[Task], origin: str) -> str:
+    """Return the line that tells the user about a task that the option `origin` names.
 
     Raises: UserError: a preset names the task, but DATA look like no data of any task.
     """
-    if not origin:
-        lines = [str(choose_task(data, named))]
-    elif data.kind == "unknown" and origin != "--task":
+    if data.kind == "unknown" and origin != "--task":
         raise UserError(f"{data}: {_no_fit_reason(data)}")
-    else:
-        seen = "" if data.kind in ("unknown", "missing") else f" ({data.evidence.reason})"
-        lines = [f"taken as {task.name} because {origin} says so{seen}"]
-    splits = "" if data.kind in ("aligned", "missing") else str(data.found_splits)
-    return [*lines, f"splits: {splits}"] if splits else lines
+    seen = "" if data.kind in ("unknown", "missing") else f" ({data.evidence.reason})"
+    return f"taken as {task.name} because {origin} says so{seen}"
 
 
 def task_for_data(task: type[Task], data: OpenedData, named: Mapping[str, object]) -> type[Task]:

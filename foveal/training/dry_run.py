@@ -34,10 +34,13 @@ REPEATED_BELOW = 0.5
 """Seconds of a first pass that is repeated, because its time has much of the first use of torch's parts."""
 
 
-def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config) -> DryRunResult:
+def dry_run(
+    model: nn.Module, objective: Objective, batch: Batch, config: Config, growth: float = 1.0
+) -> DryRunResult:
     """Run a batch forward and backward, and update the weights. What is quick is measured at its second time.
 
-    Weights and running statistics are restored.
+    Weights and running statistics are restored. The memory that steps take is `growth` times that of this
+    step.
     """
     model.train()
     resident = resident_memory()
@@ -60,9 +63,9 @@ def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config
     model.zero_grad(set_to_none=True)
     copy_tensors(state, before, "")
     total, weight = metrics["loss"]
-    return DryRunResult(
-        total / weight, seconds, update_seconds, _training_memory(resident, model, optimizer, config)
-    )
+    steps_memory = resident + round(growth * (resident_memory() - resident))
+    memory = max(steps_memory, _training_memory(resident, model, optimizer, config))
+    return DryRunResult(total / weight, seconds, update_seconds, memory)
 
 
 def _measure(work: Callable[[], None]) -> float:

@@ -132,16 +132,28 @@ class StepTimer:
 
         `step` steps took `elapsed` seconds.
         """
-        constant_fractions = {"constant": 1.0, "inverse-sqrt": 1.0, "one-cycle": 0.0}
-        fraction = constant_fractions.get(self.schedule.name, self.schedule.decay_start)
         timed = step >= CALIBRATION_STEPS or elapsed >= CALIBRATION_FRACTION * self.seconds
         # After a resume, the pace of the new process decides, so that its machine's speed counts.
         warmed_up = timed and len(self.step_times) >= 2 and step >= self.schedule.warmup_steps
-        constant_part_done = warmed_up and elapsed >= fraction * self.seconds
+        constant_part_done = warmed_up and elapsed >= self._constant_seconds
         if not constant_part_done and (elapsed < self.seconds or step == 0):
             return None
         seconds_left = max(0.0, self.seconds - elapsed)
         return make_plan(step + round(seconds_left / self._step_time(step, elapsed)), self.schedule, step)
+
+    def expected(self, step: int, elapsed: float, step_seconds: float) -> Plan:
+        """Return the plan that `plan` will return if every further step takes `step_seconds`."""
+        total_steps = max(1, step, step + round((self.seconds - elapsed) / step_seconds))
+        timed = min(CALIBRATION_STEPS, math.ceil(CALIBRATION_FRACTION * total_steps))
+        constant = step + math.ceil((self._constant_seconds - elapsed) / step_seconds)
+        decided_at = max(step, timed, constant, self.schedule.warmup_steps)
+        return make_plan(total_steps, self.schedule, min(decided_at, total_steps))
+
+    @property
+    def _constant_seconds(self) -> float:
+        """Seconds after which the learning rate begins to depend on the plan."""
+        fractions = {"constant": 1.0, "inverse-sqrt": 1.0, "one-cycle": 0.0}
+        return fractions.get(self.schedule.name, self.schedule.decay_start) * self.seconds
 
     def _step_time(self, step: int, elapsed: float) -> float:
         """Return the mean time of the later half of the timed steps, without the cost of starting up."""

@@ -64,30 +64,31 @@ class Objective(Protocol):
 
 @runtime_checkable
 class Reporter(Protocol):
-    """Receives the events of training, since the trainer never prints. Every call gets plain data."""
+    """Shows or stores what happens in training. The trainer never prints. Every call gets plain data."""
 
     def started(self, step: int, plan: Plan | None, damaged: list[str]) -> None:
-        """Training begins at `step`. `damaged` lists the checkpoints that could not be used, and why."""
+        """Report that training begins at `step`, and the checkpoints that can't be used, with the reason."""
 
     def planned(self, plan: Plan) -> None:
-        """A time budget was converted to a number of steps."""
+        """Report the number of steps that a time budget was converted to."""
 
     def step(self, record: dict[str, Any], left: SecondsLeft | None) -> None:
-        """One update was applied. `record` is the line in metrics.jsonl, `left` the estimated time left."""
+        """Report an applied update by its line in metrics.jsonl, and the estimated time left."""
 
     def step_skipped(self, record: dict[str, Any]) -> None:
-        """An update was not applied. `record["culprit"]` says where the first non-finite number appeared."""
+        """Report an update that was not applied. `record["culprit"]` names the first non-finite number."""
 
     def evaluating(self, index: int, total: int) -> None:
-        """Batch `index` of `total` validation batches is about to be evaluated."""
+        """Report that batch `index` of `total` validation batches comes next."""
 
     def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
-        """The validation batches were evaluated. `record` has the means. `best_step` is the step of the best
-        means so far."""
+        """Report the means over the validation batches, and the step of the best means so far."""
 
-    def sample(self, step: int, text: str) -> None: ...
+    def sample(self, step: int, text: str) -> None:
+        """Report a text that the model has generated."""
 
-    def saved(self, step: int, path: Path) -> None: ...
+    def saved(self, step: int, path: Path) -> None:
+        """Report a new checkpoint."""
 
     def finished(self, step: int, reason: str, best_step: int | None, best_loss: float | None) -> None:
-        """Training is finished. `reason` is `budget` or `patience`."""
+        """Report the end of training. `reason` is `budget` or `patience`."""

@@ -1,42 +1,130 @@
-"""The time that a training still takes, from the pace of its recent steps and evaluations."""
+"""The time that a training still takes, from the pace of its recent steps, evaluations and checkpoints."""
 
+import time
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from foveal.core.errors import RunFailed, UserError
 from foveal.core.progress import SecondsLeft
 from foveal.store.plan import Plan
-from foveal.training.plan import FORWARDS_PER_STEP, Budget, EvaluationSchedule
+from foveal.training.plan import FORWARDS_PER_STEP, EvaluationSchedule, StepTimer
 
-RECENT_STEPS = 20
-"""Steps whose mean time is the pace. The steps of an earlier process do not count."""
+RECENT_STEPS, RECENT_SECONDS = 20, 10.0
+"""The pace is the mean time of at least so many steps, and of the steps of at least so many seconds."""
+FIRST_TRIAL, TRIAL_FRACTION = 0.05, 0.03
+"""Fraction of the steps after which test outputs are tried out, and of the training's time that all further
+trials may take."""
+
+
+@dataclass(frozen=True)
+class FinalTest:
+    """The test after a training."""
+
+    batches: int = 0
+    """The number of batches whose loss is computed."""
+    try_outputs: Callable[[], float] = float
+    """Generates a part of the outputs, and returns the seconds that all of them take, and all else after
+    them."""
+
+
+class StepPace:
+    """The mean time of recent steps of this process.
+
+    The first step counts only while it is the only one, because it includes the first use of torch's parts.
+    """
+
+    def __init__(self) -> None:
+        self.steps, self._recent, self._total = 0, deque[float](), 0.0
+
+    def add(self, seconds: float) -> None:
+        """Add a step."""
+        if self.steps == 1:
+            self._recent.clear()
+            self._total = 0.0
+        self.steps += 1
+        self._recent.append(seconds)
+        self._total += seconds
+        while len(self._recent) > RECENT_STEPS and self._total - self._recent[0] >= RECENT_SECONDS:
+            self._total -= self._recent.popleft()
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds of a step; None before the first."""
+        return self._total / len(self._recent) if self._recent else None
 
 
 @dataclass
 class TimeLeft:
-    """Estimates the time left of a training with `budget`.
+    """Estimates the time left of a training.
 
-    `test_batches` is the number of batches that are evaluated after the training.
+    `timer` converts a budget in seconds. All other work than steps is measured in steps, so that its time
+    follows the pace.
     """
 
-    budget: Budget
+    timer: StepTimer
     schedule: EvaluationSchedule
-    test_batches: int = 0
-    step_times: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
-    """Seconds of the last steps, all that happens between two evaluations included."""
-    evaluation_seconds: float | None = None
-    """Seconds of the last evaluation."""
+    test: FinalTest = field(default_factory=FinalTest)
+    pace: StepPace = field(default_factory=StepPace)
+    _steps_per_batch: float | None = None
+    """The steps that take as long as a batch of the last evaluation."""
+    _steps_beside: float = 0.0
+    """The steps that take as long as what an evaluation does beside its batches."""
+    _steps_of_outputs: float = 0.0
+    """The steps that take as long as the outputs of the test, in the last trial."""
+    _save_fraction: float = 0.0
+    """The time of a checkpoint as a fraction of the time from one to the next."""
+    _trial_seconds: float = 0.0
+    """Seconds of all trials of outputs."""
+    _tried_at: float = 0.0
+    """Seconds of training before the last trial."""
+
+    def evaluated(self, batch_seconds: Sequence[float], seconds: float) -> None:
+        """Take the seconds of an evaluation, and of each of its batches.
+
+        The first batch of the first evaluation of a process counts as much as the second, or as a step.
+        """
+        if not self.pace.seconds:
+            return
+        times = list(batch_seconds)
+        self._steps_beside = max(0.0, seconds - sum(times)) / self.pace.seconds
+        if times:
+            if self._steps_per_batch is None:
+                times[0] = min(times[0], times[1] if len(times) > 1 else self.pace.seconds)
+            self._steps_per_batch = sum(times) / len(times) / self.pace.seconds
+
+    def saved(self, seconds: float, interval: float) -> None:
+        """Take the time of a checkpoint. `interval` is the time from one checkpoint to the next."""
+        self._save_fraction = seconds / max(interval, seconds)
+
+    def try_outputs(self, step: int, trained_seconds: float, plan: Plan | None) -> None:
+        """Try out a part of the test's outputs after `step` steps, if that is due: early in the training, and
+        whenever the training has become twice as long. Weights that can't generate take no time."""
+        if self.pace.seconds is None or self.pace.steps == 1 or trained_seconds < 2 * self._tried_at:
+            return
+        total_steps = (plan or self.timer.expected(step, trained_seconds, self.pace.seconds)).total_steps
+        in_time = FIRST_TRIAL * total_steps <= step < total_steps
+        if not in_time or self._trial_seconds > TRIAL_FRACTION * trained_seconds:
+            return
+        started = time.perf_counter()
+        try:
+            seconds = self.test.try_outputs()
+        except (RunFailed, UserError):
+            seconds = 0.0
+        self._trial_seconds += time.perf_counter() - started
+        self._tried_at, self._steps_of_outputs = trained_seconds, seconds / self.pace.seconds
 
     def estimate(self, step: int, trained_seconds: float, plan: Plan | None) -> SecondsLeft | None:
         """Return the time left after `step` steps, which took `trained_seconds`; None before the first."""
-        if not self.step_times:
+        pace = self.pace.seconds
+        if pace is None:
             return None
-        pace = sum(self.step_times) / len(self.step_times)
-        if plan is None:
-            total_steps = step + max(0, round((self.budget.amount - trained_seconds) / pace))
-            plan = Plan(total_steps, total_steps, step)
-        per_batch = pace / self.schedule.grad_accumulation / FORWARDS_PER_STEP
-        if self.evaluation_seconds is not None and self.schedule.eval_batches:
-            per_batch = self.evaluation_seconds / self.schedule.eval_batches
-        evaluations = self.schedule.left(step, plan)
-        batches = evaluations * self.schedule.eval_batches + self.test_batches
-        return SecondsLeft((plan.total_steps - step) * pace, batches * per_batch)
+        plan = plan or self.timer.expected(step, trained_seconds, pace)
+        per_batch = self._steps_per_batch
+        if per_batch is None:
+            per_batch = 1 / self.schedule.grad_accumulation / FORWARDS_PER_STEP
+        evaluation = self.schedule.eval_batches * per_batch + self._steps_beside
+        test = self.test.batches * per_batch + self._steps_of_outputs
+        seconds = max(0, plan.total_steps - step) * pace
+        others = (self.schedule.left(step, plan) * evaluation + test) * pace
+        return SecondsLeft(seconds, others + self._save_fraction * seconds)

@@ -8,6 +8,7 @@ checkpoints are written change nothing.
 import math
 import time
 from contextlib import closing, nullcontext
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -36,7 +37,7 @@ from foveal.training.plan import (
 )
 from foveal.training.protocols import Batches, Objective, Reporter
 from foveal.training.step import train_step
-from foveal.training.time_left import TimeLeft
+from foveal.training.time_left import FinalTest, TimeLeft
 
 
 class FinishedError(UserError):
@@ -47,8 +48,7 @@ class Trainer:
     """Trains `model` with `objective` on `batches` until the run's budget is spent.
 
     `valid` selects the best weights and stops early. Without `valid`, or if the config says so, the last
-    weights are kept. `test_batches` is the number of batches that the caller evaluates afterwards, for the
-    time left.
+    weights are kept. `test` is the caller's test afterwards, which counts in the time left.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Trainer:
         batches: Batches,
         valid: Batches | None,
         reporter: Reporter,
-        test_batches: int = 0,
+        test: FinalTest | None = None,
     ):
         self.folder, self.config = folder, folder.config.training
         self.model, self.objective, self.batches, self.valid = model, objective, batches, valid
@@ -68,8 +68,8 @@ class Trainer:
         eval_batches = 0 if valid is None else valid.per_epoch
         accumulation, every = self.config.grad_accumulation, self.config.evaluate_every
         self.evaluations = EvaluationSchedule(every, eval_batches, accumulation)
-        self.time_left = TimeLeft(self.budget, self.evaluations, test_batches)
         self.step_timer = StepTimer(self.budget.amount, folder.config.schedule)
+        self.time_left = TimeLeft(self.step_timer, self.evaluations, test or FinalTest())
         self.state = snapshot.TrainingState(
             optimizer=Optimizer(model, folder.config.optimizer),
             average=make_average(model, self.config),
@@ -104,10 +104,8 @@ class Trainer:
             signals.poll()
             self._decide_plan()
             if counters.step == 0 or self.evaluations.due(counters.step, self.state.plan):
-                started = time.monotonic()
                 self._evaluate_and_preview(signals)
-                if counters.step:
-                    self.time_left.evaluation_seconds = time.monotonic() - started
+            self.time_left.try_outputs(counters.step, counters.seconds, self.state.plan)
             if self.state.plan and counters.step >= self.state.plan.total_steps:
                 counters.finish_reason = "budget"
             elif 0 < self.config.patience <= counters.evals_without_improvement:
@@ -162,7 +160,7 @@ class Trainer:
         }
         if result.first_nonfinite is None:
             state.metrics.write(record)
-            self.time_left.step_times.append(seconds)
+            self.time_left.pace.add(seconds)
             self.reporter.step(record, self.time_left.estimate(counters.step, counters.seconds, state.plan))
             return
         record |= {"culprit": result.first_nonfinite, "in_a_row": counters.skipped_steps}
@@ -178,9 +176,12 @@ class Trainer:
         """Evaluate (except at step 0), keep the weights if they are the best, and preview. Each happens once
         per step."""
         state, counters = self.state, self.state.counters
+        times = [time.perf_counter()]
 
         def report_progress(index: int, total: int) -> None:
             signals.poll()
+            if index:
+                times.append(time.perf_counter())
             self.reporter.evaluating(index, total)
 
         if state.average and counters.step:
@@ -194,6 +195,7 @@ class Trainer:
                     precision=self.config.precision,
                     progress=report_progress,
                 )
+                times.append(time.perf_counter())
                 counters.last_eval_step = counters.step
                 lowest = math.inf if counters.best_loss is None else counters.best_loss
                 best = self.config.keep == "best" and means["loss"] < lowest
@@ -211,6 +213,8 @@ class Trainer:
                 if text is not None:
                     state.samples.write({"step": counters.step, "text": text})
                     self.reporter.sample(counters.step, text)
+        batch_seconds = [later - earlier for earlier, later in pairwise(times)]
+        self.time_left.evaluated(batch_seconds, time.perf_counter() - times[0])
 
     def _preview(self) -> str | None:
         """Return what the current model generates, or why the model generates nothing. A failure does not
@@ -225,7 +229,7 @@ class Trainer:
 
     def save(self) -> None:
         """Write a checkpoint of the current state, between two steps."""
-        state = self.state
+        state, started = self.state, time.monotonic()
         if state.best is None:
             durable.atomic_write(self.folder.weights, self._last_weights())
         files = snapshot.to_files(state, self.model, self.folder.fingerprint)
@@ -233,6 +237,7 @@ class Trainer:
             self.folder.checkpoints, state.counters.step, files, self._newest, self.folder.fingerprint
         )
         self._newest, self._saved_at = path, time.monotonic()
+        self.time_left.saved(self._saved_at - started, self.config.checkpoint_seconds)
         self.reporter.saved(state.counters.step, path)
 
     def _last_weights(self) -> bytes:

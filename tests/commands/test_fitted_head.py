@@ -24,12 +24,24 @@ def test_a_linear_classifier_of_fixed_convolutions_needs_no_step() -> None:
     assert "finished after 0 steps" in refuse("resume", "run")
 
 
+def test_the_fit_is_told_in_place_of_a_step() -> None:
+    small_series.write_ts()
+    told = succeed("train", "slopes.ts", "--model", "minirocket", "--run", "run").err
+    assert "fit    features of " in told
+    assert " of memory; no training steps" in told
+    assert "first loss" not in told
+    more = succeed("train", "slopes.ts", "--model", "minirocket", "--budget", "2steps", "--run", "more").err
+    (first_loss,) = (line for line in more.splitlines() if line.startswith("first loss"))
+    assert first_loss.endswith("measured"), "the fitted head's loss is not that of chance"
+    assert "ms a step" in more
+
+
 def test_few_texts_get_ngrams() -> None:
     write_labels()
     told = succeed("train", "labels.csv", "--run", "run", "--json")
     assert json.loads(told.out)["steps"] == 0
     assert "texts are few: n-grams of characters" in told.err
-    assert "model       text-ngrams: encoder 30000 n-grams of up to 5 tokens" in told.err
+    assert "model  text-ngrams: encoder 30000 n-grams of up to 5 tokens" in told.err
     assert succeed("predict", "run", "labels.csv", "--top", "2")
     assert succeed("evaluate", "run")
 

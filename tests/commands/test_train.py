@@ -67,7 +67,8 @@ def test_what_is_said() -> None:
 
 def test_json_and_evaluate_agree() -> None:
     result = train("text.txt", "--run", "own", steps=5)
-    assert {"run", "split", "steps", "seconds", "loss", "bits_per_character", "perplexity"} == set(result)
+    scores = {"loss", "bits_per_character", "perplexity", "baseline"}
+    assert {"run", "split", "steps", "seconds", *scores} == set(result)
     assert (result["run"], result["split"], result["steps"]) == ("own", "test", 5)
     again = json.loads(succeed("evaluate", "own", "--json").out)
     for key in ("split", "loss", "bits_per_character", "perplexity"):

@@ -15,6 +15,7 @@ from foveal.core.signals import SignalHandler
 from foveal.store.run import Run, create_run, open_run
 from foveal.tasks.config import from_tables
 from foveal.tasks.read_settings import config_to_toml
+from foveal.training.time_left import FinalTest
 from foveal.training.trainer import Trainer
 
 V, D, T, ROWS = 7, 6, 5, 3
@@ -175,7 +176,13 @@ def toy_config(**sections: dict[str, Any]) -> Config:
 
 
 def toy_trainer(
-    path: Path, config: Config | None = None, *, hook: Any = None, valid: bool = True, **model: Any
+    path: Path,
+    config: Config | None = None,
+    *,
+    hook: Any = None,
+    valid: bool = True,
+    test: FinalTest | None = None,
+    **model: Any,
 ) -> ToyTrainer:
     """Return a new trainer for the run folder at `path`, which is created if necessary."""
     folder = open_run(path) if path.exists() else new_run(path, config or toy_config())
@@ -183,7 +190,8 @@ def toy_trainer(
     slots = folder.config.training.grad_accumulation
     batches = ToyBatches(per_epoch=6 * slots, slots=slots, seed=folder.config.training.seed)
     held_out = ToyBatches(per_epoch=2, seed=99) if valid else None
-    return ToyTrainer(folder, net, ToyObjective(net, hook=hook), batches, held_out, RecordingReporter())
+    objective, reporter = ToyObjective(net, hook=hook), RecordingReporter()
+    return ToyTrainer(folder, net, objective, batches, held_out, reporter, test)
 
 
 def new_run(path: Path, config: Config) -> Run:

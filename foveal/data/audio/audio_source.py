@@ -11,7 +11,7 @@ from foveal.data.audio.audio_features import FEATURES_FILE, AudioFeatureExtracto
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, usable_rows
-from foveal.data.core.simple_features import SimpleFeatures, summary_statistics
+from foveal.data.core.simple_features import MAX_STATISTICS, SimpleFeatures, summary_statistics
 from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.folders import FILE_FIELD, read_folder
@@ -38,6 +38,7 @@ class AudioSource(Source[AudioFeatureExtractor]):
     )
     fixed_settings = ("data.sample_rate", "data.mel_bins", "data.max_seconds")
     simple_features_in_words = "summary statistics"
+    max_simple_features = MAX_STATISTICS
     same_label = "all of the {count:,} recordings to train on have the label"
     place = "frame"
 

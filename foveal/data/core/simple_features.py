@@ -10,6 +10,8 @@ from foveal.ops.ngrams import ngram_codes, ngram_vocabulary, term_weights
 SimpleFeatures = tuple[Float[Tensor, "N D"], Float[Tensor, "M D"]]
 """The features of training sources and of held-out sources."""
 MAX_NGRAMS, LONGEST_NGRAM = 4096, 2
+MAX_STATISTICS = 640
+"""Summary statistics of 80 channels. Hardly any source has more."""
 
 
 def summary_statistics(train: Examples, held_out: Examples) -> SimpleFeatures:

@@ -78,6 +78,7 @@ class ImageSource(PixelSource):
     """
 
     simple_features_in_words = f"{BASELINE_SIDE} x {BASELINE_SIDE} pixels"
+    max_simple_features = 3 * BASELINE_SIDE**2
     settings = ("data.encoding", "data.image", "data.augment")
     same_label = "all of the {count:,} images to train on have the label"
 

@@ -44,7 +44,9 @@ class Source(ABC, Generic[ProcessorT]):
     same_label: ClassVar[str]
     """The start of the error message if all `{count}` training sources have the same label."""
     simple_features_in_words: ClassVar[str] = ""
-    """What `simple_features` are, in words. Empty for a source without such features."""
+    """What `simple_features` are, in words."""
+    max_simple_features: ClassVar[int] = 0
+    """The largest number of `simple_features`."""
     label_hint: ClassVar[str] = ""
     """The part of an error message that tells users how to name another column of labels."""
     place: ClassVar[str] = ""
@@ -69,8 +71,8 @@ class Source(ABC, Generic[ProcessorT]):
         """Read rows without targets. The field `source` names the row."""
 
     def line_row(self, location: str, text: str) -> Row:
-        """Return the row of a line of text. Only for sources that read lines."""
-        raise NotImplementedError
+        """Return the row of a line of text, if a line is a source."""
+        return Row(location, {"source": text})
 
     def table(self, part: DataPart) -> AnyPath | None:
         """Return the table whose rows `read_unlabeled` reads; None if each row is a file or a series."""
@@ -178,9 +180,9 @@ class Source(ABC, Generic[ProcessorT]):
         """
         return [row.fields[target.field] for row in islice(self.read(part, target, config, []), most)]
 
-    def simple_features(self, train: Any, held_out: Any) -> SimpleFeatures:
-        """Return features of the examples of two splits, for a baseline. Only some sources have such."""
-        raise NotImplementedError
+    def simple_features(self, train: Any, held_out: Any) -> SimpleFeatures | None:
+        """Return features of the examples of two splits, for a baseline; None if the source has none."""
+        return None
 
     def fit_inputs(self, examples: Any, seed: int) -> tuple[Tensor, ...]:
         """Return encoder inputs of some examples, for initial weights that are computed from data.

@@ -10,7 +10,7 @@ from foveal.core.errors import UserError
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, usable_rows
-from foveal.data.core.simple_features import SimpleFeatures, summary_statistics
+from foveal.data.core.simple_features import MAX_STATISTICS, SimpleFeatures, summary_statistics
 from foveal.data.core.standardize import STATISTICS_FILE, FloatArray, Statistics
 from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.source import Source
@@ -28,6 +28,7 @@ class SeriesSource(Source[Statistics]):
     settings = ("data.encoding", "data.max_length", "data.batch_tokens", "data.series")
     fixed_settings = ("data.series.standardize",)
     simple_features_in_words = "summary statistics"
+    max_simple_features = MAX_STATISTICS
     same_label = "all of the {count:,} series to train on have the label"
     place = "step"
 

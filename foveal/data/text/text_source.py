@@ -10,7 +10,7 @@ from foveal.data.core.examples import Examples
 from foveal.data.core.fields import Fields
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, text_key, usable_rows
-from foveal.data.core.simple_features import SimpleFeatures, bags_of_tokens
+from foveal.data.core.simple_features import MAX_NGRAMS, SimpleFeatures, bags_of_tokens
 from foveal.data.core.split_data import word_counts
 from foveal.data.files.aligned import read_aligned
 from foveal.data.files.data_part import DataPart
@@ -49,6 +49,7 @@ class TextSource(Source[Tokenizer]):
     )
     fixed_settings = ("data.tokenizer", "data.vocab_size")
     simple_features_in_words = "tokens and pairs of tokens"
+    max_simple_features = MAX_NGRAMS
     same_label = "all {count:,} rows to train on have the label"
     label_hint = " (data.label=NAME is the column)"
     has_tokenizer = True
@@ -75,9 +76,6 @@ class TextSource(Source[Tokenizer]):
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         for row in read_unlabeled_texts(part, self.column(config), skipped):
             yield self.line_row(row.location, row.fields["source"])
-
-    def line_row(self, location: str, text: str) -> Row:
-        return Row(location, {"source": text})
 
     def own_columns(self, row: Row | SkippedRow, config: DataConfig) -> Fields:
         return {self.column(config): row.fields["source"] if isinstance(row, Row) else None}

@@ -1,5 +1,6 @@
 """Tasks that learn from examples: rows with a source and usually a target."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -12,7 +13,7 @@ from torch import Tensor
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.core.progress import ProgressCallback
+from foveal.core.progress import ProgressCallback, no_progress
 from foveal.data import prepare_examples
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import RowIndices
@@ -173,6 +174,17 @@ class ExampleTask(Task, ABC):
         if not self.source.reads_lines:
             return super().predict_lines(lines, top)
         return answer_lines(self, lines, top)
+
+    def try_outputs(self, train: Any, held_out: Any) -> float:
+        if not self.writes_answers:
+            return 0.0
+        batches = self.eval_batches(held_out)
+        rows = batches.batch(0, (batches.per_epoch - 1) // 2).rows.tolist()
+        self.model.eval()
+        started = time.perf_counter()
+        self.answers(held_out.examples.subset(rows), 1, no_progress)
+        # Batches take about the same time, but the last may be small.
+        return (time.perf_counter() - started) * min(batches.per_epoch, len(held_out) / len(rows))
 
     @abstractmethod
     def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:

@@ -8,7 +8,7 @@ import torch
 from foveal.core.runtime import derived_seed
 from foveal.data.core.shuffle import permute_indices
 from foveal.data.pairs.source import Source
-from foveal.ops.ridge import ridge_classifier
+from foveal.ops.ridge import ridge_classifier, ridge_memory, ridge_seconds
 
 MAX_BASELINE_ROWS = 5000
 """Training rows at most that a linear baseline is fitted to."""
@@ -34,9 +34,23 @@ def linear_ids(source: Source[Any], train: Any, held_out: Any, classes: int, see
     """
     labels = train.examples.columns["label"]
     rows = fitted_rows(train, seed)
-    if not source.simple_features_in_words or len(np.unique(labels[rows])) < 2:
+    if len(np.unique(labels[rows])) < 2:
         return []
     features = source.simple_features(train.examples.subset(rows), held_out.examples)
+    if features is None:
+        return []
     fit = ridge_classifier(features[0], torch.from_numpy(labels[rows].astype(np.int64)), classes)
     ids: list[int] = (features[1] @ fit.weight.T + fit.bias).argmax(1).tolist()
     return ids
+
+
+def linear_memory(source: Source[Any], train_rows: int, held_out_rows: int) -> int:
+    """Return the bytes that `linear_ids` needs for so many rows."""
+    rows, width = min(train_rows, MAX_BASELINE_ROWS), source.max_simple_features
+    return ridge_memory(rows, width) + 4 * width * (rows + held_out_rows)
+
+
+def linear_seconds(source: Source[Any], train_rows: int) -> float:
+    """Return about how many seconds `linear_ids` takes for so many training rows."""
+    rows, width = min(train_rows, MAX_BASELINE_ROWS), source.max_simple_features
+    return ridge_seconds(rows, width) if width else 0.0

@@ -33,7 +33,12 @@ from foveal.tasks.defaults import ClosedForm, Defaults, DefaultsRequest
 from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.fitted_head import fit_ridge_head
-from foveal.tasks.shapes.label_baseline import linear_ids, majority_ids
+from foveal.tasks.shapes.label_baseline import (
+    linear_ids,
+    linear_memory,
+    linear_seconds,
+    majority_ids,
+)
 
 LikeliestLabels = list[tuple[int, float]]
 """The ids and probabilities of the likeliest labels of a place, the likeliest first."""
@@ -171,6 +176,12 @@ class ClassificationTask(LabelingTask, ABC):
             ),
         }
         return {name: [labels[label] for label in each] for name, each in ids.items() if each}
+
+    def try_outputs(self, train: Any, held_out: Any) -> float:
+        return linear_seconds(self.source, len(train))
+
+    def baseline_memory(self, train: Any, held_out: Any) -> int:
+        return linear_memory(self.source, len(train), len(held_out))
 
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
         if self.config.model.head_fit == "none":

@@ -45,6 +45,8 @@ def nearest_rows(source: Source[Any], train: Any, held_out: Any) -> list[int]:
     nearest: list[int] = []
     for start in range(0, len(held_out), CHUNK_ROWS):
         rows = [*range(start, min(start + CHUNK_ROWS, len(held_out)))]
-        known, new = source.simple_features(train, held_out.subset(rows))
+        features = source.simple_features(train, held_out.subset(rows))
+        assert features is not None, "the source has simple features in words"
+        known, new = features
         nearest += torch.cdist(new, known).argmin(1).tolist()
     return nearest
