@@ -87,8 +87,8 @@ def predict(
     json
         Print one JSON object on standard output.
     """
-    asked = Asked(data, text, question, choice)
-    _check_options(asked, top, threshold)
+    request = PredictRequest(data, text, question, choice)
+    _check_options(request, top, threshold)
     if out is not None:
         check_answer_file(out, data, overwrite)
     with SignalHandler(), ProgressBar("predicted", before=f"reading {data or run}") as progress:
@@ -97,7 +97,7 @@ def predict(
         log_calibration(session)
         if threshold is not None and UNSURE in task.labels:
             raise UserError(f"--threshold: {run} has a label '{UNSURE}'; leave out --threshold")
-        rows = _answers(task, asked, top or 1, progress)
+        rows = _answers(task, request, top or 1, progress)
         if threshold is not None:
             rows = _apply_threshold(rows, threshold)
         if out is None and not json:
@@ -114,7 +114,7 @@ def predict(
         _log_summary(shown, counts, out, threshold)
 
 
-class Asked(NamedTuple):
+class PredictRequest(NamedTuple):
     """What a run is to answer: DATA, texts in its place, or questions about DATA and their choices."""
 
     data: str | None
@@ -123,22 +123,24 @@ class Asked(NamedTuple):
     choices: tuple[str, ...]
 
 
-def _answers(task: Any, asked: Asked, top: int, progress: ProgressCallback) -> Iterable[AnsweredRow]:
+def _answers(
+    task: Any, request: PredictRequest, top: int, progress: ProgressCallback
+) -> Iterable[AnsweredRow]:
     """Return the answers of a run, one at a time if they are to lines of text.
 
     Raises: UserError: DATA can't be read.
     """
-    if asked.questions:
+    if request.questions:
         answered: Iterable[AnsweredRow] = task.answer(
-            Path(str(asked.data)), asked.questions, asked.choices, top
+            Path(str(request.data)), request.questions, request.choices, top
         )
         return answered
-    if asked.texts or asked.data == STANDARD_INPUT:
-        lines = _literal_lines(asked.texts) if asked.texts else _standard_input()
+    if request.texts or request.data == STANDARD_INPUT:
+        lines = _literal_lines(request.texts) if request.texts else _standard_input()
         answered = task.predict_lines(lines, top)
         return answered
-    _check_path(str(asked.data), task)
-    answered = task.predict(str(asked.data), top, log, progress)
+    _check_path(str(request.data), task)
+    answered = task.predict(str(request.data), top, log, progress)
     return answered
 
 
@@ -150,12 +152,12 @@ def _print_answers(rows: Iterable[AnsweredRow], task: Any, has_top: bool) -> lis
     return shown
 
 
-def _check_options(asked: Asked, top: int | None, threshold: float | None) -> None:
+def _check_options(request: PredictRequest, top: int | None, threshold: float | None) -> None:
     """Check that the options fit together.
 
     Raises: UserError: they do not.
     """
-    data, texts, questions, choices = asked
+    data, texts, questions, choices = request
     if choices and not questions:
         raise UserError("--choice needs a --question: give one, or leave --choice out")
     if data is not None and data.startswith("--"):

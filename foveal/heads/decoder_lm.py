@@ -24,7 +24,7 @@ class DecoderLM(nn.Module):
 
     With a `lookup`, the vector of what followed the last tokens before is added to the embedding. Tokens
     (B, T) are then looked up as they are read. Inputs (B, T, C) are tokens with their followers
-    (`NgramLookup.training_inputs`), and the state does not remember them.
+    (`layers.ngram_lookup`), and the state does not remember them.
 
     The projection (and with it a tied table) starts normal with standard deviation 0.02, so the first loss is
     near `ln V`.

@@ -31,6 +31,11 @@ class _SortedNgrams(NamedTuple):
     followers: Int[Tensor, " N"]
 
 
+def training_inputs(tokens: Int[Tensor, " N"], longest: int) -> Int[Tensor, "N C"]:
+    """Return each token of a training text with its followers, for a lookup of n-grams up to `longest`."""
+    return torch.cat([tokens[:, None], ngram_followers(tokens + 1, ngram_lengths(longest))], 1)
+
+
 class NgramLookup(nn.Module):
     """`vectors = lookup(followers)`: the sum of learned vectors, one for each n and what followed.
 
@@ -66,10 +71,6 @@ class NgramLookup(nn.Module):
         last = tokens[-MEMORY:].to(self.text) + 1
         self.text.zero_()
         self.text[MEMORY - len(last) :] = last
-
-    def training_inputs(self, tokens: Int[Tensor, " N"]) -> Int[Tensor, "N C"]:
-        """Return each token of a training text with its followers."""
-        return torch.cat([tokens[:, None], ngram_followers(tokens + 1, self.lengths)], 1)
 
     def held_out_inputs(self, tokens: Int[Tensor, " N"]) -> Int[Tensor, "N C"]:
         """Return each token of another text with its followers in that text and in the training text."""

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from foveal.generation.options import DEFAULT_BEAM_SEARCH
 from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRequest
 from foveal.generation.text_stream import GeneratedText, beam_text, encode_prompt, generate_text
 from foveal.heads.decoder_lm import DecoderLM
+from foveal.layers.ngram_lookup import MEMORY, training_inputs
 from foveal.metrics.ngram_model import LONGEST_CONTEXT, MAX_TOKENS, ngram_log_probabilities
 from foveal.models.decoder import language_model
 from foveal.models.stack_settings import DECODER, keys_below
@@ -121,12 +122,12 @@ class LanguageModelTask(CorpusTask):
         """Remember the training text, if the model looks up n-grams."""
         if self.model.lookup is None:
             return False
-        self.model.lookup.store_text(from_numpy(data.astype(np.int64)))
+        self.model.lookup.store_text(from_numpy(data[-MEMORY:].astype(np.int64)))
         return True
 
     def train_batches(self, data: TokenArray) -> StreamBatches | WindowBatches:
-        lookup = self.model.lookup
-        data = data if lookup is None else _with_followers(data, lookup.training_inputs)
+        if longest := self.config.model.ngram_lookup:
+            data = training_inputs(from_numpy(data.astype(np.int64)), longest).to(int32).numpy()
         sizes, training, settings = self.config.data, self.config.training, self.settings
         rows = sizes.batch_tokens // sizes.context_length
         if settings.batching == "windows":
@@ -135,8 +136,9 @@ class LanguageModelTask(CorpusTask):
         return StreamBatches(data, rows, sizes.context_length, training.seed, accumulation, reset)
 
     def eval_batches(self, data: TokenArray) -> TokenEvalBatches:
-        lookup = self.model.lookup
-        data = data if lookup is None else _with_followers(data, lookup.held_out_inputs)
+        if self.model.lookup is not None:
+            tokens = from_numpy(data.astype(np.int64)).to(self.model.lookup.text.device)
+            data = self.model.lookup.held_out_inputs(tokens).to(int32).cpu().numpy()
         return TokenEvalBatches(data, EVAL_ROWS, self.config.data.context_length)
 
     def baseline(self, train: TokenArray, held_out: TokenArray) -> Baseline:
@@ -228,11 +230,6 @@ class LanguageModelTask(CorpusTask):
         for row in range(len(prompts) * options.samples):
             prompt, number = divmod(row, options.samples)
             yield row, prompts[prompt], number + 1, finished[row]
-
-
-def _with_followers(tokens: TokenArray, inputs: Callable[[Tensor], Tensor]) -> TokenArray:
-    """Return the inputs of a model that looks up n-grams: tokens with what followed them before."""
-    return inputs(from_numpy(tokens.astype(np.int64))).to(int32).numpy()
 
 
 _Finished = tuple[int, str, int, GeneratedText]

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.kill import own_cache, story
 from foveal.config import files
+from foveal.tasks import language_model
 from foveal.training import plan
 from tests.support.captioned_shapes import write_shapes
 from tests.support.clip_folders import clips_by_class
@@ -74,6 +75,7 @@ def test_they_run(data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "read_preset", small)
     monkeypatch.setitem(plan._UNITS, "m", 0.02)
     monkeypatch.setitem(plan._SCALE, "", 0.1)
+    monkeypatch.setattr(language_model, "LITTLE_TEXT", 0)  # all of the plays are more than that
     commands = readme_commands()
     assert len(commands) >= 6
     with patch("foveal.objectives.language_model.PREVIEW_TOKENS", 8):

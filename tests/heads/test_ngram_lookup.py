@@ -6,7 +6,7 @@ from torch import Tensor
 
 from foveal.core.state import select_rows
 from foveal.heads.decoder_lm import DecoderLM
-from foveal.layers.ngram_lookup import NgramLookup
+from foveal.layers.ngram_lookup import NgramLookup, training_inputs
 from foveal.models.decoder import language_model
 from foveal.ops.ngram_lookup import ngram_followers_reference
 from foveal.tasks.config import from_tables
@@ -70,10 +70,10 @@ def test_the_row_comes_before_the_training_text() -> None:
 
 
 def test_a_training_text_is_looked_up_in_what_came_before() -> None:
-    head, text = model(), torch.randint(V, (100,))
-    lookup(head).store_text(text)  # the whole of the text, which would tell every token
+    text = torch.randint(V, (100,))
+    head = model(text)  # which would tell every token
     expected = ngram_followers_reference((text + 1).tolist(), lookup(head).lengths)
-    inputs = lookup(head).training_inputs(text)
+    inputs = training_inputs(text, 6)
     assert inputs[:, 1:].tolist() == expected
     assert torch.equal(inputs[:, 0], text)
 

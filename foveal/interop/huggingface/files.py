@@ -88,8 +88,8 @@ def _check_header(path: Path) -> None:
     """
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        count = file.read(min(size, MAX_HEADER_BYTES)).count(b'"data_offsets"')
-    if size > MAX_HEADER_BYTES or count > MAX_TENSORS:
+        header = file.read(min(size, MAX_HEADER_BYTES))
+    if header.startswith(b"{") and (size > MAX_HEADER_BYTES or header.count(b'"data_offsets"') > MAX_TENSORS):
         raise UserError(f"{path}: over {MAX_TENSORS:,} tensors, too many for a model; download it again")
 
 
