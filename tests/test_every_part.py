@@ -13,9 +13,10 @@ from foveal.tasks.registry import all_tasks
 
 
 def test_every_preset_network_and_choice_has_a_trial_and_every_task_has_data() -> None:
-    names = {trial.name for trial in trials()}
+    every = trials()
+    names = {trial.name for trial in every}
     assert names >= {f"preset {name}" for name in preset_names()} | {f"network {name}" for name in NETWORKS}
-    tried = {setting for trial in trials() for setting in trial.settings}
+    tried = {setting for trial in every for setting in trial.settings}
     for key, (section, name) in {key: each for one in bases() for key, each in one.fields.items()}.items():
         annotation = type(section).model_fields[name].annotation
         if (

@@ -41,6 +41,7 @@ def weights(folder: str) -> dict[str, bytes]:
     return {way: Path(folder, way, "model.safetensors").read_bytes() for way in WAYS}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("first")
 def test_from_one_command_to_a_table() -> None:
     told = succeed("compare-finetuning", *GIVEN, "ways", "--json")

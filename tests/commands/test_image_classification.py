@@ -219,6 +219,7 @@ HARDEST = (
 )
 
 
+@pytest.mark.slow
 def test_the_harder_half_is_learned_and_a_judge_can_be_left_out_or_added() -> None:
     data = write_images()
     result = train(data, *HARDEST)

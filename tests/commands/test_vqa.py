@@ -30,6 +30,7 @@ from tests.support.shape_questions import (
 WAYS = {"vqa": "accuracy", "vqa-generate": "exact", "vqa-multiple-choice": "accuracy"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_each_way_learns(way: str) -> None:
     write_questions("shapes", "choices", "history")

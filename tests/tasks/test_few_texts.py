@@ -96,6 +96,7 @@ def pairs() -> str:
     return "pairs.csv"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "task", "settings"),
     [

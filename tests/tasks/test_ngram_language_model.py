@@ -13,7 +13,7 @@ from tests.support.killed_runs import check_killed_run
 
 SETTINGS = (
     *("model.width=16", "model.embedding_width=8", "data.context_length=16", "data.batch_tokens=64"),
-    *("model.ngram_lookup=8", "optimizer.lr=0.01"),
+    *("model.ngram_lookup=8", "optimizer.lr=0.01", "training.evaluate_every=1000"),
 )
 
 

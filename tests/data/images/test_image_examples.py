@@ -460,6 +460,7 @@ def test_of_larger_images_the_centre_is_seen(tmp_path):
     assert np.allclose(pixels[:10].numpy(), ordered[:, :SIDE, :SIDE], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_cifar10(outside_data):
     """Every one of the 10,000 to test can be used, and has the statistics that everyone knows of the rest."""
     mean, deviation = np.array([0.4914, 0.4822, 0.4465]) * 255, np.array([0.2470, 0.2435, 0.2616]) * 255

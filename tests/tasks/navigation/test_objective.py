@@ -103,6 +103,7 @@ def test_reinforce_alone_finds_the_way() -> None:
     assert metrics["loss"] == (0.0, 16.0)
 
 
+@pytest.mark.slow
 def test_reinforce_arrives_where_short_imitation_did_not() -> None:
     chance = Random(5)
     part, processor = encode_episodes(*(random_episode(chance) for _ in range(6)))
