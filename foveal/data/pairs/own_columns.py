@@ -30,15 +30,15 @@ def place_columns(part: DataPart, location: str) -> Fields:
 def shard_columns(tables: Sequence[AnyPath], encoding: str, rows: Sequence[Row | SkippedRow]) -> list[Fields]:
     """Return all columns of each row of a table, or of several tables that are shards.
 
-    The location of a row ends with its place, such as "line 7", after the name of the shard. A damaged row
-    has no columns.
+    The location of a row ends with its place, such as "line 7", after the path of the shard, or its
+    name. A damaged row has no columns.
     """
-    columns = {table.name: _table_columns(table, encoding) for table in tables}
-    first = tables[0].name
+    columns = {str(table): _table_columns(table, encoding) for table in tables}
+    first, names = str(tables[0]), {table.name: str(table) for table in tables}
     row_columns = []
     for row in rows:
         head, _, place = row.location.rpartition(", ")
-        shard = next((name for name in columns if head.endswith((f"/{name}", f", {name}"))), first)
+        shard = head if head in columns else names.get(head.rpartition(", ")[2], first)
         row_columns.append(columns[shard].get(place, {}))
     return row_columns
 

@@ -36,6 +36,7 @@ class ClipSource(PixelSource):
         "data.batch_tokens",
     )
     simple_features_in_words = f"the means and changes of {BASELINE_SIDE} x {BASELINE_SIDE} pixels"
+    max_simple_features = 2 * 3 * BASELINE_SIDE**2
     same_label = "all of the {count:,} clips to train on have the label"
     place = "frame"
 
