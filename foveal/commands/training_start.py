@@ -62,7 +62,8 @@ def prepare_training(
         initialized = data_dependent_init(task, prepared, reused=base_run is not None)
     origin, is_whole = (preset, False) if base_run is None else _fill_from_run(task, base_run)
     fit = _fit_head(task, prepared)
-    has_own_weights = initialized or fit is not None or base_run is not None
+    stored = task.store_training_data(prepared.train)
+    has_own_weights = initialized or stored or fit is not None or base_run is not None
     first_weights = task.model if has_own_weights else None
     return TrainingStart(task, prepared, origin, is_whole or fit is not None, fit, first_weights)
 

@@ -240,6 +240,10 @@ class Task(TaskFacts, AnsweringTask):
         """Return the bytes that `baseline` needs for a moment."""
         return 0
 
+    def store_training_data(self, data: Any) -> bool:
+        """Store a training split in buffers of the model, if the model keeps some. Return whether it does."""
+        return False
+
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
         """Fit the head in closed form to a training split, if the config says so. Return whether it does."""
         return False

@@ -39,6 +39,8 @@ DEFAULT_VOCAB_SIZE = 65
 """The number of different characters of English plays."""
 LITTLE_TEXT = 2_000_000
 """Bytes of text up to which the default model looks up n-grams: about what the lookup remembers."""
+MOST_LOOKED_UP = 20_000_000
+"""Tokens of a text at most whose n-grams are looked up: they take about 200 bytes each meanwhile."""
 EVAL_ROWS = 8
 """Number of streams in which a held-out text is read. Each stream starts without history."""
 DEFAULT_MAX_TOKENS = 500
@@ -118,8 +120,8 @@ class LanguageModelTask(CorpusTask):
             self.model, self.processor, carry, settings.reduction, settings.loss_positions, seed
         )
 
-    def fit_head(self, data: TokenArray, progress: ProgressCallback) -> bool:
-        """Remember the training text, if the model looks up n-grams."""
+    def store_training_data(self, data: TokenArray) -> bool:
+        """Store the end of the training text, if the model looks up n-grams."""
         if self.model.lookup is None:
             return False
         self.model.lookup.store_text(from_numpy(data[-MEMORY:].astype(np.int64)))
@@ -127,6 +129,7 @@ class LanguageModelTask(CorpusTask):
 
     def train_batches(self, data: TokenArray) -> StreamBatches | WindowBatches:
         if longest := self.config.model.ngram_lookup:
+            self._check_looked_up(len(data))
             data = training_inputs(from_numpy(data.astype(np.int64)), longest).to(int32).numpy()
         sizes, training, settings = self.config.data, self.config.training, self.settings
         rows = sizes.batch_tokens // sizes.context_length
@@ -137,9 +140,21 @@ class LanguageModelTask(CorpusTask):
 
     def eval_batches(self, data: TokenArray) -> TokenEvalBatches:
         if self.model.lookup is not None:
+            self._check_looked_up(len(data))
             tokens = from_numpy(data.astype(np.int64)).to(self.model.lookup.text.device)
             data = self.model.lookup.held_out_inputs(tokens).to(int32).cpu().numpy()
         return TokenEvalBatches(data, EVAL_ROWS, self.config.data.context_length)
+
+    def _check_looked_up(self, tokens: int) -> None:
+        """Check that the n-grams of a text fit into memory.
+
+        Raises: UserError: the text is too long.
+        """
+        if tokens > MOST_LOOKED_UP:
+            raise UserError(
+                f"model.ngram_lookup={self.config.model.ngram_lookup}: it looks up texts of at most "
+                f"{MOST_LOOKED_UP:,} tokens, and this text has {tokens:,}; set model.ngram_lookup=0"
+            )
 
     def baseline(self, train: TokenArray, held_out: TokenArray) -> Baseline:
         """Return the score of counts of n-grams."""

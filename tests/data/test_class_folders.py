@@ -55,9 +55,15 @@ def test_links_without_end_and_links_to_one_folder_are_named(kind: str, tmp_path
     with pytest.raises(UserError, match=r"a/cat/loop: a link to a folder around it .*; remove the link"):
         read_labels(kind, data)
     (tmp_path / "a/cat/loop").unlink()
+    write_by_class(tmp_path / "elsewhere", kind)
     for name in ("one", "two"):
-        (tmp_path / "a" / name).symlink_to(tmp_path / "a/dog")
-    with pytest.raises(UserError, match=r"a/two: a link to .*a/dog, as .*a/one is; remove one of them"):
+        (tmp_path / "a" / name).symlink_to(tmp_path / "elsewhere/dog")
+    with pytest.raises(UserError, match=r"a/two: a link to .*elsewhere/dog, as .*a/one is; remove one"):
+        read_labels(kind, data)
+    (tmp_path / "a/two").unlink()
+    (tmp_path / "a/one").unlink()
+    (tmp_path / "a/one").symlink_to(tmp_path / "a/dog")
+    with pytest.raises(UserError, match=r"a/one: a link to .*a/dog, which is read already; remove the link"):
         read_labels(kind, data)
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import foveal
+from foveal.tasks import language_model
 from tests.support.command_line import refuse, succeed
 from tests.support.killed_runs import check_killed_run
 
@@ -64,6 +65,18 @@ def test_words_seen_before_are_told_by_their_first_letters() -> None:
 def test_a_killed_run_ends_like_one_that_was_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ("--model", "lstm", *SETTINGS)
     check_killed_run(tmp_path, monkeypatch, write_words, "words.txt", settings)
+
+
+def test_the_screen_tells_of_a_network_that_is_trained() -> None:
+    told = succeed("train", "words.txt", "--model", "lstm", *SETTINGS, "--budget", "1steps").err
+    assert "expected" in told
+    assert "closed form" not in told
+
+
+def test_too_long_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language_model, "MOST_LOOKED_UP", 100)
+    error = refuse("train", "words.txt", "--model", "lstm", *SETTINGS, "--budget", "1steps")
+    assert "set model.ngram_lookup=0" in error
 
 
 def test_no_such_length() -> None:

@@ -63,7 +63,7 @@ class DiskTree(FileTree):
     def walk(self, folder: str) -> Iterator[str]:
         """Yield the folder's own files first, then the files of its folders. Links to folders are followed.
 
-        Raises: UserError: a link leads back to a folder around it, or two links lead to the same folder.
+        Raises: UserError: a link leads to a folder around it or in the tree, or two links to the same folder.
         """
         return self._walk(folder, {})
 
@@ -75,7 +75,7 @@ class DiskTree(FileTree):
             if entry.is_folder:
                 inside = _join(folder, entry.name)
                 if entry.is_link:
-                    _follow(self._root / inside, followed)
+                    _follow(self._root / inside, self._root, followed)
                 yield from (f"{entry.name}/{name}" for name in self._walk(inside, followed))
 
     def path(self, folder: str) -> Path:
@@ -164,15 +164,18 @@ class Listing:
         return self.root / name
 
 
-def _follow(link: Path, followed: dict[str, Path]) -> None:
+def _follow(link: Path, root: Path, followed: dict[str, Path]) -> None:
     """Add the folder that `link` leads to.
 
-    Raises: UserError: the folder is around the link, or another link leads there.
+    Raises: UserError: the folder is around the link or in the tree of `root`, or another link leads there.
     """
-    target = os.path.realpath(link)
+    target, top = os.path.realpath(link), os.path.realpath(root)
     around = Path(os.path.realpath(link.parent))
     if around.is_relative_to(target):
         raise UserError(f"{link}: a link to a folder around it ({target}), without end; remove the link")
+    is_hidden = any(part.startswith(".") for part in Path(os.path.relpath(target, top)).parts)
+    if Path(target).is_relative_to(top) and not is_hidden:
+        raise UserError(f"{link}: a link to {target}, which is read already; remove the link")
     if target in followed:
         raise UserError(f"{link}: a link to {target}, as {followed[target]} is; remove one of them")
     followed[target] = link

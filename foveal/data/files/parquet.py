@@ -115,7 +115,12 @@ def _has_lengths(kind: Any) -> bool:
     import pyarrow
 
     types = pyarrow.types
-    return bool(types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind))
+    return bool(
+        types.is_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_string(kind)
+        or types.is_large_binary(kind)
+    )
 
 
 def _row_values(columns: Sequence[str], values: Sequence[Any], max_bytes: int) -> Fields | str:
