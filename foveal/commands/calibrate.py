@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,7 +12,7 @@ from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.tasks.calibration import fit_calibration, save_calibration
 from foveal.tasks.data_overrides import with_columns
-from foveal.tasks.session import load
+from foveal.tasks.session import Session, load
 from foveal.ui.console import log, print_facts, print_json
 from foveal.ui.progress_bar import ProgressBar
 
@@ -53,7 +53,7 @@ def calibrate(
                 f"{run}: trained without validation data: name labeled data that training has not seen: "
                 "foveal calibrate RUN DATA"
             )
-        held_out = session.training_data().valid if data is None else session.held_out(data, "").split_data
+        held_out = session.training_data().valid if data is None else _unseen(session, data)
         with ProgressBar("calibrated") as progress:
             calibration = fit_calibration(session.run, session.task, session.objective, held_out, progress)
         save_calibration(session.run, calibration)
@@ -69,3 +69,19 @@ def calibrate(
     print_facts(rows)
     if calibration.places < FEW_LABELS:
         log(f"only {calibration.places:,} labels: the temperature of so few is uncertain")
+
+
+def _unseen(session: Session, data: str) -> Any:
+    """Return all of DATA.
+
+    Raises: UserError: the run was trained on rows of DATA, whose probabilities are too high.
+    """
+    lines: list[str] = []  # a refusal is a single line
+    split = session.held_out(data, "", lines.append)
+    if split.facts.get("trained_on"):
+        raise UserError(
+            f"{data}: the run was trained on rows of these data, and is too sure of them: name other rows"
+        )
+    for line in lines:
+        log(line)
+    return split.split_data

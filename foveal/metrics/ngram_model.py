@@ -14,16 +14,18 @@ MAX_TOKENS = 2**20
 
 def ngram_log_probabilities(
     train: Int[Tensor, " N"], held_out: Int[Tensor, " M"], vocabulary: int
-) -> Float[Tensor, " M-1"]:
+) -> list[Float[Tensor, " M-1"]]:
     """Return the log-probability of each token of `held_out` but the first, in nats, by counts of `train`.
 
-    Contexts of 0 to `LONGEST_CONTEXT` tokens are interpolated (Witten and Bell 1991, method C): `p_n(x) =
+    The first result has contexts of no token, the next of at most one, and so on up to `LONGEST_CONTEXT`
+    tokens. Shorter and longer contexts are interpolated (Witten and Bell 1991, method C): `p_n(x) =
     (c(x) + d p_(n-1)(x)) / (c + d)`, where the context of n tokens occurs c times, c(x) times before x, and
     before d different tokens. `p_(-1)` is uniform.
     """
     train = train[-MAX_TOKENS:]
     codes, held_out_codes = (tokens.new_zeros(len(tokens) + 1) for tokens in (train, held_out))
     probabilities = torch.full((len(held_out),), 1 / vocabulary, dtype=torch.float64)
+    results = list[Tensor]()
     for length in range(min(LONGEST_CONTEXT + 1, len(train), len(held_out))):
         if length:
             codes = codes[:-1] * MULTIPLIER + train[length - 1 :] + 1
@@ -36,7 +38,8 @@ def ngram_log_probabilities(
         count = torch.where(known_pair, counts[pair], 0)
         mixed = (count + kinds[place] * probabilities[length:]) / (totals[place] + kinds[place])
         probabilities[length:] = torch.where(known, mixed, probabilities[length:])
-    return probabilities[1:].log()
+        results.append(probabilities[1:].log())
+    return results
 
 
 def _find(

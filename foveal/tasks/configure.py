@@ -133,6 +133,9 @@ def _defaults_for(
     )
     request = DefaultsRequest(data, trains, pretrained)
     defaults = task(preset).defaults(request)
+    if trains:
+        advice = _untrained_advice(task(preset), request, defaults)
+        defaults = replace(defaults, advice=advice or defaults.advice)
     if not defaults.weights:
         return defaults, None
     try:
@@ -140,6 +143,18 @@ def _defaults_for(
     except UserError as error:
         log(f"{error}; training goes on without published weights (--pretrained no: without a try)")
         return task(preset).defaults(replace(request, pretrained=False)), None
+
+
+def _untrained_advice(task: Task, request: DefaultsRequest, defaults: Defaults) -> str:
+    """Return what the defaults would be without settings of training; empty if they would be the same."""
+    others = task.defaults(replace(request, trains=False))
+    if not others.reason or (others.preset, others.weights) == (defaults.preset, defaults.weights):
+        return ""
+    name = f"the weights {others.weights}" if others.weights else others.preset
+    return (
+        f"{others.reason}: that is the default ({name}) without a budget or other settings of training; with "
+        f"yours, {defaults.weights or defaults.preset} is trained"
+    )
 
 
 def _base_tables(

@@ -23,7 +23,7 @@ from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRe
 from foveal.generation.text_stream import GeneratedText, beam_text, encode_prompt, generate_text
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.ngram_lookup import MEMORY, training_inputs
-from foveal.metrics.ngram_model import LONGEST_CONTEXT, MAX_TOKENS, ngram_log_probabilities
+from foveal.metrics.ngram_model import MAX_TOKENS, ngram_log_probabilities
 from foveal.models.decoder import language_model
 from foveal.models.stack_settings import DECODER, keys_below
 from foveal.objectives.language_model import LanguageModelObjective
@@ -157,11 +157,12 @@ class LanguageModelTask(CorpusTask):
             )
 
     def baseline(self, train: TokenArray, held_out: TokenArray) -> Baseline:
-        """Return the score of counts of n-grams."""
+        """Return the score of counts of n-grams, for the n whose score is best."""
         known, text = (from_numpy(tokens.astype(np.int64)) for tokens in (train[-MAX_TOKENS:], held_out))
-        nats = -float(ngram_log_probabilities(known, text, self.processor.size).sum())
+        results = ngram_log_probabilities(known, text, self.processor.size)
+        nats, longest = min((-float(each.sum()), n) for n, each in enumerate(results, 1))
         bits = nats / math.log(2) / int(self.processor.characters[held_out[1:]].sum())
-        name = f"counts of n-grams of up to {LONGEST_CONTEXT + 1} {token_unit(self.processor.kind)}"
+        name = f"counts of n-grams of up to {longest} {token_unit(self.processor.kind)}"
         return Baseline(name, "bits_per_character", bits, higher_is_better=False, is_rate=False)
 
     def summarize(self, prepared: PreparedCorpus) -> TaskSummary:

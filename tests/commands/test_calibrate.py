@@ -57,6 +57,7 @@ def test_labels_stay_and_probabilities_change(kind: str) -> None:
 def test_a_calibration_of_other_weights_is_not_used() -> None:
     write_noisy_labels()
     train("labels.csv", *SMALL)
+    assert "trained on rows of these data" in refuse("calibrate", "run", "labels.csv")
     succeed("calibrate", "run")
     shutil.move("run", "first")
     train("labels.csv", *SMALL, "training.seed=1")

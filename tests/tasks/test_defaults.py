@@ -50,6 +50,12 @@ def test_the_line_says_why_and_how_to_undo() -> None:
     assert "else --model series-classification" in told
 
 
+def test_a_budget_is_told_what_the_default_would_be() -> None:
+    told = succeed("train", "slopes.ts", "--run", "run", "--budget", "1steps").err
+    assert "that is the default (minirocket) without a budget" in told
+    assert "series-classification is trained" in told
+
+
 def test_many_rows_get_the_preset(monkeypatch: pytest.MonkeyPatch) -> None:
     few = replace(SeriesClassificationTask.closed_form, most_rows=5)
     monkeypatch.setattr(SeriesClassificationTask, "closed_form", few)
