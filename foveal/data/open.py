@@ -170,7 +170,7 @@ class OpenedData:
 
     @cached_property
     def classes_of_texts(self) -> ClassLook | None:
-        """What folders of texts look like, if they look like classes."""
+        """Return what was seen of folders of texts by class; None if the folders are no classes."""
         return look_at_classes(self.train)
 
     @property
