@@ -73,7 +73,9 @@ def test_nothing_to_use_is_refused(tmp_path: Path) -> None:
         write(tmp_path / "a", "étude\nö\nä\n".encode("latin1")),
         write(tmp_path / "b", b"1\n2\n3\n"),
     )
-    assert "the first is line 1: not UTF-8 at byte 0 of the line; it seems Latin-1" in refusal(source, target)
+    assert "the first is line 1: not UTF-8 at byte 0 of the line; name its encoding: " in refusal(
+        source, target
+    )
     assert "can't read: No such file" in refusal(source, tmp_path / "none")
 
 
