@@ -14,17 +14,17 @@ from foveal.data.core.hash_split import SplitName
 from foveal.data.core.rows import Row
 from foveal.data.datasets.dataset_cache import resolve
 from foveal.data.files.data_part import ZIP_SUFFIX, DataPart, open_part, open_shards
-from foveal.data.files.mending import backslash_hint
+from foveal.data.files.mending import backslash_hint, series_hint
 from foveal.data.files.sidecars import TEXT_SUFFIX
 from foveal.data.files.split_names import list_names
 from foveal.data.files.unpack import GZIP_SUFFIX, unpack_gzip, unpack_zip
-from foveal.data.find_splits import ROW_SUFFIXES, FoundSplits, find_splits
+from foveal.data.find_splits import MEDIA_SUFFIXES, ROW_SUFFIXES, FoundSplits, find_splits
 from foveal.data.images.image_arrays import has_many_images
 from foveal.data.images.image_files import are_images, is_image_name
 from foveal.data.layouts.layout import Layout, find_layout, write_layout
 from foveal.data.series.series_files import TARGET_FIELDS, are_series, read_series
 from foveal.data.text.conll import CONLL_SUFFIXES
-from foveal.data.text.running_text import look_at_text
+from foveal.data.text.running_text import holds_series, look_at_text
 from foveal.data.text.texts_by_class import ClassLook, look_at_classes
 from foveal.data.video.clip_files import are_clips
 from foveal.data.video.video_decoding import is_video
@@ -49,6 +49,8 @@ DataKind = Literal[
 texts for each class. `text` is running text. `unknown` is any other file or folder. `missing` is a path
 without a file, or a data set of the catalog, whose files are made later.
 """
+MIXED_SHARE = 3
+"""A folder is no text if one of so many files is a picture, recording or video."""
 SNIFFERS: dict[DataKind, tuple[Callable[[DataPart], bool], str]] = {
     "clips": (are_clips, "clips"),
     "images": (are_images, "pictures"),
@@ -180,12 +182,18 @@ class OpenedData:
             return Evidence("conll", f"{train.path.name} is a file of tagged words")
         if are_series(train):
             return Evidence("series", f"{train.path.name} is a file of series")
+        if holds_series(train):
+            return Evidence(
+                "unknown", series_hint([file for each in self.splits.values() for file in each.files])
+            )
         if train.is_table:
             return Evidence(
                 "table", f"{train.path.name} is a table with the columns {list_names([*train.columns])}"
             )
         if self.classes_of_texts is not None:
             return Evidence("texts", self.classes_of_texts.reason)
+        if mixed := _mixed_files(train):
+            return Evidence("unknown", mixed)
         look = look_at_text(train)
         return Evidence("unknown", look.doubt) if look.doubt else Evidence("text", look.reason)
 
@@ -265,6 +273,22 @@ def _describe_files(part: DataPart, files: str) -> str:
     beside += ", many of which are equal" if part.has_repeated_texts else ""
     beside += f" ({' and '.join(unread)} beside them not read)" if unread else ""
     return f"there are {files} {where}{beside}"
+
+
+def _mixed_files(part: DataPart) -> str:
+    """Say that many of a folder's files are pictures, recordings or videos, of no single kind. Empty if few
+    are."""
+    if not part.is_folder:
+        return ""
+    names = [*part.listing.walk()]
+    media = [name for name in names if name.lower().endswith(MEDIA_SUFFIXES)]
+    if MIXED_SHARE * len(media) < len(names) or not media:
+        return ""
+    where = f" in {list_names(part.filled_folders)}" if part.filled_folders else ""
+    return (
+        f"there are files of several kinds{where}, such as {media[0]}; give a folder of one kind, or write "
+        "metadata.csv (columns file_name, and text or label) beside the files"
+    )
 
 
 def _has_pictures(zipped: DataPart) -> bool:

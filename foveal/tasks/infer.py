@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from foveal.core.errors import UserError
+from foveal.data.files.mending import no_header_hint
 from foveal.data.files.tables import list_columns
 from foveal.data.guess_columns import guess_columns
 from foveal.data.open import OpenedData
@@ -106,6 +107,9 @@ def _no_fit_reason(data: OpenedData) -> str:
     """Say why the data fit no task, and how to mend that."""
     if data.kind != "table":
         return f"{data.evidence.reason}. To learn it as it is: --task {default_task().name}"
+    files = [file for part in data.splits.values() for file in part.files]
+    if hint := no_header_hint(files, data.train.columns):
+        return hint
     guess = guess_columns(data.train)
     columns = f"no task reads the columns {list_columns(data.train.columns)}"
     if guess.text and guess.label:
