@@ -19,6 +19,7 @@ from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import DataPaths, OpenedData, open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
+from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.run import Run, check_outside_data, check_run_path, default_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.configure import TrainingChoice, choose_training, encoding_setting
@@ -240,7 +241,8 @@ def _budget_in_words(start: TrainingStart) -> str:
 def _skipped_summary(prepared: PreparedData[Any, Any], folder: Path) -> str:
     """Return the number of skipped rows, the file that lists them, and the first."""
     first, count = prepared.skipped[0], len(prepared.skipped)
-    return f"{count:,} rows, all in {folder / 'skipped.jsonl'}; the first: {first.location}: {first.reason}"
+    where = shorten_unpacked_paths(first.location)
+    return f"{count:,} rows, all in {folder / 'skipped.jsonl'}; the first: {where}: {first.reason}"
 
 
 def _model_summary(task: Task) -> str:
