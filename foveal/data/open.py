@@ -18,11 +18,11 @@ from foveal.data.files.mending import backslash_hint, series_hint
 from foveal.data.files.sidecars import TEXT_SUFFIX
 from foveal.data.files.split_names import list_names
 from foveal.data.files.unpack import GZIP_SUFFIX, unpack_gzip, unpack_zip
-from foveal.data.find_splits import MEDIA_SUFFIXES, ROW_SUFFIXES, FoundSplits, find_splits
+from foveal.data.find_splits import ROW_SUFFIXES, FoundSplits, find_splits, mixed_files_hint
 from foveal.data.images.image_arrays import has_many_images
 from foveal.data.images.image_files import are_images, is_image_name
 from foveal.data.layouts.layout import Layout, find_layout, write_layout
-from foveal.data.series.series_files import TARGET_FIELDS, are_series, read_series
+from foveal.data.series.series_files import TARGET_FIELDS, are_series, describe_series, read_series
 from foveal.data.text.conll import CONLL_SUFFIXES
 from foveal.data.text.running_text import holds_series, look_at_text
 from foveal.data.text.texts_by_class import ClassLook, look_at_classes
@@ -49,8 +49,8 @@ DataKind = Literal[
 texts for each class. `text` is running text. `unknown` is any other file or folder. `missing` is a path
 without a file, or a data set of the catalog, whose files are made later.
 """
-MIXED_SHARE = 3
-"""A folder is no text if one of so many files is a picture, recording or video."""
+MAX_PACKED_LAYERS = 3
+"""Packed files inside each other that are unpacked."""
 SNIFFERS: dict[DataKind, tuple[Callable[[DataPart], bool], str]] = {
     "clips": (are_clips, "clips"),
     "images": (are_images, "pictures"),
@@ -91,16 +91,33 @@ class OpenedData:
     def unpacked(self) -> DataPart:
         """The file or folder as it stands. Packed files are unpacked, but for zips of pictures.
 
-        Raises: UserError: there is no such path, and no data set of that name; or a packed file is damaged.
+        Raises: UserError: there is no such path, and no data set of that name; or a packed file is damaged,
+            or has only zips in it.
         """
         part = self.named
         if part.status is None:
             part = open_part(self.resolve(self.name), encoding=self.encoding)
-        if part.is_file and part.suffix == GZIP_SUFFIX and not has_many_images(part):
-            return open_part(str(unpack_gzip(part.path)), encoding=self.encoding)
-        if part.is_file and part.suffix == ZIP_SUFFIX and not _has_pictures(part):
-            return open_part(str(unpack_zip(part.path)), encoding=self.encoding)
+        for _ in range(MAX_PACKED_LAYERS):
+            if not part.is_file or part.suffix not in (GZIP_SUFFIX, ZIP_SUFFIX):
+                break
+            part = self._unpacked(part)
+        if part.is_disk_folder and part.first_files and all(map(_is_zip, part.first_files)):
+            names = list_names(part.first_files)
+            raise UserError(f"{self}: only zips in it ({names}); give one of them")
         return part
+
+    def _unpacked(self, packed: DataPart) -> DataPart:
+        """Return what is in a packed file, or the file itself if it is read in place.
+
+        Raises: UserError: the file is damaged, or a zip without files.
+        """
+        if packed.suffix == GZIP_SUFFIX:
+            in_place = has_many_images(packed)
+            return packed if in_place else open_part(str(unpack_gzip(packed.path)), encoding=self.encoding)
+        if not any(packed.listing.walk()):
+            raise UserError(f"{packed}: a zip without files; pack the files again")
+        in_place = _has_pictures(packed)
+        return packed if in_place else open_part(str(unpack_zip(packed.path)), encoding=self.encoding)
 
     @cached_property
     def layout(self) -> Layout | None:
@@ -111,12 +128,12 @@ class OpenedData:
     def whole(self) -> DataPart:
         """All of DATA, with or without splits, in a layout that is read.
 
-        Raises: UserError: there is no such path, and no data set of that name; a packed file is damaged; or
-            several tables name the same files.
+        Raises: UserError: DATA can't be unpacked, or several tables name the same files.
         """
         if self.layout is None:
             return self.unpacked
-        return open_part(str(write_layout(self.layout, self.unpacked.path.name or "data")))
+        folder = write_layout(self.layout, self.unpacked)
+        return open_part(str(folder), encoding=self.encoding)
 
     @cached_property
     def found_splits(self) -> FoundSplits:
@@ -181,18 +198,16 @@ class OpenedData:
         if train.suffix in CONLL_SUFFIXES:
             return Evidence("conll", f"{train.path.name} is a file of tagged words")
         if are_series(train):
-            return Evidence("series", f"{train.path.name} is a file of series")
+            return Evidence("series", describe_series(train))
         if holds_series(train):
-            return Evidence(
-                "unknown", series_hint([file for each in self.splits.values() for file in each.files])
-            )
+            return Evidence("unknown", series_hint([*self.splits.values()]))
         if train.is_table:
             return Evidence(
                 "table", f"{train.path.name} is a table with the columns {list_names([*train.columns])}"
             )
         if self.classes_of_texts is not None:
             return Evidence("texts", self.classes_of_texts.reason)
-        if mixed := _mixed_files(train):
+        if mixed := mixed_files_hint(train):
             return Evidence("unknown", mixed)
         look = look_at_text(train)
         return Evidence("unknown", look.doubt) if look.doubt else Evidence("text", look.reason)
@@ -218,7 +233,7 @@ class OpenedData:
         if self.kind == "series":
             return frozenset(self.first_row)
         if self.kind == "clips" and self.train.is_file and self.train.arrays:
-            return self.train.arrays
+            return frozenset(self.train.arrays)
         return frozenset(self.train.columns)
 
     @cached_property
@@ -275,20 +290,8 @@ def _describe_files(part: DataPart, files: str) -> str:
     return f"there are {files} {where}{beside}"
 
 
-def _mixed_files(part: DataPart) -> str:
-    """Say that many of a folder's files are pictures, recordings or videos, of no single kind. Empty if few
-    are."""
-    if not part.is_folder:
-        return ""
-    names = [*part.listing.walk()]
-    media = [name for name in names if name.lower().endswith(MEDIA_SUFFIXES)]
-    if MIXED_SHARE * len(media) < len(names) or not media:
-        return ""
-    where = f" in {list_names(part.filled_folders)}" if part.filled_folders else ""
-    return (
-        f"there are files of several kinds{where}, such as {media[0]}; give a folder of one kind, or write "
-        "metadata.csv (columns file_name, and text or label) beside the files"
-    )
+def _is_zip(name: str) -> bool:
+    return name.lower().endswith(ZIP_SUFFIX)
 
 
 def _has_pictures(zipped: DataPart) -> bool:

@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from foveal.data.files.data_part import DataPart
 
@@ -25,9 +24,9 @@ def backslash_hint(part: DataPart) -> str:
     )
 
 
-def series_hint(files: Sequence[Path]) -> str:
+def series_hint(parts: Sequence[DataPart]) -> str:
     """Say how to write files of series, a label and numbers on each line, in a form that is read."""
-    names = " ".join(shlex.quote(str(file)) for file in files)
+    names = _quoted(parts)
     return (
         "a label and the numbers of a series on each line, as in the UCR archive; write them as .jsonl and "
         f"train on the folder series: mkdir -p series; for f in {names}; do awk -F'[, \\t]+' "
@@ -37,7 +36,12 @@ def series_hint(files: Sequence[Path]) -> str:
     )
 
 
-def no_header_hint(files: Sequence[Path], columns: Sequence[str]) -> str:
+def _quoted(parts: Sequence[DataPart]) -> str:
+    """Return the files of the splits as arguments of a command."""
+    return " ".join(shlex.quote(str(file)) for part in parts for file in part.files)
+
+
+def no_header_hint(parts: Sequence[DataPart], columns: Sequence[str]) -> str:
     """Say that the first line of a table looks like a row, and how to write names above. Empty if the line
     may be names of columns."""
     numbers = [NUMBER.fullmatch(name) is not None for name in columns]
@@ -47,11 +51,10 @@ def no_header_hint(files: Sequence[Path], columns: Sequence[str]) -> str:
     label = next((place for place in range(len(columns)) if place != longest), longest)
     names = [f"column{place}" for place in range(1, len(columns) + 1)]
     names[longest], names[label] = "text", "label"
-    header = ("\\t" if files[0].suffix.lower() == ".tsv" else ",").join(names)
-    quoted = " ".join(shlex.quote(str(file)) for file in files)
+    header = ("\\t" if parts[0].suffix == ".tsv" else ",").join(names)
     return (
         "the first line looks like a row, not like the names of the columns; write names above: "
-        f"sed -i '1i {header}' {quoted}"
+        f"sed -i '1i {header}' {_quoted(parts)}"
     )
 
 
