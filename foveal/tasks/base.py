@@ -1,7 +1,7 @@
 """The base class of tasks. A task is bound to a config, a processor and a model."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from foveal.config import Config, ConfigError, validate_section
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.data.core.hash_split import SplitName
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.open import DataPaths, OpenedData
 from foveal.generation.events import GenerationEvent
@@ -26,6 +27,8 @@ from foveal.tasks.results import EvaluationResult, LabelsByRow, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
 TaskT = TypeVar("TaskT", bound="Task")
+FEW_HELD_OUT = 10
+"""A split with fewer rows or documents is told before training."""
 __all__ = ["TOKEN", "Task", "TaskSettings"]
 
 
@@ -119,6 +122,10 @@ class Task(TaskFacts, AnsweringTask):
         `reused` are processors of an earlier run that the new processor keeps.
         """
 
+    def labeled_splits(self, data: OpenedData) -> Collection[SplitName]:
+        """Return the splits of DATA that `prepare` uses: those with what the task learns."""
+        return data.splits
+
     @abstractmethod
     def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
         """Return all of `data` as a held-out split, and facts about it."""
@@ -158,6 +165,18 @@ class Task(TaskFacts, AnsweringTask):
     def describe_size(self, facts: dict[str, Any]) -> str:
         """Return the size of a split in words."""
         return f"{facts['examples']:,}"
+
+    def held_out_note(self, facts: Mapping[str, dict[str, Any]]) -> str:
+        """Return what scores on small held-out splits mean; empty if the splits are not small.
+
+        `facts` are the facts about each split.
+        """
+        small = {name: part["examples"] for name, part in facts.items() if name != "train"}
+        small = {name: count for name, count in small.items() if count < FEW_HELD_OUT}
+        if not small:
+            return ""
+        sizes = " and ".join(f"{count:,} in {name}" for name, count in small.items())
+        return f"only {sizes}: a score on so few is hardly more than chance"
 
     @property
     def first_loss_unit(self) -> str:
@@ -242,6 +261,11 @@ class Task(TaskFacts, AnsweringTask):
 
     def store_training_data(self, data: Any) -> bool:
         """Store a training split in buffers of the model, if the model keeps some. Return whether it does."""
+        return False
+
+    @property
+    def fits_head(self) -> bool:
+        """Whether the config says that the head is fitted in closed form."""
         return False
 
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
