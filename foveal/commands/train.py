@@ -109,7 +109,8 @@ def train(
     with SignalHandler() as signals:
         start = prepare_training(bound_task, choice.preset, choice.base_run, paths, torch_device)
         with Activity("measuring a step"):
-            cost = measure_cost(start.task, start.prepared)
+            batches = start.task.train_batches(start.prepared.train)
+            cost = measure_cost(start.task, start.prepared, batches)
         if cost.steps is not None:
             shorter, warmup = _shorten_warmup(start.task, cost.steps.total_steps, overrides)
             start, choices = start.with_task(shorter), choices + warmup
@@ -119,7 +120,7 @@ def train(
         if _has_images(start.prepared):
             with Activity("drawing the contact sheet"):
                 _write_contact_sheet(new_run.path, start.task, start.prepared)
-        train_and_report(new_run, start.task, start.prepared, signals, json)
+        train_and_report(new_run, start.task, start.prepared, batches, signals, json)
 
 
 def _choices(

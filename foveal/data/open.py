@@ -14,13 +14,14 @@ from foveal.data.core.hash_split import SplitName
 from foveal.data.core.rows import Row
 from foveal.data.datasets.dataset_cache import resolve
 from foveal.data.files.data_part import ZIP_SUFFIX, DataPart, open_part, open_shards
-from foveal.data.files.mending import backslash_hint, table_of_files_hint
+from foveal.data.files.mending import backslash_hint
 from foveal.data.files.sidecars import TEXT_SUFFIX
 from foveal.data.files.split_names import list_names
 from foveal.data.files.unpack import GZIP_SUFFIX, unpack_gzip, unpack_zip
-from foveal.data.find_splits import MEDIA_SUFFIXES, ROW_SUFFIXES, FoundSplits, find_splits
+from foveal.data.find_splits import ROW_SUFFIXES, FoundSplits, find_splits
 from foveal.data.images.image_arrays import has_many_images
 from foveal.data.images.image_files import are_images, is_image_name
+from foveal.data.layouts.layout import Layout, find_layout, write_layout
 from foveal.data.series.series_files import TARGET_FIELDS, are_series, describe_series, read_series
 from foveal.data.text.conll import CONLL_SUFFIXES
 from foveal.data.text.running_text import look_at_text
@@ -87,8 +88,8 @@ class OpenedData:
         return open_part(self.name, encoding=self.encoding)
 
     @cached_property
-    def whole(self) -> DataPart:
-        """All of DATA, with or without splits. Packed files are unpacked, but for zips of pictures.
+    def unpacked(self) -> DataPart:
+        """The file or folder as it stands. Packed files are unpacked, but for zips of pictures.
 
         Raises: UserError: there is no such path, and no data set of that name; or a packed file is damaged,
             or has only zips in it.
@@ -119,6 +120,22 @@ class OpenedData:
         return packed if in_place else open_part(str(unpack_zip(packed.path)), encoding=self.encoding)
 
     @cached_property
+    def layout(self) -> Layout | None:
+        """The layout of a folder whose files are named by a table other than `metadata.csv`."""
+        return find_layout(self.unpacked)
+
+    @cached_property
+    def whole(self) -> DataPart:
+        """All of DATA, with or without splits, in a layout that is read.
+
+        Raises: UserError: there is no such path, and no data set of that name; a packed file is damaged; or
+            several tables name the same files.
+        """
+        if self.layout is None:
+            return self.unpacked
+        return open_part(str(write_layout(self.layout, self.unpacked.path.name or "data")))
+
+    @cached_property
     def found_splits(self) -> FoundSplits:
         """The splits of DATA, and the files that are in no split.
 
@@ -137,6 +154,8 @@ class OpenedData:
     @cached_property
     def all_rows(self) -> DataPart:
         """All of DATA, with or without splits. Several files of rows are shards of one part."""
+        if self.layout is not None:
+            return self.unpacked
         with suppress(UserError):  # names of splits, which don't matter here
             parts = self.splits.values()
             if self.whole.is_disk_folder and all(part.suffix in ROW_SUFFIXES for part in parts):
@@ -166,12 +185,14 @@ class OpenedData:
                 "aligned", "it is two files, of which line i of the first belongs to line i of the second"
             )
         train = self.train
-        if hint := table_of_files_hint(self.whole, MEDIA_SUFFIXES) or backslash_hint(train):
+        if hint := backslash_hint(train):
             return Evidence("unknown", hint)
         for kind, (is_kind, files) in SNIFFERS.items():
             with suppress(UserError):  # the reader of the data reports the error
                 if is_kind(train):
-                    return Evidence(kind, _describe_files(train, files))
+                    return Evidence(
+                        kind, self.layout.reason if self.layout else _describe_files(train, files)
+                    )
         if train.is_disk_folder and train.table is not None:
             return Evidence("files", f"there are files with {train.table.name}")
         if train.suffix in CONLL_SUFFIXES:

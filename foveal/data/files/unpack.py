@@ -93,13 +93,7 @@ def _unpacked_folder(path: Path) -> Iterator[Path]:
 def _explain_damage(path: Path) -> Iterator[None]:
     try:
         yield
-    except (
-        EOFError,
-        gzip.BadGzipFile,
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except (EOFError, gzip.BadGzipFile, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path}: can't be unpacked: {error}; get the file again") from None
 
 
