@@ -2,6 +2,7 @@
 
     FOVEAL_DATA=folder OMP_NUM_THREADS=1 python -m benchmarks.every_part            # what was not tried yet
     FOVEAL_DATA=folder python -m benchmarks.every_part --only 'network *' --again   # these once more
+    FOVEAL_DATA=folder python -m benchmarks.every_part --only 'network *' --steps 100 --results longer
     FOVEAL_DATA=folder python -m benchmarks.every_part --combinations --only '*(network mlp*'
 
 The list comes from the presets, the registries and the classes of the config (benchmarks/every/parts.py), so
@@ -10,8 +11,8 @@ a new part is tried without a change here. Each trial is the command `foveal tra
 
 Reported are trials that crash, are refused, diverge (the loss ends above that of the untrained model, or of
 one answer for all), learn nothing, or take more than three times as long a step as the default. Not each of
-them is a fault: many combinations are refused for a good reason, and twenty steps are few. Results are stored
-in --results, so a stopped script continues.
+them is a fault: many combinations are refused for a good reason, and twenty steps are few: try with more
+--steps. Results are stored in --results, so a stopped script continues.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.every.data import task_data
-from benchmarks.every.parts import Trial, base, combinations, trials, untried_settings
+from benchmarks.every.parts import STEPS, Trial, base, combinations, trials, untried_settings
 from benchmarks.every.trial import Outcome, attempt, to_json
 from benchmarks.timing import ROOT
 from foveal import inspection, tasks
@@ -49,7 +50,7 @@ def load(path: Path) -> Outcome:
     return Outcome(**json.loads(path.read_text()))
 
 
-def attempt_all(chosen: list[Trial], data: Path, results: Path) -> None:
+def attempt_all(chosen: list[Trial], data: Path, results: Path, steps: int) -> None:
     """Try what has no result yet, and store each result at once."""
     views = [*find_views(inspection, tasks)]
     for number, trial in enumerate(chosen, 1):
@@ -63,7 +64,7 @@ def attempt_all(chosen: list[Trial], data: Path, results: Path) -> None:
             )
         else:
             looked = views if trial.name.startswith("preset ") else []
-            outcome = attempt(trial, rows, results / f"trial-{os.getpid()}", looked)
+            outcome = attempt(trial, rows, results / f"trial-{os.getpid()}", looked, steps)
         path.write_text(to_json(outcome))
         said = outcome.verdict or "fine"
         print(
@@ -121,6 +122,9 @@ def main() -> None:
     )
     parser.add_argument("--again", action="store_true", help="try them again, though they have results")
     parser.add_argument("--combinations", action="store_true", help="also what users combine; hours")
+    parser.add_argument(
+        "--steps", type=int, default=STEPS, help="steps of each trial, with --results of their own"
+    )
     parser.add_argument("--list", action="store_true", help="print the names of the trials")
     parser.add_argument(
         "--results", type=Path, default=ROOT / "runs" / "every-part", help="folder of the results"
@@ -142,7 +146,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for module in IMPORTED:
         import_module(module)
-    attempt_all(chosen, Path(data), results)
+    attempt_all(chosen, Path(data), results, options.steps)
     print(table(chosen, results))
 
 

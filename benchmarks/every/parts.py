@@ -38,12 +38,12 @@ class Trial:
     default: str = ""
     """The name of the trial to compare with; empty for none."""
 
-    def arguments(self) -> list[str]:
+    def arguments(self, steps: int = STEPS) -> list[str]:
         """Return the options of `foveal train` with small batches, in few steps, evaluated once."""
         own = {setting.partition("=")[0] for setting in self.settings}
-        added = [*base(self.preset).small, f"training.evaluate_every={STEPS}"]
+        added = [*base(self.preset).small, f"training.evaluate_every={steps}"]
         added += ["training.final_test=false"] if self.default else []
-        budget = [] if base(self.preset).closed_form else ["--budget", f"{STEPS}steps"]
+        budget = [] if base(self.preset).closed_form else ["--budget", f"{steps}steps"]
         kept = [setting for setting in added if setting.partition("=")[0] not in own]
         return ["--model", self.preset, *self.settings, *kept, *budget]
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from benchmarks.every.parts import Trial, base
+from benchmarks.every.parts import STEPS, Trial, base
 from foveal import cli
 
 CPU_SECONDS = 120
-"""Maximum time of a command, however busy the machine is."""
+"""Maximum time of a command of STEPS steps, however busy the machine is."""
 TIMED_OUT = -signal.SIGXCPU
 DIVERGED, LEARNED = 1.15, 0.99
 """Last losses over that of the untrained model: more has diverged, and less has learned something."""
@@ -59,23 +59,23 @@ class Outcome:
         return "nothing learned" if self.last > LEARNED * untrained else ""
 
 
-def run(arguments: list[str], folder: Path) -> tuple[int, str, str]:
+def run(arguments: list[str], folder: Path, limit: int = CPU_SECONDS) -> tuple[int, str, str]:
     """Run the command in `folder`, in a copy of this process. Return its exit code and its two outputs."""
     sys.stdout.flush()
     sys.stderr.flush()
     process = os.fork()
     if process == 0:
-        _run_here(arguments, folder)
+        _run_here(arguments, folder, limit)
     _, status = os.waitpid(process, 0)
     return os.waitstatus_to_exitcode(status), (folder / "out").read_text(), (folder / "err").read_text()
 
 
-def _run_here(arguments: list[str], folder: Path) -> None:
-    """Run the command, and end this process."""
+def _run_here(arguments: list[str], folder: Path, limit: int) -> None:
+    """Run the command in at most `limit` seconds of CPU time, and end this process."""
     code = 1
     try:
         os.chdir(folder)
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 10))
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 10))
         for number, name in ((1, "out"), (2, "err")):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         sys.argv = ["foveal", *arguments]
@@ -93,11 +93,12 @@ def _run_here(arguments: list[str], folder: Path) -> None:
         os._exit(code)
 
 
-def attempt(trial: Trial, data: Path, folder: Path, views: list[str]) -> Outcome:
+def attempt(trial: Trial, data: Path, folder: Path, views: list[str], steps: int) -> Outcome:
     """Train in `folder`, which is deleted afterwards, and look at the run with all views."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    code, out, err = run(["train", str(data), *trial.arguments(), "--run", "run", "--json"], folder)
+    command = ["train", str(data), *trial.arguments(steps), "--run", "run", "--json"]
+    code, out, err = run(command, folder, CPU_SECONDS * max(steps, STEPS) // STEPS)
     outcome = Outcome(code, "" if code == 0 else last_line(err))
     if match := re.search(r"ln \d+ = ([\d.]+) expected", err):
         outcome.constant = float(match[1])

@@ -94,12 +94,13 @@ def train(
         choice = choose_training(
             opened, overrides, task, model, start_from, budget, pretrained == "auto", log
         )
-    choices = _choices(opened, choice, task is not None, model, from_)
+    paths = DataPaths(opened, valid, test)
+    choices = _choices(paths, opened, choice, task is not None, model, from_)
     if print_config:
         _log_lines(choices)
         print_plain(config_to_toml(choice.config), end="")
         return
-    torch_device, paths = resolve_device(device), DataPaths(opened, valid, test)
+    torch_device = resolve_device(device)
     bound_task = task_of(resolve_config(choice.config, torch_device))
     folder = run or default_run_path(data, _origin_name(choice, model, from_))
     check_run_path(folder)
@@ -120,16 +121,25 @@ def train(
 
 
 def _choices(
-    data: OpenedData, choice: TrainingChoice, names_task: bool, model: str | None, from_: Path | None
+    paths: DataPaths,
+    data: OpenedData,
+    choice: TrainingChoice,
+    names_task: bool,
+    model: str | None,
+    from_: Path | None,
 ) -> list[str]:
     """Return lines that tell what was chosen for DATA, and why."""
+    task = task_of(choice.config)
     if choice.inferred is not None:
         lines = [str(choice.inferred)]
     else:
         origin = "--task" if names_task else f"--model {model}" if model else f"--from {from_}"
-        lines = [describe_named_task(data, type(task_of(choice.config)), origin)]
-    if data.kind not in ("aligned", "missing") and (splits := str(data.found_splits)):
-        lines.append(f"splits: {splits}")
+        lines = [describe_named_task(data, type(task), origin)]
+    if data.kind not in ("aligned", "missing"):
+        replaced = {"valid": paths.valid, "test": paths.test}
+        used = [split for split in task.labeled_splits(data) if replaced.get(split) is None]
+        if splits := str(data.found_splits.only(used)):
+            lines.append(f"splits: {splits}")
     if (defaults := choice.defaults) is not None:
         lines += [line for line in (str(defaults) if defaults.reason else "", defaults.advice) if line]
     return lines

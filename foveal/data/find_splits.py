@@ -1,5 +1,6 @@
 """The splits of DATA: folders, arrays and files whose names say so; and the shards of a table."""
 
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 from foveal.core.errors import UserError
 from foveal.data.audio.audio_source import AUDIO_SUFFIXES
 from foveal.data.core.hash_split import SplitName
+from foveal.data.files.annotations import annotation_error
 from foveal.data.files.data_part import METADATA_FILES, DataPart, open_part, open_shards
+from foveal.data.files.misplaced_splits import check_splits_outside
 from foveal.data.files.sidecars import without_sidecars
 from foveal.data.files.split_names import (
     SplitNames,
@@ -41,6 +44,12 @@ class FoundSplits:
     unused: tuple[str, ...] = ()
     """The names of files and folders beside the splits, which are not read."""
 
+    def only(self, used: Collection[SplitName]) -> "FoundSplits":
+        """Return the splits `used`, with the others among the files that are not read."""
+        parts = {split: part for split, part in self.parts.items() if split in used}
+        others = [_shown_name(part) for split, part in self.parts.items() if split not in used]
+        return FoundSplits(parts, (*others, *self.unused))
+
     def __str__(self) -> str:
         """Return the names of the splits and of unused files, for a message. Empty without splits."""
         if len(self.parts) == 1 and not self.unused and not self.parts["train"].shards:
@@ -56,8 +65,13 @@ def find_splits(whole: DataPart) -> FoundSplits:
     as `train.tsv`. Tables that are shards are one split.
 
     Raises: UserError: two folders or files are the same split, the files of the splits have several formats,
-        or only some of the folders look like splits.
+        only some of the folders look like splits, the splits are inside the classes, or there are boxes or
+        masks of objects.
     """
+    if whole.is_folder and whole.table is None:
+        if error := annotation_error(whole, IMAGE_SUFFIXES):
+            raise UserError(error)
+        check_splits_outside(whole, has_media)
     arrays = {split: open_part(location) for split, location in array_splits(whole).items()}
     return _split_folders(whole) or (FoundSplits(arrays) if arrays else _split_files(whole))
 

@@ -237,8 +237,8 @@ def _describe_files(part: DataPart, files: str) -> str:
         return f"there are {files} in {part.path.name}"
     if part.table is not None:
         return f"there are {files} with {part.table.name}"
-    folders = part.listing.folders
-    where = f"in the folders {list_names(folders)}" if folders else "in a folder"
+    folders = part.filled_folders
+    where = f"in the folders {list_names(folders)}{part.empty_folders}" if folders else "in a folder"
     unread = [suffix for suffix in part.sidecars if suffix != TEXT_SUFFIX]
     beside = f", with a {TEXT_SUFFIX} beside each" if TEXT_SUFFIX in part.sidecars else ""
     beside += ", many of which are equal" if part.has_repeated_texts else ""

@@ -6,8 +6,8 @@ from foveal.core.log import Log
 from foveal.data.core.group_split import split_by_group
 from foveal.data.core.hash_split import SPLITS, SplitName, split_rows
 from foveal.data.core.rows import Row, SkippedRow
-from foveal.data.files.data_part import DataPart
-from foveal.data.files.tables import list_columns
+from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, DataPart
+from foveal.data.files.tables import list_columns, read_records
 from foveal.data.open import OpenedData, open_data
 from foveal.data.pairs.pair import PairFormat
 
@@ -22,7 +22,7 @@ def open_splits(
 ) -> dict[SplitName, DataPart]:
     """Return the file or folder of each split: the splits of DATA, replaced by `valid` and `test`.
 
-    A held-out part of DATA without targets is left out.
+    A held-out part of DATA without targets, or with a column of targets that is empty, is left out.
 
     Raises: UserError: a part that the user names has no targets.
     """
@@ -52,11 +52,27 @@ def _missing_target(part: DataPart, train: DataPart, column: str) -> str:
     if part is train:
         return ""
     if part.table is not None:
-        if not part.columns or column in part.columns or (train.table and column not in train.columns):
+        if column in part.columns:
+            return "" if _has_values(part, column) else f"the column '{column}' is empty"
+        if not part.columns or (train.table and column not in train.columns):
             return ""
         return f"no column '{column}' among {list_columns(part.columns)}"
     has_labels = part.listing.folders or part.sidecars if part.is_folder else True
     return "" if has_labels else "neither folders of labels nor a metadata table in it"
+
+
+def _has_values(part: DataPart, column: str) -> bool:
+    """Return whether a row of a part has a value in a column. A table that can't be read counts as if so: the
+    reader of the data reports the error."""
+    try:
+        for table in part.files if part.is_table else [part.table]:
+            records = read_records(table, [column], encoding=part.encoding) if table is not None else ()
+            values = (fields[column] for _, fields in records if isinstance(fields, dict))
+            if any(value is not None and value == value and str(value).strip() for value in values):
+                return True
+    except (UserError, *DAMAGED_ZIP_ERRORS):
+        return True
+    return False
 
 
 def read_splits(

@@ -1,7 +1,7 @@
 """The base class of tasks. A task is bound to a config, a processor and a model."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from foveal.config import Config, ConfigError, validate_section
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.data.core.hash_split import SplitName
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.open import DataPaths, OpenedData
 from foveal.generation.events import GenerationEvent
@@ -118,6 +119,10 @@ class Task(TaskFacts, AnsweringTask):
 
         `reused` are processors of an earlier run that the new processor keeps.
         """
+
+    def labeled_splits(self, data: OpenedData) -> Collection[SplitName]:
+        """Return the splits of DATA that `prepare` uses: those with what the task learns."""
+        return data.splits
 
     @abstractmethod
     def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:

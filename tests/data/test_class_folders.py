@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from foveal.core.errors import UserError
+from foveal.data.core.rows import SkippedRow
 from foveal.data.open import open_path
 from foveal.data.text.corpus import TextFolder
 from foveal.tasks.infer import choose_task, infer_task
@@ -180,6 +181,40 @@ def test_a_file_without_a_text_beside_it_is_skipped(tmp_path: Path) -> None:
     assert len([*IMAGE_TEXT.read(part, CONFIG, skipped)]) == len(files) - 2  # type: ignore[arg-type]
     assert "no text beside it; write cat/0.txt" in str(skipped[0])
     assert "cat/2.txt: not UTF-8 at byte 0" in str(skipped[1])
+
+
+@pytest.mark.parametrize("beside", [".json", ".xml", ".ann", ".md"])
+@pytest.mark.parametrize("location", ["a", "a.zip"])
+def test_files_beside_texts_of_a_class_are_skipped_and_said(
+    beside: str, location: str, tmp_path: Path
+) -> None:
+    files = files_by_class("texts")
+    more = {f"{os.path.splitext(name)[0]}{beside}": b"facts" for name in files}
+    opened = open_path(write_files(tmp_path / location, files | more))
+    assert "text-classification" in str(choose_task(opened, {}))
+    skipped: list[SkippedRow] = []
+    assert sorted(row.fields["label"] for row in TEXT_LABEL.read(opened.train, CONFIG, skipped)) == ALL_LABELS
+    assert len(skipped) == len(more)
+    assert {row.reason for row in skipped} == {
+        "beside a file of that name, which is read in its place; move it away"
+    }
+
+
+@every_kind
+@pytest.mark.parametrize("location", ["a", "a.zip"])
+def test_a_class_without_files_is_said_and_not_named_as_a_class(
+    kind: str, location: str, tmp_path: Path
+) -> None:
+    if location == "a.zip" and kind in ("recordings", "texts"):
+        pytest.skip("unpacked without empty folders")
+    write_by_class(tmp_path / location, kind)
+    if location == "a":
+        (tmp_path / "a/bird").mkdir()
+    else:
+        with zipfile.ZipFile(tmp_path / location, "a") as archive:
+            archive.mkdir("bird")
+    opened = open_path(str(tmp_path / location))
+    assert "in the folders cat, dog (bird empty)" in choose_task(opened, {}).reason
 
 
 TEXT = b"The cat sat on the mat, and the dog lay under the tree. " * 4

@@ -16,7 +16,7 @@ from foveal.data.prepare_corpus import prepare_corpus
 from foveal.data.prepare_examples import prepare_examples
 from tests.support.class_folders import CONFIG, FOLDERS, files_by_class
 from tests.support.clip_folders import clip_table
-from tests.support.image_folders import write_files
+from tests.support.image_folders import encode_png, random_images, write_files
 from tests.support.pair_formats import SERIES_LABEL, TEXT_LABEL
 
 KINDS = [*FOLDERS, "table", "series"]
@@ -117,6 +117,34 @@ def test_a_test_part_without_labels_is_not_used_and_said(kind: str, tmp_path: Pa
     prepared = prepare(kind, str(tmp_path / "a"), said.append)
     assert len(prepared.train) + len(prepared.valid) + len(prepared.test) == 8
     assert "so it is not used as test set; foveal predict reads it" in said[0]
+
+
+@pytest.mark.parametrize("location", ["test.csv", "test.jsonl", "test/metadata.csv"])
+@pytest.mark.parametrize("value", ["", " ", None])
+def test_a_column_of_labels_that_is_empty_is_as_none(
+    location: str, value: str | None, tmp_path: Path
+) -> None:
+    kind = "pictures" if "/" in location else "table"
+    first = "file_name" if kind == "pictures" else "text"
+    labeled: list[dict[str, str | None]] = [{first: f"{number}.png", "label": label} for number, label in TEN]
+    blank = [row | {"label": value} for row in labeled]
+    for split, rows in (("train", labeled), ("test", blank)):
+        path = tmp_path / "a" / location.replace("test", split)
+        files = {f"{number}.png": encode_png(picture) for number, picture in enumerate(random_images(10))}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_files(path.parent, files if kind == "pictures" else {})
+        lines = [json.dumps(row) for row in rows]
+        if path.suffix == ".csv":
+            lines = [f"{first},label", *(f"{row[first]},{row['label'] or ''}" for row in rows)]
+        path.write_text("\n".join(lines))
+    said: list[str] = []
+    assert prepare(kind, str(tmp_path / "a"), said.append).test is not None
+    assert "the column 'label' is empty, so it is not used as test set; foveal predict reads it" in said[0]
+    train, test = (path.with_name(path.name.replace("test", split)) for split in ("train", "test"))
+    if kind == "pictures":
+        train, test = tmp_path / "a/train", tmp_path / "a/test"
+    with pytest.raises(UserError, match="the column 'label' is empty, so it is no test set"):
+        prepare(kind, str(train), test=str(test))
 
 
 @every_kind

@@ -14,6 +14,7 @@ from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields
 from foveal.data.files.listing import DiskTree, Listing, ZipTree
 from foveal.data.files.sidecars import TEXT_SUFFIX, pairs_with_texts, sidecar_suffixes
+from foveal.data.files.split_names import list_names
 from foveal.data.files.tables import TABLE_SUFFIXES, column_names, read_records
 from foveal.data.files.text_files import read_text_file
 from foveal.data.files.unpack import mend_member_names
@@ -116,6 +117,18 @@ class DataPart:
     def first_files(self) -> list[str]:
         """The names of a folder's first files, which decide its kind."""
         return [*islice((name for name in self.listing.walk() if name not in METADATA_FILES), SNIFFED_FILES)]
+
+    @cached_property
+    def filled_folders(self) -> list[str]:
+        """The names of a folder's folders with files, at any depth."""
+        listing = self.listing
+        return [name for name in listing.folders if next(listing.below(name).walk(), "")]
+
+    @property
+    def empty_folders(self) -> str:
+        """Return words for a folder's folders without files, for a message. Empty if there are none."""
+        empty = [name for name in self.listing.folders if name not in {*self.filled_folders}]
+        return f" ({list_names(empty)} empty)" if empty else ""
 
     @cached_property
     def sidecars(self) -> list[str]:

@@ -28,7 +28,10 @@ FILE_FIELD = "/"
 
 
 def read_folder(
-    part: DataPart, columns: Sequence[str], read: Callable[[Fields], Fields | str] = as_texts
+    part: DataPart,
+    columns: Sequence[str],
+    read: Callable[[Fields], Fields | str] = as_texts,
+    choose: Callable[[Sequence[str]], list[str]] = without_sidecars,
 ) -> Iterator[Row | SkippedRow]:
     """Read a row for each file. Its fields are `FILE_FIELD`, the path, and the fields that `read` returns for
     `columns`.
@@ -36,7 +39,7 @@ def read_folder(
     `columns` are columns of `metadata.csv` or `metadata.jsonl`, in addition to `file_name`. Without such a
     table, each folder inside is a class: the name of the folder is the `label` of all files in it, at any
     depth. Without folders, or for another column, the text beside each file (`1.txt` beside `1.png`) is the
-    column. Hidden files are ignored.
+    column. Hidden files are ignored. `choose` chooses the files of the classes among all.
 
     Raises: UserError: there is neither a table, nor a folder for each class, nor a text beside each file; the
     table is damaged or lacks a column; or no file can be used.
@@ -68,7 +71,7 @@ def read_folder(
             )
         return validate_rows(str(tables[0]), _records(tables[0], columns, part.encoding), check)
     if list(columns) == ["label"] and listing.folders:
-        return validate_rows(listing.name, _by_class(listing), check_found)
+        return validate_rows(listing.name, _by_class(listing, choose), check_found)
     if len(columns) == 1 and TEXT_SUFFIX in part.sidecars:
         return validate_rows(listing.name, _by_sidecar(part, columns[0]), check_found)
     raise no_table_error(listing.name, columns, "files")
@@ -90,14 +93,14 @@ def _records(table: AnyPath, columns: Sequence[str], encoding: str) -> Iterator[
         raise damaged_zip_error(table, error) from None
 
 
-def _by_class(listing: Listing) -> Iterator[Record]:
+def _by_class(listing: Listing, choose: Callable[[Sequence[str]], list[str]]) -> Iterator[Record]:
     """Yield the name and the label of each file.
 
     Raises: UserError: the name of a label's folder is not UTF-8.
     """
     check_class_names(listing)
     filled = set()
-    for name in without_sidecars([*listing.walk()]):
+    for name in choose([*listing.walk()]):
         label, *rest = Path(name).parts
         filled.add(label)
         if rest and is_unlabeled_name(label) and len(listing.folders) > 2:

@@ -1,10 +1,12 @@
 """Small text files, each read as a whole: a text to label, or the text beside a picture."""
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from foveal.data.core.rows import NOT_UTF8
 from foveal.data.files.file_bytes import read_file_bytes
+from foveal.data.files.sidecars import without_sidecars
 from foveal.data.files.utf8 import AnyPath, encoding_hint
 
 PLAIN_SUFFIXES = ("", ".txt", ".text")
@@ -21,6 +23,12 @@ class FileText(NamedTuple):
 
 def has_text_suffix(name: str) -> bool:
     return os.path.splitext(name)[1].lower() in PLAIN_SUFFIXES
+
+
+def one_file_per_text(names: Sequence[str]) -> list[str]:
+    """Return the names without files that have the name of a text beside them, but for the suffix."""
+    texts = {os.path.splitext(name)[0]: name for name in names if has_text_suffix(name)}
+    return without_sidecars([name for name in names if name == texts.get(os.path.splitext(name)[0], name)])
 
 
 def read_text_file(file: AnyPath, encoding: str = "") -> FileText:

@@ -11,7 +11,7 @@ from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import read_first_bytes
 from foveal.data.files.listing import Listing
 from foveal.data.files.split_names import is_document, is_unlabeled_name, list_names
-from foveal.data.files.text_files import has_text_suffix, read_text_file
+from foveal.data.files.text_files import has_text_suffix, one_file_per_text, read_text_file
 
 MIN_SHARE = 0.9
 """Fraction of the files that must be texts in folders of classes."""
@@ -35,8 +35,8 @@ def look_at_classes(part: DataPart) -> ClassLook | None:
     if not part.is_disk_folder or part.table is not None:
         return None
     listing = part.listing
-    folders = [name for name in listing.folders if not is_unlabeled_name(name)]
-    names = [name for name in listing.walk() if not is_document(name)]
+    names = [name for name in one_file_per_text([*listing.walk()]) if not is_document(name)]
+    folders = [name for name in part.filled_folders if not is_unlabeled_name(name)]
     texts = [name for name in names if name.count("/") == 1 and has_text_suffix(name)]
     if len(folders) < 2 or len(texts) < MIN_SHARE * len(names):
         return None
@@ -46,7 +46,9 @@ def look_at_classes(part: DataPart) -> ClassLook | None:
     if 2 * few > len(folders) or 2 * chapters > len(texts) or not _is_text(listing, texts[0]):
         return None
     doubt = _doubt(listing, folders, texts)
-    return ClassLook(not doubt, f"there are texts in the folders {list_names(folders)}{doubt}")
+    return ClassLook(
+        not doubt, f"there are texts in the folders {list_names(folders)}{part.empty_folders}{doubt}"
+    )
 
 
 def _doubt(listing: Listing, folders: list[str], texts: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from foveal.core.progress import ProgressCallback, no_progress
 from foveal.data import prepare_examples
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import RowIndices
+from foveal.data.core.hash_split import SplitName
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.rows import Row
 from foveal.data.files.lines import Line
@@ -24,6 +25,7 @@ from foveal.data.open import DataPaths, OpenedData, open_path
 from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
+from foveal.data.read_splits import open_splits
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
@@ -100,6 +102,9 @@ class ExampleTask(Task, ABC):
             self.processor,
             reused,
         )
+
+    def labeled_splits(self, data: OpenedData) -> Collection[SplitName]:
+        return open_splits(data, None, None, self.data_format, self.config.data, lambda line: None)
 
     def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
         try:
