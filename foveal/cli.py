@@ -58,6 +58,8 @@ EXAMPLES = {
 """Examples in the help of the commands with most arguments."""
 
 
+HELP_FLAGS = {"--help", "-h", "--version"}
+"""Flags that ask for a text alone."""
 MIN_COLUMNS = 20
 """The narrowest terminal that is believed."""
 MAX_MESSAGE_LENGTH = 2_000
@@ -123,14 +125,19 @@ def _refuse_half_characters(arguments: list[str]) -> None:
 
 @contextmanager
 def _starting(arguments: list[str]) -> Iterator[None]:
-    """Return a context that says on a terminal that a command starts, since importing it takes seconds."""
-    shown = bool(arguments) and arguments[0] in COMMANDS and sys.stderr is not None and sys.stderr.isatty()
-    if shown:
-        print(f"foveal {arguments[0]} ...", end="", file=sys.stderr, flush=True)
+    """Return a context that says that a command starts, if it has yet to import torch, which takes seconds.
+
+    A terminal shows the line until the command is imported.
+    """
+    is_command = bool(arguments) and arguments[0] in COMMANDS and not HELP_FLAGS & {*arguments}
+    starts = is_command and "torch" not in sys.modules
+    live = starts and sys.stderr is not None and sys.stderr.isatty()
+    if starts:
+        print(f"foveal {arguments[0]} ...", end="" if live else "\n", file=sys.stderr, flush=True)
     try:
         yield
     finally:
-        if shown:
+        if live:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 

@@ -9,7 +9,7 @@ import cyclopts
 import torch
 from cyclopts import Parameter
 
-from foveal.config import Config, preset_names
+from foveal.config import Config, preset_description, preset_names
 from foveal.core.errors import UserError
 from foveal.core.whole_number import WholeNumber
 from foveal.inspection.layers.view import describe_layers
@@ -56,7 +56,7 @@ def describe(
     classes: WholeNumber | None = None,
     json: Json = False,
 ) -> None:
-    """Show preset NAME in full: every setting that is read, and the weights of the model with their shapes.
+    """Show preset NAME: what it is, every setting that is read, and the weights of the model.
 
     For an image network, named by its preset or by its own name such as resnet-50, show each layer with its
     output, parameters, multiply-adds and receptive field for one image.
@@ -73,16 +73,23 @@ def describe(
     if not reads_images and (input_ is not None or classes is not None):
         raise UserError(f"{name} reads no images to label: leave out --input and --classes")
     settings = config_to_toml(config)
+    about = preset_description(name) if name in preset_names() else "An image network as published."
+    description = f"{name}: {about}"
     if reads_images:
-        describe_layers(cast(Any, task_of(config)), input_, classes, json)
+        describe_layers(cast(Any, task_of(config)), input_, classes, json, description)
         if not json:
             print_plain(f"\n{settings}")
         return
     model = _meta_model(config)
     shapes = {key: list(parameter.shape) for key, parameter in model.named_parameters()}
     if json:
-        print_json(_preset_summary(config) | {"config": tomllib.loads(settings), "shapes": shapes})
+        print_json(
+            {"description": description}
+            | _preset_summary(config)
+            | {"config": tomllib.loads(settings), "shapes": shapes}
+        )
         return
+    STDOUT.print_wrapped(f"{description}\n", indent=0)
     print_plain(settings)
     weights = _group_layers(shapes).items()
     print_facts([(names, " x ".join(str(size) for size in shape)) for names, shape in weights], STDOUT)

@@ -110,7 +110,8 @@ def train(
         with Activity("measuring a step"):
             cost = measure_cost(start.task, start.prepared)
         if cost.steps is not None:
-            start = start.with_task(_shorten_warmup(start.task, cost.steps.total_steps, overrides))
+            shorter, warmup = _shorten_warmup(start.task, cost.steps.total_steps, overrides)
+            start, choices = start.with_task(shorter), choices + warmup
         _log_lines(choices)
         _print_setup(data, start, folder, cost)
         new_run = create_run(folder, run is None, start, paths, choice.preset, str(torch_device))
@@ -181,26 +182,32 @@ def _has_images(prepared: PreparedData[Any, Any]) -> bool:
     return isinstance(prepared.train, SplitData) and isinstance(prepared.train.examples, ImageExamples)
 
 
-def _shorten_warmup(task: Task, total_steps: int, overrides: tuple[str, ...]) -> Task:
-    """Return the task with a warm-up of at most a tenth of the steps, unless the user sets the warm-up."""
+def _shorten_warmup(task: Task, total_steps: int, overrides: tuple[str, ...]) -> tuple[Task, list[str]]:
+    """Return the task with a warm-up of at most a tenth of the steps, unless the user sets the warm-up.
+
+    Return also lines for the user about the warm-up, if there is something to say.
+    """
     schedule = task.config.schedule
     shorter = limit_warmup(schedule, total_steps)
     timed = parse_budget(task.config.training.budget).unit == "seconds"
     if not total_steps or shorter == schedule or (schedule.name == "one-cycle" and not timed):
-        return task
-    setting = f"schedule.warmup_steps={schedule.warmup_steps}"
+        return task, []
+    rises = f"of about {total_steps:,} steps the learning rate rises in the first"
     if "warmup_steps" in parse_overrides(overrides).get("schedule", {}):
-        if total_steps < 2 * schedule.warmup_steps:
-            log(f"about {total_steps:,} steps, and {schedule.warmup_steps} of them are warm-up, as set")
-        return task
-    log(f"about {total_steps:,} steps: {shorter.warmup_steps} of them are warm-up; else {setting}")
-    return task.with_config(task.config.model_copy(update={"schedule": shorter}))
+        line = f"{rises} {schedule.warmup_steps:,}, as set by schedule.warmup_steps"
+        return task, [line] if total_steps < 2 * schedule.warmup_steps else []
+    setting = f"schedule.warmup_steps={schedule.warmup_steps}"
+    line = f"{rises} {shorter.warmup_steps:,}, a tenth at most (warm-up); else {setting}"
+    shortened = task.with_config(task.config.model_copy(update={"schedule": shorter}))
+    return shortened, [line] if shorter.warmup_steps else []
 
 
 def _print_setup(data: str, start: TrainingStart, folder: Path, cost: TrainingCost) -> None:
     """Print data, task, model and cost before the training."""
     task, prepared = start.task, start.prepared
     training, facts, summary = task.config.training, prepared.facts["parts"], task.summarize(prepared)
+    if note := task.held_out_note(facts):
+        log(f"held out: {note}")
     parts = ", ".join(f"{name} {task.describe_size(part)}" for name, part in facts.items())
     rows = [("data", f"{data}: {summary.data}: {parts}")]
     if prepared.skipped:
@@ -216,10 +223,18 @@ def _print_setup(data: str, start: TrainingStart, folder: Path, cost: TrainingCo
     rows.append(("cost", cost.summary(summary.unit)))
     if _has_images(prepared):
         rows.append(("images", f"{folder / CONTACT_SHEET_FILE}: as they are, and as the model reads them"))
-    rows.append(("run", f"{folder}  (budget {training.budget}, {training.precision})"))
+    rows.append(("run", f"{folder}  ({_budget_in_words(start)}, {training.precision})"))
     print_facts(rows)
     if training.precision == "bfloat16" and not has_fast_bfloat16(next(task.model.parameters()).device):
         log("this machine has no fast bfloat16: training.precision=float32 is several times faster")
+
+
+def _budget_in_words(start: TrainingStart) -> str:
+    """Return how long the training takes, as the user or the preset says."""
+    budget = start.task.config.training.budget
+    if parse_budget(budget).amount:
+        return f"budget {budget}"
+    return f"budget {budget}: trains nothing" if start.fit is None else "fitted at once, no training steps"
 
 
 def _skipped_summary(prepared: PreparedData[Any, Any], folder: Path) -> str:

@@ -146,7 +146,14 @@ def evaluation_report(result: EvaluationResult | None) -> Report | None:
     if result is None:
         return None
     texts = result.sources, result.references, result.outputs
-    return make_report(result.scores, result.lengths, *texts, losses=result.losses, notes=result.notes)
+    return make_report(
+        result.scores,
+        result.lengths,
+        *texts,
+        losses=result.losses,
+        notes=result.notes,
+        place=result.place,
+    )
 
 
 def print_report(task: Task, report: Report, console: SafeConsole) -> None:
@@ -156,6 +163,8 @@ def print_report(task: Task, report: Report, console: SafeConsole) -> None:
     for score in report.scores:
         if score.signature:
             console.print_wrapped(Text(f"{score.name}: {score.signature}", style="dim"))
+    for line in report.legend:
+        console.print_wrapped(Text(line, style="dim"))
     if report.warning:
         console.print_wrapped(Text(f"\n{report.warning}", style="yellow"))
     for note in report.notes:
@@ -185,12 +194,13 @@ def _print_summary(
     missing = () if has_held_out else ("DATA",)
     name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
+    weights = weights if result["steps"] else "fitted" if task.fits_head else "as they started"
     if baseline is not None and (warning := _baseline_warning(result[baseline.metric], baseline)):
         STDERR.print()
         STDERR.print_wrapped(Text(warning, style="yellow"))
     if report is not None:
         print_report(task, report, STDERR)
-    rows = [("trained", f"{result['steps']:,} steps in {format_duration(result['seconds'])} of training")]
+    rows = [_training_row(task, result["steps"], result["seconds"])]
     rows += loss_rows(task, result["split"], result, report) if "split" in result else []
     if baseline is not None:
         rows.append(("baseline", f"{baseline.words_of(baseline.value)}: {baseline.name}"))
@@ -204,6 +214,15 @@ def _print_summary(
         rows.append(("", shell_command("inspect", run.path, view, "--out", f"{view}.png")))
     STDERR.print()
     print_facts(rows)
+
+
+def _training_row(task: Task, steps: int, seconds: float) -> tuple[str, str]:
+    """Return what the training did, for display."""
+    if steps:
+        return "trained", f"{steps:,} steps in {format_duration(seconds)} of training"
+    if task.fits_head:
+        return "fitted", "the head, at once, from all training rows; there are no training steps"
+    return "trained", f"nothing: a budget of {task.config.training.budget} leaves the weights as they start"
 
 
 def _baseline_warning(value: float, baseline: Baseline) -> str:

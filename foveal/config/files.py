@@ -3,6 +3,7 @@
 import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -99,6 +100,12 @@ def read_preset(preset: str) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error}") from None
     refuse_old_names(tables, f"{path}: ")
     return tables
+
+
+def preset_description(preset: str) -> str:
+    """Return what a preset is: the comment at the top of its file."""
+    lines = (PRESETS_FOLDER / f"{preset}.toml").read_text().splitlines()
+    return " ".join(line.removeprefix("#").strip() for line in takewhile(lambda line: line[:1] == "#", lines))
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:

@@ -17,6 +17,13 @@ PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
+TRUTH_VALUES = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+"""The words for true and false, in any case."""
+
+
 class StrictModel(BaseModel):
     """A section of a config.
 
@@ -27,10 +34,10 @@ class StrictModel(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _refuse_other_kinds(cls, value: Any, info: Any) -> Any:
-        """Return the value as it is.
+    def _check_kind(cls, value: Any, info: Any) -> Any:
+        """Return the value. Words for true and false, such as yes and no, become true and false.
 
-        Raises: ValueError: a number is true or false, or the reverse.
+        Raises: ValueError: a number is true or false, or a truth value has another word.
         """
         expected = cls.model_fields[str(info.field_name)].annotation
         if expected is int and isinstance(value, bool):
@@ -38,7 +45,9 @@ class StrictModel(BaseModel):
         if expected is float and isinstance(value, bool):
             raise ValueError("expected a number")
         if expected is bool and isinstance(value, (int, float, str)) and not isinstance(value, bool):
-            raise ValueError("expected true or false")
+            if str(value).lower() not in TRUTH_VALUES:
+                raise ValueError("expected true or false (or yes, no, on, off, 1, 0)")
+            return TRUTH_VALUES[str(value).lower()]
         return value
 
 

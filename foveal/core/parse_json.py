@@ -1,8 +1,10 @@
 """JSON that anyone may have written: damaged, or nested without end."""
 
 import json
+import re
 from typing import Any
 
+WHITE_SPACE = re.compile(r"\s*")
 MAX_DEPTH = 100
 """Most lists and objects inside each other. Python's own limit depends on the caller, and is met only when
 the value is written again."""
@@ -11,11 +13,12 @@ the value is written again."""
 def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON text.
 
-    Raises: ValueError: the text is not JSON, or has more than `MAX_DEPTH` levels.
+    Raises: ValueError: the text is not JSON, has more than `MAX_DEPTH` levels, or an object in it has a key
+        twice.
     """
     too_deep = ValueError(f"more than {MAX_DEPTH} lists and objects inside each other")
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_object)
     except RecursionError:
         raise too_deep from None
     level = _containers([value])
@@ -24,6 +27,33 @@ def parse_json(text: str | bytes) -> Any:
         if not level:
             return value
     raise too_deep
+
+
+def parse_json_values(text: str) -> list[Any]:
+    """Return the values of a text of JSON values one after another, with or without lines between them.
+
+    Raises: ValueError: as `parse_json` does.
+    """
+    decoder, values, start = json.JSONDecoder(), list[Any](), 0
+    text = text.strip()
+    while start < len(text):
+        try:
+            _, end = decoder.raw_decode(text, start)
+        except RecursionError:
+            end = len(text)
+        values.append(parse_json(text[start:end]))
+        space = WHITE_SPACE.match(text, end)
+        start = space.end() if space else end
+    return values
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key '{twice}' is there twice in an object")
+    return value
 
 
 def _containers(container: Any) -> list[Any]:

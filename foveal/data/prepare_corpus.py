@@ -25,7 +25,7 @@ from foveal.data.text.token_store import (
     open_token_store,
 )
 from foveal.data.text.tokenizers import Tokenizer, make_tokenizer
-from foveal.data.text.unknown_tokens import log_unknown_tokens
+from foveal.data.text.unknown_tokens import check_known_facts, log_unknown_tokens
 from foveal.store.cache import cache_folder, file_lock
 from foveal.store.durable import atomic_write
 from foveal.store.regular_files import read_regular
@@ -114,6 +114,8 @@ def prepare_corpus(
             part = data if split not in parts or split == "train" else paths.get(split, str(parts[split]))
             provided, held_out = split in corpus.provided, bool(corpus.fractions)
             raise UserError(_empty_split_error(split, part, provided, held_out, hint))
+    for split in store.facts.keys() - {"train"}:
+        check_known_facts(paths.get(split, str(parts.get(split, data))), store.facts[split])
     _log_same_text(store.facts, log)
     _log_losses(skipped, store.facts, log)
     return PreparedData(
@@ -140,6 +142,7 @@ def prepare_eval_corpus(
     facts = store.facts.get("train", {})
     if not facts.get("tokens"):
         raise UserError(f"{data}: holds no text, or none of its characters occur in the model's vocabulary")
+    check_known_facts(data, facts)
     _log_losses(skipped, {data: facts}, log)
     return store.tokens["train"], {"source": data, "skipped": skipped, **facts}
 

@@ -8,11 +8,16 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.core.hash_split import SPLITS, count_overlap
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.rows import Row, SkippedRow, source_text
 from foveal.data.open import OpenedData, open_data, open_path
 from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.read_splits import first_skip, open_splits, read_splits
-from foveal.data.text.unknown_tokens import log_unknown_tokens, unknown_target_facts
+from foveal.data.text.unknown_tokens import (
+    check_known_facts,
+    check_known_sources,
+    log_unknown_tokens,
+    unknown_target_facts,
+)
 
 MAX_LOGGED_SKIPS = 5
 """Skipped rows that are logged one by one."""
@@ -45,7 +50,7 @@ def prepare_examples(
     _log_contradictions([row for split in SPLITS for row in rows[split]], log)
     _log_similar_labels(rows["train"], log)
     _log_single_target(rows["train"], log)
-    _check_labels_left(data, rows)
+    _check_labels_left(data, rows, splits_off=[*files] == ["train"])
     processor = processor or data_format.make_processor(data, rows["train"], config, reused)
     splits: dict[str, Any] = {}
     for split in SPLITS:
@@ -60,6 +65,10 @@ def prepare_examples(
         for split, encoded in splits.items()
         if len(encoded)
     }
+    for split in split_facts.keys() - {"train"}:
+        source = str(files.get(split, data))
+        check_known_sources(source, processor.source, splits[split].sources)
+        check_known_facts(source, split_facts[split])
     log_unknown_tokens(split_facts, log)
     facts = {"source": data, "skipped": len(skipped), "parts": split_facts}
     return PreparedData(processor, train, valid_split, test_split, facts, tuple(skipped))
@@ -83,7 +92,9 @@ def prepare_eval_examples(
     if skipped:
         first_skip = f"{skipped[0].location}: {skipped[0].reason}"
         log(f"{data}: {len(skipped):,} rows are skipped, the first: {first_skip}")
+    check_known_sources(data, processor.source, encoded.sources)
     unknown_facts = unknown_target_facts(processor, encoded)
+    check_known_facts(data, encoded.facts | unknown_facts)
     log_unknown_tokens({data: unknown_facts}, log)
     return encoded, encoded.facts | unknown_facts | {"skipped": len(skipped)}
 
@@ -110,6 +121,7 @@ def read_unlabeled(
     if not rows:
         reason = f": {skipped[0].location}: {skipped[0].reason}" if skipped else ""
         raise UserError(f"{data}: no readable source{reason}")
+    check_known_sources(opened.name, processor.source, map(source_text, rows))
     for row in skipped[:MAX_LOGGED_SKIPS]:
         log(f"skipped: {row.location}: {row.reason}")
     if len(skipped) > MAX_LOGGED_SKIPS:
@@ -135,18 +147,21 @@ def _unusable_split_error(split: str, data: str, skipped: list[SkippedRow]) -> s
     return f"{data}: no rows {purpose}{first_skip(skipped)}; give rows that this model can use"
 
 
-def _check_labels_left(data: str, rows: dict[str, list[Row]]) -> None:
-    """Check that the held-out rows leave two labels to train on, if there are two.
+def _check_labels_left(data: str, rows: dict[str, list[Row]], splits_off: bool) -> None:
+    """Check that there are two labels to train on, if there are two in all splits.
 
-    Raises: UserError: they don't.
+    `splits_off` says whether the held-out rows were split off from `data`, or come from files of their own.
+
+    Raises: UserError: there is one.
     """
     labels = {split: {row.fields.get("label") for row in rows[split]} for split in SPLITS}
     if len(labels["train"]) == 1 < len(set().union(*labels.values())):
         (label,) = labels["train"]
         held_out = len(rows["valid"]) + len(rows["test"])
+        reason = f"since {held_out:,} are held out" if splits_off else "while held-out rows have others"
         raise UserError(
-            f"{data}: the label '{label}' alone is left to train on, in {len(rows['train']):,} rows, since "
-            f"{held_out:,} are held out; give more rows of each label"
+            f"{data}: the label '{label}' alone is {'left ' if splits_off else ''}to train on, in "
+            f"{len(rows['train']):,} rows, {reason}; give more rows of each label to train on"
         )
 
 

@@ -136,6 +136,14 @@ class ViewResult(Protocol):
         """Yield texts and facts, in the order in which they are printed."""
 
 
+def held_out_examples(run: InspectedRun, data: str | None, log: Log) -> tuple[Any, str]:
+    """Return the split that a view shows and its name: all of `data`, or the run's own held-out split."""
+    part, split, _ = run.held_out(data, "with --data", log)
+    if data is None:
+        log(f"shown are rows of the run's {split} split, which were held out; --data names others")
+    return part, split
+
+
 OptionsT = TypeVar("OptionsT")
 ResultT = TypeVar("ResultT", bound=ViewResult)
 

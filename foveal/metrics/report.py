@@ -1,12 +1,12 @@
 """Reports: scores with confidence intervals, scores by length, and the worst examples."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from foveal.metrics.intervals import ConfidenceInterval, confidence_interval, wilson_interval
 from foveal.metrics.score import MetricResult
 
 MAX_LENGTH_BINS = 6
@@ -15,49 +15,8 @@ COLLAPSE_RATIO = 10
 """Warn if the references have more than this many times as many distinct texts as the outputs."""
 FEW_EXAMPLES = 50
 """Fewer examples than these are told, since even a perfect score is then compatible with many errors."""
-NORMAL_QUANTILE = 1.959964
-"""The quantile of the normal distribution for 95 %."""
 MAX_UNBINNED_LENGTHS = 8
 """Maximum number of distinct lengths that each have a bin of their own."""
-ConfidenceInterval = tuple[float, float]
-
-
-def bootstrap_interval(score: MetricResult, resamples: int = 1000, seed: int = 0) -> ConfidenceInterval:
-    """Return the 95 % percentile interval over resampled examples (Efron 1979; for BLEU: Koehn 2004).
-
-    The resamples depend only on `seed` and the number of examples. Metrics, and models on the same examples,
-    are therefore compared on the same resamples.
-    """
-    generator, count = np.random.default_rng(seed), len(score.per_example)
-    values = [score.on_rows(generator.integers(count, size=count)) for _ in range(resamples)]
-    low, high = np.quantile(values, [0.025, 0.975]).tolist()
-    return low, high
-
-
-def wilson_interval(share: float, count: int) -> ConfidenceInterval:
-    """Return the 95 % score interval of a share of `count` examples (Wilson 1927).
-
-        (p + z²/2n ± z sqrt(p(1 - p)/n + z²/4n²)) / (1 + z²/n)
-
-    Unlike the bootstrap's, the interval of a share of 1 has a width, which falls with the number of examples.
-    """
-    z_squared = NORMAL_QUANTILE**2
-    center = share + z_squared / (2 * count)
-    reach = NORMAL_QUANTILE * math.sqrt(share * (1 - share) / count + z_squared / (4 * count**2))
-    scale = 1 + z_squared / count
-    return max(0.0, (center - reach) / scale), min(1.0, (center + reach) / scale)
-
-
-def confidence_interval(score: MetricResult, seed: int = 0) -> ConfidenceInterval | None:
-    """Return the 95 % confidence interval of a score.
-
-    A share has Wilson's, and any other score the bootstrap's. There is None if all resamples have the same
-    score: the examples then say nothing about its spread.
-    """
-    if score.is_share:
-        return wilson_interval(score.value, len(score.per_example))
-    low, high = bootstrap_interval(score, seed=seed)
-    return (low, high) if low < high else None
 
 
 @dataclass(frozen=True)
@@ -161,6 +120,21 @@ class Report:
     """What ranks the worst examples."""
     notes: tuple[str, ...] = ()
     """What to know about the scores."""
+    place: str = ""
+    """The place that has a label, such as a word, if examples have a label for each place."""
+
+    @property
+    def legend(self) -> list[str]:
+        """What the columns of the intervals and of n mean."""
+        lines = []
+        if self.place and self.intervals:
+            lines.append(
+                f"95 % interval: over resampled examples (n), since the {self.place}s of an example are not "
+                "independent"
+            )
+        if None in self.intervals.values():
+            lines.append("-: no interval, since all resamples of these examples have the same score")
+        return lines
 
     @property
     def examples(self) -> int:
@@ -233,8 +207,11 @@ def make_report(
     seed: int = 0,
     losses: Sequence[float] | None = None,
     notes: Sequence[str] = (),
+    place: str = "",
 ) -> Report:
     """Return the report of some scores. The worst examples are those with the highest `losses`, if given.
+
+    `place` is the place that has a label, such as a word, if examples have a label for each place.
 
     `lengths` (N,) are the lengths of the sources, in units such as words, characters or frames. `lengths` is
     empty if all sources have the same length.
@@ -246,17 +223,24 @@ def make_report(
         worst_examples(scores[0], sources, references, outputs, losses=losses),
         collapse_warning(references, outputs),
         scores[0].name if losses is None else "loss",
-        (*notes, *few_examples_note(len(sources))),
+        (*notes, *few_examples_note(len(sources), place)),
+        place,
     )
 
 
-def few_examples_note(count: int) -> list[str]:
+def few_examples_note(count: int, place: str = "") -> list[str]:
     """Say that there are few examples, if there are."""
     if count >= FEW_EXAMPLES:
         return []
+    examples = f"only {count:,} example{'s' if count > 1 else ''}"
+    if place:
+        return [
+            f"{examples}, and the {place}s of an example are not independent: scores of others may differ "
+            "much; hold out more (data.test_fraction, --test)"
+        ]
     low, _ = wilson_interval(1.0, count)
     return [
-        f"only {count:,} example{'s' if count > 1 else ''}: even {count:,} right are compatible with "
+        f"{examples}: even {count:,} right are compatible with "
         f"{100 * low:.0f} % of others; hold out more (data.test_fraction, --test)"
     ]
 

@@ -27,6 +27,8 @@ from foveal.tasks.results import EvaluationResult, LabelsByRow, TaskSummary
 from foveal.training.protocols import Batches, Objective
 
 TaskT = TypeVar("TaskT", bound="Task")
+FEW_HELD_OUT = 10
+"""A split with fewer rows or documents is told before training."""
 __all__ = ["TOKEN", "Task", "TaskSettings"]
 
 
@@ -164,6 +166,18 @@ class Task(TaskFacts, AnsweringTask):
         """Return the size of a split in words."""
         return f"{facts['examples']:,}"
 
+    def held_out_note(self, facts: Mapping[str, dict[str, Any]]) -> str:
+        """Return what scores on small held-out splits mean; empty if the splits are not small.
+
+        `facts` are the facts about each split.
+        """
+        small = {name: part["examples"] for name, part in facts.items() if name != "train"}
+        small = {name: count for name, count in small.items() if count < FEW_HELD_OUT}
+        if not small:
+            return ""
+        sizes = " and ".join(f"{count:,} in {name}" for name, count in small.items())
+        return f"only {sizes}: a score on so few is hardly more than chance"
+
     @property
     def first_loss_unit(self) -> str:
         """The unit of the first loss, shown before training."""
@@ -247,6 +261,11 @@ class Task(TaskFacts, AnsweringTask):
 
     def store_training_data(self, data: Any) -> bool:
         """Store a training split in buffers of the model, if the model keeps some. Return whether it does."""
+        return False
+
+    @property
+    def fits_head(self) -> bool:
+        """Whether the config says that the head is fitted in closed form."""
         return False
 
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:

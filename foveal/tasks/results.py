@@ -90,3 +90,5 @@ class EvaluationResult:
     """The loss of each example, by which the worst are found; None where the first score ranks them."""
     notes: tuple[str, ...] = ()
     """What to know about the scores."""
+    place: str = ""
+    """The place that has a label, such as a word, if examples have a label for each place."""

@@ -17,8 +17,8 @@ from foveal.core.finite_json import finite_json
 from foveal.core.log import notify_with
 from foveal.core.terminal_text import escape_controls
 
-COMMAND = "foveal "
-"""The beginning of a command."""
+COMMAND = r"""\(?(?<![\w./-])foveal (?:'[^']*'|"[^"]*"|[;,)](?!\s|$)|(?! or foveal )[^;,)'"])*\S*"""
+"""A command in a line: to the end, or to a punctuation mark or an "or" that ends the command."""
 COLUMN_GAP = 2
 """Spaces between the columns of a table."""
 MIN_WRAP_WIDTH = 16
@@ -40,7 +40,7 @@ class SafeConsole(Console):
     def print_wrapped(self, text: Text | str, indent: int = 2) -> None:
         """Print lines of text. On a terminal they are wrapped between words, and go on after `indent` spaces.
 
-        A line that is a command is not wrapped, so that users can copy it. Elsewhere no line is wrapped.
+        A command in a line is not wrapped, so that users can copy it. Elsewhere no line is wrapped.
         """
         text = Text(text) if isinstance(text, str) else text
         if self.is_terminal:
@@ -48,12 +48,11 @@ class SafeConsole(Console):
         self.print(text, soft_wrap=True)
 
     def _wrap(self, line: Text, indent: int) -> Text:
-        is_command = line.plain[indent:].startswith(COMMAND) or line.plain.startswith(COMMAND)
-        if is_command or self.width - indent < MIN_WRAP_WIDTH:
+        if self.width - indent < MIN_WRAP_WIDTH:
             return line
         breaks: list[int] = []
         start = 0
-        for word in re.finditer(r"\S+", line.plain):
+        for word in re.finditer(rf"{COMMAND}|\S+", line.plain):
             width = self.width - (indent if breaks else 0)
             if word.start() > max(start, indent) and cell_len(line.plain[start : word.end()]) > width:
                 start = word.start()

@@ -22,7 +22,7 @@ FILES: dict[str, tuple[bytes, list[str]]] = {
     "binary.txt": (bytes(range(256)) * 20, ["binary.txt: binary", "NUL at byte 0", "give UTF-8 text"]),
     "cut.txt": ("é".encode() * 2000 + b"\xc3", ["cut.txt: cut off", "byte 4000", "get the whole file"]),
     "wide.txt": (ENGLISH.encode("utf-16"), ["wide.txt: UTF-16", "iconv -f UTF-16 -t UTF-8"]),
-    "latin.txt": ("é".encode("latin1") * 99, ["latin.txt: not UTF-8 at byte 0", "iconv -f LATIN1"]),
+    "latin.txt": ("été au café ".encode("latin1") * 9, ["latin.txt: not UTF-8 at byte 0", "iconv -f CP1252"]),
     "short.txt": (b"abcdefghij\n", ["short.txt: too little text", "set data.valid_fraction=0"]),
     "rows.jsonl": (
         b'{"text": "hello"}\n{"txet": "world"}\n',

@@ -16,7 +16,8 @@ def test_a_linear_classifier_of_fixed_convolutions_needs_no_step() -> None:
     told = succeed("train", "slopes.ts", "--model", "minirocket", "--run", "run", "--json")
     assert json.loads(told.out)["steps"] == 0
     assert json.loads(told.out)["accuracy"] == 1.0
-    assert "0 steps" in told.err
+    assert "fitted at once, no training steps" in told.err
+    assert "the head, at once, from all training rows; there are no training steps" in told.err
     assert foveal.load("run").config.training.budget == "0steps"
     assert json.loads(succeed("evaluate", "run", "--json").out)["accuracy"] == 1.0
     assert succeed("predict", "run", "slopes.ts")

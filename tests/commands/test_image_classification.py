@@ -126,7 +126,8 @@ def test_a_network_is_described() -> None:
     assert small["layers"][0]["output"] == [16, 28, 28]
     assert small["parameters"] == 269_722 - 2 * 16 * 9
     table = succeed("models", "describe", "lenet-5").out.splitlines()
-    assert table[1].split() == [
+    assert table[0] == "lenet-5: An image network as published."
+    assert table[3].split() == [
         "encoder.blocks.0.0",
         "Conv2d",
         "6x28x28",
@@ -136,7 +137,7 @@ def test_a_network_is_described() -> None:
         "18.8",
         "kB",
     ]
-    total = table[table.index("") - 1]  # settings come after the table
+    total = table[table.index("", 2) - 1]  # settings come after the table
     assert total.split()[1:3] == ["61,706", "416,520"]
     assert "head.projection" in succeed("models", "describe", "vit", "--classes", "7").out
     assert "did you mean 'resnet-50'" in refuse("models", "describe", "resnet50")

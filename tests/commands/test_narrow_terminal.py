@@ -50,6 +50,29 @@ def test_values_stay_aligned_and_commands_whole(width: int) -> None:
     assert all(line.startswith(" " * 6) and line[6] != " " for line in lines[1:-1])
 
 
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize(
+    ("before", "command", "after"),
+    [
+        (f"{PROSE}: ", COMMAND, ""),
+        (
+            f"{PROSE}; ",
+            "foveal predict 'runs/my; run' --text \"it's (good), I think\"",
+            "; or give more rows of it",
+        ),
+        ("two readings: ", "foveal train a.en,b.de --task translation", " or foveal train c --task tagging"),
+        (f"{PROSE} (", "foveal generate runs/notes-demo-1 --help --temperature 0.8", ")"),
+    ],
+)
+def test_commands_in_a_sentence_stay_whole(width: int, before: str, command: str, after: str) -> None:
+    screen = terminal(width)
+    screen.print_wrapped(f"{before}{command}{after}")
+    lines = shown(screen)
+    assert any(command in line for line in lines)
+    assert " ".join(lines).split() == f"{before}{command}{after}".split()
+    assert all(Text(line).cell_len <= width or "foveal " in line for line in lines)
+
+
 def test_no_line_is_wrapped_elsewhere() -> None:
     screen = SafeConsole(file=io.StringIO(), width=40)
     screen.print_wrapped(PROSE)

@@ -56,7 +56,7 @@ def test_a_reader_that_goes_away(finished: Path, foveal: list[str]) -> None:
         assert process.stderr is not None
         assert process.stdout.read(5)
         process.stdout.close()
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == b"foveal generate ...\n"
     assert process.returncode == 141
 
 

@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from foveal.cli import COMMANDS
 from tests.support.command_line import TINY_MODEL, succeed
 from tests.support.small_texts import sentences
 
@@ -30,3 +33,33 @@ def test_no_large_library_is_imported_before_the_first_step() -> None:
     command = [sys.executable, "-c", STEP, *arguments]
     told = subprocess.run(command, capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n", told
+
+
+FIRST_LINE = """
+import sys
+
+class Stop(BaseException): pass
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("foveal.commands."):
+            assert "torch" not in sys.modules
+            raise Stop
+
+from foveal.cli import main
+sys.meta_path.insert(0, Finder())
+try:
+    main()
+except Stop:
+    pass
+"""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_first_line_comes_before_the_command_is_imported(command: str) -> None:
+    """Importing a command takes seconds, in which nothing else would be on the screen."""
+    program = [sys.executable, "-c", FIRST_LINE, command, "x"]
+    told = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert (told.stdout, told.stderr) == ("", f"foveal {command} ...\n")
+    asked = subprocess.run([*program, "--help"], capture_output=True, text=True, check=True)
+    assert asked.stderr == ""

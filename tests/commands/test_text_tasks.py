@@ -176,7 +176,7 @@ def test_a_training_ends_with_commands_that_work(task: str) -> None:
     assert [one[0] for one in commands] == [uses[task], "evaluate", *views]
     for arguments in commands:
         succeed(*(data if argument == "DATA" else argument for argument in arguments))
-    assert "about 3 steps: 0 of them are warm-up; else schedule.warmup_steps=" in told.err
+    assert "warm-up" not in told.err
     assert " of evaluations, before the test" in told.err
     assert "best so far" not in told.err
 
@@ -232,7 +232,7 @@ def test_transcribe() -> None:
         "missing",
     }
     (row,) = table_rows(succeed("predict", "run", "tones/1.wav").out)
-    assert row["file_name"] == "tones/1.wav"
+    assert row["file_name"] == "1.wav"
     assert float(row["log_probability"]) <= 0
     assert "reads recordings: give --input PATH" in refuse("generate", "run", "--prompt", "a")
     assert "silent.wav: silent" in refuse("predict", "run", "tones/silent.wav")

@@ -42,9 +42,13 @@ def test_the_default_of_tagged_sentences() -> None:
     assert answers[:3] == [["X", "X", "NOUN", "VERB"], ["X"], ""]
     assert len(answers[3]) == 3
     assert "skipped: new.txt, line 3: empty" in told.err
-    Path("foreign.txt").write_text("猫 走る\n")
+    Path("foreign.txt").write_text("猫 走る the cat naps\n")
     (foreign,) = table_rows(succeed("predict", "run", "foreign.txt").out)
-    assert len(json.loads(foreign["answer"])) == 2
+    assert len(json.loads(foreign["answer"])) == 5
+    Path("foreign.txt").write_text("猫 走る\n")
+    assert "foreign.txt: 100 % of its characters do not occur in" in refuse("predict", "run", "foreign.txt")
+    (row,) = table_rows(succeed("predict", "run", "--text", "猫 走る").out)
+    assert (row["answer"], row["reason"][:22]) == ("", "100 % of its character")
     succeed("inspect", "run", "confusion")
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from foveal.core.errors import UserError
 from foveal.metrics.cider import caption_words, cider
-from foveal.metrics.report import bootstrap_interval, make_report
+from foveal.metrics.intervals import bootstrap_interval
+from foveal.metrics.report import make_report
 
 Tokens = list[str]
 ALPHABETS = (Tokens("abcd"), Tokens("efgh"), Tokens("ijkl"))

@@ -11,16 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
+from foveal.metrics.intervals import bootstrap_interval, confidence_interval, wilson_interval
 from foveal.metrics.labels import accuracy, confusion_matrix, macro_f1
 from foveal.metrics.recognition import cer, exact_match, wer
 from foveal.metrics.report import (
     FEW_EXAMPLES,
-    bootstrap_interval,
     collapse_warning,
-    confidence_interval,
     make_report,
     scores_by_length,
-    wilson_interval,
     worst_examples,
 )
 from foveal.metrics.score import MetricResult
@@ -85,6 +83,21 @@ def test_no_interval_without_a_spread() -> None:
     report = make_report([accuracy(labels, labels), macro_f1(labels, labels)], [], labels, labels, labels)
     assert report.to_json()["macro_f1_interval"] is None
     assert report.table().splitlines()[2].split() == ["macro_f1", "1", "-", "10"]
+    assert report.legend == ["-: no interval, since all resamples of these examples have the same score"]
+
+
+def test_the_unit_of_the_interval_is_said_where_places_have_labels() -> None:
+    """The words of a sentence are not independent, so sentences are drawn, and counted as few."""
+    gold, tags = [["N", "V"]] * 6, [["N", "V"]] * 3 + [["V", "N"]] * 3
+    texts = [" ".join(row) for row in gold]
+    outputs = [" ".join(row) for row in tags]
+    report = make_report([tag_accuracy(gold, tags)], [], texts, texts, outputs, place="word")
+    (line,) = report.legend
+    assert line.endswith("over resampled examples (n), since the words of an example are not independent")
+    assert report.notes[0].startswith("only 6 examples, and the words of an example are not independent")
+    low, high = report.intervals["accuracy"] or (0, 0)
+    drawn = np.random.default_rng(1).binomial(6, 0.5, 20_000) / 6  # whole sentences are right or wrong
+    assert (low, high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.01)
 
 
 @pytest.mark.parametrize(("count", "told"), [(1, True), (FEW_EXAMPLES - 1, True), (FEW_EXAMPLES, False)])

@@ -17,6 +17,10 @@ MIN_CHECKED_LABELS, MAX_NUMBERS = 4, 20
 """Labels from which on numbers are looked at, and distinct numbers that may be classes in any case."""
 LABEL_SEPARATORS = ",;|"
 """Characters between several labels in a text."""
+MISSING_LABELS = frozenset(("nan", "NaN", "-nan", "-NaN", "null", "NULL", "<NA>", "#N/A"))
+"""Labels that pandas and spreadsheets write where there is none."""
+DOUBTFUL_LABELS = frozenset(("None", "NA", "N/A", "n/a"))
+"""Labels that may mean that there is none, and may be classes."""
 ClassIds = NDArray[np.int64]
 LABELS_FILE = "labels.json"
 
@@ -36,8 +40,16 @@ def class_names(
     return known if set(known) == set(names) else names
 
 
+def missing_label_error(label: str) -> str:
+    """Return the reason why a label is none, such as the `nan` that programs write. Empty for a label."""
+    if label not in MISSING_LABELS:
+        return ""
+    return f"the label is '{label}', which is taken as missing; if it is a class, give it another name"
+
+
 def check_are_classes(data: str, labels: Sequence[str]) -> None:
-    """Check that labels are names of classes, and neither numbers to predict nor lists of labels.
+    """Check that labels are names of classes, and neither numbers to predict, nor lists of labels, nor
+    perhaps missing.
 
     Raises: UserError: they are not.
     """
@@ -45,8 +57,23 @@ def check_are_classes(data: str, labels: Sequence[str]) -> None:
     listed = next((name for name in names if name.startswith("[") and name.endswith("]")), "")
     if listed or (listed := _combined_label(names)):
         raise UserError(
-            f"{data}: '{listed}' looks like several labels, and a row has one; give one label, or a row each"
+            f"{data}: '{listed}' looks like several labels, and a row has one; give one label, or a row each "
+            "(to keep it as a class, write it without the separator, such as a+b)"
         )
+    if doubtful := next((name for name in names if _may_be_missing(name, names)), ""):
+        raise UserError(
+            f"{data}: the label '{doubtful}' of {labels.count(doubtful):,} rows may be a class, or mean that "
+            "there is none; give the class another name, such as other, or leave it empty in the rows without"
+        )
+    check_are_no_numbers(data, labels)
+
+
+def check_are_no_numbers(data: str, labels: Sequence[str]) -> None:
+    """Check that labels are names of classes, and not numbers to predict.
+
+    Raises: UserError: they are numbers.
+    """
+    names = sorted(set(labels))
     numbers = [number for number in map(_to_number, names) if number is not None]
     if len(numbers) < len(names) or len(labels) <= MIN_CHECKED_LABELS:
         return
@@ -72,17 +99,38 @@ def _to_number(label: str) -> float | None:
     return number if isfinite(number) else None
 
 
+def _may_be_missing(name: str, names: Sequence[str]) -> bool:
+    """Return whether `name` is a word for a missing label that is not spelled as most other labels are.
+
+    Among country codes "NA" is a country, and among "None", "Mild" and "Severe" all are classes.
+    """
+    if name not in DOUBTFUL_LABELS:
+        return False
+    others = [other for other in names if other not in DOUBTFUL_LABELS]
+    return 2 * sum(_spelling(other) == _spelling(name) for other in others) <= len(others)
+
+
+def _spelling(label: str) -> str:
+    if label.isupper() or label.islower():
+        return "upper" if label.isupper() else "lower"
+    return "title" if label[:1].isupper() else "other"
+
+
 def _combined_label(names: Sequence[str]) -> str:
-    """Return a label that joins labels of other rows, such as "a,b" beside "a" and "b"; else nothing."""
+    """Return a label that joins labels of other rows, such as "a,b" beside "a" and "b", or one of many that
+    share their parts; else nothing."""
     for separator in LABEL_SEPARATORS:
-        joined = [name for name in names if separator in name]
-        if not joined:
-            continue
-        parts = [[part.strip() for part in name.split(separator)] for name in joined]
-        counts = Counter(part for name in parts for part in {*name})
-        counts.update(name for name in names if separator not in name)
-        if all(counts[part] > 1 for name in parts for part in name):
-            return joined[0]
+        joined = {
+            name: {part.strip() for part in name.split(separator)} for name in names if separator in name
+        }
+        alone = {*names} - joined.keys()
+        if whole := next((name for name, parts in joined.items() if len(parts) > 1 and parts <= alone), ""):
+            return whole
+        counts = Counter(part for parts in joined.values() for part in parts)
+        counts.update(alone)
+        shared = [name for name, parts in joined.items() if all(counts[part] > 1 for part in parts)]
+        if 2 * len(shared) > len(joined):
+            return shared[0]
     return ""
 
 

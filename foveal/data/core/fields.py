@@ -2,7 +2,7 @@
 
 import ast
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -23,6 +23,15 @@ def text_error(name: str, value: object) -> str:
         value.encode()
     except UnicodeEncodeError as error:
         return f"'{name}' holds half a surrogate pair ({value[error.start]!r}); fix the row"
+    return ""
+
+
+def repeated_name_error(names: Sequence[str]) -> str:
+    """Say which two columns have the same name. Empty if none have. Columns without names may be several."""
+    for index, name in enumerate(names):
+        if name and name in names[:index]:
+            first = names.index(name) + 1
+            return f"the columns {first} and {index + 1} are both named '{name}'; rename one of them"
     return ""
 
 

@@ -50,6 +50,12 @@ def text_key(text: str) -> str:
     return " ".join(text.split())
 
 
+def source_text(row: Row) -> str:
+    """Return the source of a row as a text: the text itself, the words of a sentence, or the file."""
+    source = row.fields["source"]
+    return source if isinstance(source, str) else " ".join(source)
+
+
 def usable_rows(rows: Iterable[Row | SkippedRow], skipped: list[SkippedRow]) -> Iterator[Row]:
     """Yield the rows that can be used. The other rows are added to `skipped`."""
     for row in rows:

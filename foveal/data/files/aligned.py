@@ -14,7 +14,7 @@ from foveal.data.core.fields import Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.unpacked_size import check_unpacked_size
-from foveal.data.files.utf8 import open_lines
+from foveal.data.files.utf8 import open_file, open_lines
 
 
 def read_aligned(
@@ -51,10 +51,11 @@ def read_lines(path: Path, encoding: str = "") -> Iterator[Line]:
 
     Raises: UserError: the file can't be read, or a `.gz` is damaged.
     """
-    with open_lines(path) as file:
-        if path.suffix.lower() != ".gz":
+    if path.suffix.lower() != ".gz":
+        with open_lines(path) as file:
             yield from LineReader(file.readline, encoding=encoding)
-            return
+        return
+    with open_file(path) as file:
         try:
             with BufferedReader(gzip.GzipFile(fileobj=file)) as unpacked:
                 yield from LineReader(partial(_bounded_line, path, unpacked), encoding=encoding)

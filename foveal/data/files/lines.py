@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from foveal.data.core.rows import NOT_UTF8
-from foveal.data.files.utf8 import encoding_hint
+from foveal.data.files.encodings import encoding_hint
 
 MAX_LINE_BYTES = 1 << 20
 """Largest number of bytes of a row. Longer rows are taken to be damaged."""
@@ -35,6 +35,7 @@ class LineReader:
         """
         self._readline, self._max_bytes, self._number = readline, max_bytes, 0
         self._encoding = encoding
+        self._hint = "fix it, or convert the file with iconv" if encoding is None else ""
         self._ahead: deque[Line] = deque()
 
     def __iter__(self) -> "LineReader":
@@ -59,8 +60,10 @@ class LineReader:
     def _decode(self, data: bytes, position: int) -> Line:
         """Return a line that is not UTF-8 at byte `position`."""
         if not self._encoding:
-            hint = "fix it, or convert the file with iconv" if self._encoding is None else encoding_hint(data)
-            return Line(self._number, "", f"{NOT_UTF8} at byte {position} of the line; {hint}")
+            self._hint = self._hint or encoding_hint(
+                data
+            )  # of the first such line, since guessing takes long
+            return Line(self._number, "", f"{NOT_UTF8} at byte {position} of the line; {self._hint}")
         try:
             return Line(self._number, data.decode(self._encoding), "")
         except UnicodeDecodeError as error:

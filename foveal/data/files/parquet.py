@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
-from foveal.data.core.fields import Fields, Record
+from foveal.data.core.fields import Fields, Record, repeated_name_error
 from foveal.data.files.file_bytes import MAX_FILE_BYTES
 from foveal.data.files.lines import too_long
 from foveal.data.files.unpacked_size import check_unpacked_size
@@ -28,10 +28,13 @@ INDEX_BYTES = 4
 def parquet_columns(path: Path) -> list[str]:
     """Return the names of a table's columns.
 
-    Raises: UserError: the file is not Parquet.
+    Raises: UserError: the file is not Parquet, or two columns have the same name.
     """
     with _open(path) as table:
-        return table.schema_arrow.names
+        names: list[str] = table.schema_arrow.names
+    if error := repeated_name_error(names):
+        raise UserError(f"{path}: {error}")
+    return names
 
 
 def parquet_rows(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Record]:

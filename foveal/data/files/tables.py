@@ -10,9 +10,9 @@ from pathlib import Path
 
 from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
-from foveal.data.core.fields import Fields, Record, as_texts, text_error
+from foveal.data.core.fields import Fields, Record, as_texts, repeated_name_error, text_error
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
-from foveal.data.files.json_rows import read_json_rows
+from foveal.data.files.json_rows import UNFINISHED_JSON, describe_no_object, read_json_rows
 from foveal.data.files.lines import MAX_LINE_BYTES, Line, LineReader
 from foveal.data.files.parquet import parquet_columns, parquet_rows
 from foveal.data.files.utf8 import AnyPath, open_lines
@@ -91,7 +91,7 @@ def column_names(path: AnyPath, encoding: str = "") -> list[str]:
     if isinstance(path, Path) and path.suffix.lower() == ".parquet":
         return parquet_columns(path)
     if path.suffix.lower() == ".json":
-        return next((list(row) for _, row in read_json_rows(path, encoding) if isinstance(row, dict)), [])
+        return _first_keys(path, encoding)
     with open_lines(path) as file:
         lines = LineReader(file.readline, encoding=encoding)
         if path.suffix.lower() != ".jsonl":
@@ -104,6 +104,19 @@ def column_names(path: AnyPath, encoding: str = "") -> list[str]:
             if line.reason or line.text.strip():
                 reasons.append(f"{path}, line {line.number}: {row}")
         raise UserError(reasons[0] if reasons else f"{path}: no rows in it; give rows")
+
+
+def _first_keys(path: AnyPath, encoding: str) -> list[str]:
+    """Return the names of the first row of a `.json` that is an object.
+
+    Raises: UserError: the file is not JSON, or has no such row.
+    """
+    reason = ""
+    for location, row in read_json_rows(path, encoding):
+        if not isinstance(row, str):
+            return list(row)
+        reason = reason or f"{path}, {location}: {row}"
+    raise UserError(reason)
 
 
 def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, where: str = "") -> str:
@@ -142,11 +155,15 @@ def _select_columns(rows: Iterable[Record], columns: Sequence[str], hint: str) -
 
 
 def _parse_object(text: str) -> Fields | str:
+    if text.strip() in UNFINISHED_JSON:
+        return (
+            "the start of JSON of several lines; write an object a line (jq -c), or rename the file to .json"
+        )
     try:
         row = parse_json(text)
     except ValueError as error:
         return f"not JSON: {error}; fix the row or leave it out"
-    return row if isinstance(row, dict) else 'a JSON object is needed, such as {"text": "..."}'
+    return row if isinstance(row, dict) else describe_no_object(row)
 
 
 def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int, encoding: str) -> Iterator[Record]:
@@ -178,7 +195,7 @@ def _header(path: AnyPath, lines: LineReader, max_bytes: int) -> tuple[list[str]
     A `.tsv` is separated by tabs. A `.csv` is separated by commas. If the header has no comma, it is
     separated by semicolons or tabs, as spreadsheets in many countries write it, or by bars.
 
-    Raises: UserError: the file is empty, or its first line can't be read.
+    Raises: UserError: the file is empty, its first line can't be read, or two columns have the same name.
     """
     csv.field_size_limit(2**31 - 1)  # of all readers; Python's default is too small
     first = next(lines, None)
@@ -189,6 +206,9 @@ def _header(path: AnyPath, lines: LineReader, max_bytes: int) -> tuple[list[str]
     header = _fields(first, lines, separator, max_bytes)
     if isinstance(header, str):
         raise UserError(f"{path}, line 1: {header}")
+    header = [name.strip() for name in header]
+    if error := repeated_name_error(header):
+        raise UserError(f"{path}, line 1: {error}")
     return header, separator
 
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from foveal.data.core.rows import NOT_UTF8
+from foveal.data.files.encodings import encoding_hint
 from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.sidecars import without_sidecars
-from foveal.data.files.utf8 import AnyPath, encoding_hint
+from foveal.data.files.utf8 import AnyPath, utf16_encoding
 
 PLAIN_SUFFIXES = ("", ".txt", ".text")
 """Suffixes of texts. Source code and markup have others."""
-UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class FileText(NamedTuple):
@@ -32,11 +32,11 @@ def one_file_per_text(names: Sequence[str]) -> list[str]:
 
 
 def read_text_file(file: AnyPath, encoding: str = "") -> FileText:
-    """Read a file of UTF-8, of UTF-16 with a byte order mark, or of `encoding`."""
+    """Read a file of UTF-8, of UTF-16, or of `encoding`."""
     content = read_file_bytes(file)
     if isinstance(content, str):
         return FileText("", content)
-    first = "utf-16" if content.startswith(UTF16_MARKS) else "utf-8-sig"
+    first = utf16_encoding(content) or "utf-8-sig"
     try:
         text = content.decode(first)
     except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from foveal.core.errors import UserError
+from foveal.data.files.encodings import iconv_hint
 from foveal.data.files.unpacked_size import check_member_size
 
 AnyPath = Path | zipfile.Path
@@ -38,7 +39,7 @@ def open_file(path: AnyPath) -> BufferedIOBase:
 
 
 def open_lines(path: AnyPath) -> BufferedIOBase:
-    """Open `path` for reading lines of UTF-8. UTF-16 with a byte order mark is converted.
+    """Open `path` for reading lines of UTF-8. UTF-16 is converted, and so are line ends of old Macs (`\\r`).
 
     Raises: UserError: the system denies access.
     """
@@ -48,48 +49,59 @@ def open_lines(path: AnyPath) -> BufferedIOBase:
     except BaseException:
         file.close()
         raise
-    is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return BufferedReader(_Utf16File(path, file)) if is_utf16 else file
+    encoding = utf16_encoding(start)
+    text = start.decode(encoding, "ignore").encode("utf-8", "ignore") if encoding else start
+    has_mac_ends = b"\r" in text[:-1] and b"\n" not in text
+    if not encoding and not has_mac_ends:
+        return file
+    return BufferedReader(_ConvertedFile(path, file, encoding or "utf-8", has_mac_ends))
 
 
-class _Utf16File(RawIOBase):
-    """A file of UTF-16, read as UTF-8."""
+def utf16_encoding(data: bytes) -> str:
+    """Return which UTF-16 the first bytes of a file are: with a byte order mark, or with many NULs, all at
+    even or all at odd positions. Empty for other bytes."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    head = data[:4096]
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if min(even, odd) > 0 or max(even, odd) <= len(head) / 4:
+        return ""
+    return "utf-16-le" if odd else "utf-16-be"
 
-    def __init__(self, path: AnyPath, file: BufferedIOBase):
-        self._path, self._file = path, file
-        self._decoder = codecs.getincrementaldecoder("utf-16")()
-        self._decoded = b""
+
+class _ConvertedFile(RawIOBase):
+    """A file of UTF-16, or with line ends of old Macs, read as UTF-8."""
+
+    def __init__(self, path: AnyPath, file: BufferedIOBase, encoding: str, has_mac_ends: bool):
+        self._path, self._file, self._has_mac_ends = path, file, has_mac_ends
+        self._decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)()
+        self._converted = b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         block = b"-"
-        while block and not self._decoded:
+        while block and not self._converted:
             block = self._file.read(BLOCK_BYTES)
+            self._converted = self._convert(block)
+        count = min(len(buffer), len(self._converted))
+        buffer[:count], self._converted = self._converted[:count], self._converted[count:]
+        return count
+
+    def _convert(self, block: bytes) -> bytes:
+        if self._decoder is not None:
             try:
-                self._decoded = self._decoder.decode(block, final=not block).encode()
+                block = self._decoder.decode(block, final=not block).encode()
             except UnicodeDecodeError as error:
                 raise NotTextError(
                     f"{self._path}: damaged UTF-16: {error.reason}; get the file again"
                 ) from None
-        count = min(len(buffer), len(self._decoded))
-        buffer[:count], self._decoded = self._decoded[:count], self._decoded[count:]
-        return count
+        return block.replace(b"\r", b"\n") if self._has_mac_ends else block
 
     def close(self) -> None:
         self._file.close()
         super().close()
-
-
-def encoding_hint(data: bytes) -> str:
-    """Return how to read bytes that are not UTF-8: the encoding that they seem to have, for a message."""
-    high = sum(byte >= 0x80 for byte in data)
-    letters = high + sum(chr(byte).isalpha() for byte in data if byte < 0x80)
-    if 3 * high <= letters:
-        return "it seems Latin-1 (Windows-1252): data.encoding=cp1252"
-    names = "cp1251 (Cyrillic), gb18030 (Chinese) or shift_jis (Japanese)"
-    return f"name its encoding, such as data.encoding={names}"
 
 
 def read_text(path: Path, start: int = 0, stop: int | None = None) -> Iterator[str]:
@@ -131,25 +143,14 @@ def read_text(path: Path, start: int = 0, stop: int | None = None) -> Iterator[s
 
 def not_text_error(path: Path, data: bytes, offset: int, reason: str, *, at_start: bool) -> NotTextError:
     """Return the error for a block `data` of the file at `path`, not UTF-8 at byte `offset` of the file."""
-    if at_start and _is_utf16(data):
-        return NotTextError(f"{path}: UTF-16; convert with: iconv -f UTF-16 -t UTF-8 OLD > NEW")
+    if at_start and (utf16 := utf16_encoding(data)):
+        return NotTextError(
+            f"{path}: UTF-16; convert with: iconv -f {utf16.upper().replace('16-', '16')} -t UTF-8 OLD > NEW"
+        )
     if reason == "NUL byte":
         return NotTextError(f"{path}: binary, not text (NUL at byte {offset}); give UTF-8 text")
     if reason == "unexpected end of data":
         return NotTextError(
             f"{path}: cut off in the middle of a character at byte {offset}; get the whole file"
         )
-    return NotTextError(
-        f"{path}: not UTF-8 at byte {offset}; if it is Latin-1, convert with: "
-        "iconv -f LATIN1 -t UTF-8 OLD > NEW"
-    )
-
-
-def _is_utf16(data: bytes) -> bool:
-    """Return whether there is a byte order mark, or whether many bytes are NUL, all at even or all at odd
-    positions."""
-    head = data[:4096]
-    low, high = head[::2].count(0), head[1::2].count(0)
-    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (
-        min(low, high) == 0 and max(low, high) > len(head) / 4
-    )
+    return NotTextError(f"{path}: not UTF-8 at byte {offset}; {iconv_hint(data)}")

@@ -14,10 +14,12 @@ from foveal.data.core.classes import (
     LABELS_FILE,
     ClassIds,
     check_are_classes,
+    check_are_no_numbers,
     class_names,
     class_names_to_json,
     load_class_names,
     make_label_encoder,
+    missing_label_error,
 )
 from foveal.data.core.examples import Column, RaggedArray
 from foveal.data.core.fields import Fields, as_words
@@ -61,14 +63,24 @@ class LabelTarget(Target[LabelProcessor]):
         data, rows, source = fitting.data, fitting.usable, fitting.source
         labels = [label for row in rows for label in self.label_list(row)]
         subject = source.same_label.format(count=len(rows))
-        check_are_classes(data, labels)
+        self.check_labels(data, labels)
         names = class_names(data, labels, subject, source.label_hint, fitting.reused.labels)
         source.check_labels(data, names, rows, fitting.config)
         return LabelProcessor(names)
 
+    def check_labels(self, data: str, labels: list[str]) -> None:
+        """Check that the labels of the training rows are classes.
+
+        Raises: UserError: they are not.
+        """
+        check_are_classes(data, labels)
+
     def label_list(self, row: Row) -> list[str]:
         """Return the labels of a row."""
         return [row.fields[self.field]]
+
+    def missing_error(self, row: Row) -> str:
+        return missing_label_error(row.fields[self.field])
 
     def files(self, processor: LabelProcessor, source_processor: Any) -> dict[str, bytes]:
         return {LABELS_FILE: class_names_to_json(processor.labels)}
@@ -98,9 +110,15 @@ class LabelEachTarget(LabelTarget):
         words = as_words({column: value})
         return words if isinstance(words, str) else {self.field: [*map(str.strip, words["tokens"])]}
 
+    def check_labels(self, data: str, labels: list[str]) -> None:
+        check_are_no_numbers(data, labels)  # tags may join features, such as Case=Nom|Number=Sing
+
     def label_list(self, row: Row) -> list[str]:
         labels: list[str] = row.fields[self.field]
         return labels
+
+    def missing_error(self, row: Row) -> str:
+        return ""
 
     def columns(self, values: list[Any]) -> dict[str, Column]:
         return {"target": RaggedArray.from_rows(values)}

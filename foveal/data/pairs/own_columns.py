@@ -19,11 +19,12 @@ MAX_ROW_BYTES = 1 << 26
 
 
 def place_columns(part: DataPart, location: str) -> Fields:
-    """Return the file of a row, relative to the folder of the data, or the row's place in a file."""
+    """Return the file of a row, relative to the folder that the user names, or around the file that the user
+    names; or the row's place in a file."""
     if part.is_folder:
         return {FILE_NAME_COLUMN: os.path.relpath(location, part.location)}
     if location == str(part.path):
-        return {FILE_NAME_COLUMN: part.location}
+        return {FILE_NAME_COLUMN: os.path.basename(part.location)}
     return {PLACE_COLUMN: location.removeprefix(f"{part.path}").lstrip("/,").strip()}
 
 

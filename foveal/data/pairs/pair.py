@@ -40,7 +40,11 @@ class PairFormat:
 
     def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read the rows of a file or folder. Rows that can't be used are added to `skipped`."""
-        return count_rows(self.source.read(part, self.target, config, skipped))
+        for row in count_rows(self.source.read(part, self.target, config, skipped)):
+            if reason := self.target.missing_error(row):
+                skipped.append(SkippedRow(row.location, reason))
+            else:
+                yield row
 
     def read_unlabeled(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read rows without targets. Rows that can't be used are added to `skipped`."""

@@ -55,6 +55,10 @@ class Target(ABC, Generic[ProcessorT]):
         texts = as_texts({column: value})
         return texts if isinstance(texts, str) else {self.field: texts[column].strip()}
 
+    def missing_error(self, row: Row) -> str:
+        """Return the reason why a row's target says that there is none. Empty if it says no such thing."""
+        return ""
+
     @abstractmethod
     def fit(self, fitting: FittingData) -> ProcessorT:
         """Return a processor fitted to the training rows."""

@@ -1,17 +1,65 @@
-"""Counts and log lines for unknown characters and words, which do not occur in the training text."""
+"""Counts, checks and log lines for unknown characters and words, which the training text does not have."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from foveal.core.errors import UserError
 from foveal.data.core.split_data import SplitData
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.text_target import TextTargetProcessor
+from foveal.data.text.tokenizer_base import Tokenizer
+from foveal.data.text.word_vocabulary import WordVocabulary
 
 MAX_LISTED = 20
 """How many of the most frequent unknown characters or words are listed."""
 TOKENIZER_UNITS = {"character": "characters", "word": "words"}
 """What tokenizers with unknown tokens drop. Other tokenizers encode any text."""
+
+
+MAX_UNKNOWN_SHARE = 0.5
+"""The largest share of unknown characters or words of which a score still says something."""
+
+
+def check_known_facts(name: str, facts: Mapping[str, Any]) -> None:
+    """Check that most characters or words of the texts of a split are known, by the facts about the split.
+
+    Raises: UserError: most are unknown.
+    """
+    for unit in TOKENIZER_UNITS.values():
+        known = facts.get("tokens", facts.get("target_tokens", 0))
+        _check_share(name, facts.get("left_out", {}), facts.get(f"left_out_{unit}", 0), known, unit)
+
+
+def check_known_sources(name: str, processor: Any, texts: Iterable[str]) -> None:
+    """Check that most characters or words of source texts are known to the processor of the sources.
+
+    Raises: UserError: most are unknown.
+    """
+    unknown, known = Counter[str](), 0
+    if isinstance(processor, WordVocabulary):
+        characters = Counter[str]()
+        for text in texts:
+            characters.update(text.replace(" ", ""))
+        unknown = Counter({each: n for each, n in characters.items() if each not in processor.characters})
+        known = characters.total() - unknown.total()
+    elif isinstance(processor, Tokenizer) and processor.kind in TOKENIZER_UNITS:
+        for text in texts:
+            ids, unknown_in_text = processor.encode_known(text)
+            known += len(ids)
+            unknown += unknown_in_text
+    kind = "character" if isinstance(processor, WordVocabulary) else getattr(processor, "kind", "character")
+    unit = TOKENIZER_UNITS.get(kind, "characters")
+    _check_share(name, dict(unknown.most_common(MAX_LISTED)), unknown.total(), known, unit)
+
+
+def _check_share(name: str, examples: Mapping[str, int], unknown: int, known: int, unit: str) -> None:
+    total = unknown + known
+    if unknown > MAX_UNKNOWN_SHARE * total:
+        raise UserError(
+            f"{name}: {100 * unknown / total:.0f} % of its {unit} do not occur in the training text: "
+            f"{_in_words(examples)}; give text of the same language and kind, or train on such text, too"
+        )
 
 
 def unknown_token_facts(counts: Counter[str], unit: str = "characters") -> dict[str, Any]:
@@ -44,8 +92,12 @@ def log_unknown_tokens(splits: Mapping[Any, dict[str, Any]], log: Callable[[str]
     for name, facts in splits.items():
         for unit in TOKENIZER_UNITS.values():
             if count := facts.get(f"left_out_{unit}"):
-                examples = ", ".join(f"{text!r} ({n})" for text, n in [*facts["left_out"].items()][:5])
                 log(
                     f"{name}: {count:,} {unit} that the training text does not have are left out and not "
-                    f"scored by the loss: {examples}"
+                    f"scored by the loss: {_in_words(facts['left_out'])}"
                 )
+
+
+def _in_words(examples: Mapping[str, int]) -> str:
+    """Return the most frequent unknown characters or words, with their counts."""
+    return ", ".join(f"{text!r} ({count})" for text, count in [*examples.items()][:5])

@@ -18,7 +18,7 @@ from foveal.inspection.activations.compute import (
     unaugmented_batch,
 )
 from foveal.inspection.activations.plot import plot_activations
-from foveal.inspection.base import InspectedModel, InspectedRun, InspectedTask, ModelView
+from foveal.inspection.base import InspectedModel, InspectedRun, InspectedTask, ModelView, held_out_examples
 from foveal.inspection.registry import register_view
 from foveal.metrics.report import format_table
 from foveal.training.step import starting_carry, total_loss, total_weights
@@ -62,7 +62,7 @@ class ActivationsView(ModelView[ActivationsOptions, ActivationsResult]):
         path = str(run.run.path)
         if options.initialization:
             raise UserError(f"{path}: a run has its own weights: leave out --initialization")
-        part, _, _ = run.held_out(options.data, "with --data", log)
+        part, _ = held_out_examples(run, options.data, log)
         task = run.task.with_smooth_loss()
         frozen = [parameter for parameter in run.model.parameters() if not parameter.requires_grad]
         run.model.requires_grad_(True)  # gradients go through frozen layers, too

@@ -8,7 +8,7 @@ from typing import Any
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
-from foveal.inspection.base import InspectedRun, View
+from foveal.inspection.base import InspectedRun, View, held_out_examples
 from foveal.inspection.confusion.plot import plot_confusion
 from foveal.inspection.registry import register_view
 from foveal.metrics.labels import ConfusionMatrix, confusion_matrix
@@ -64,7 +64,7 @@ class ConfusionView(View[ConfusionOptions, ConfusionResult]):
     def compute(
         self, run: InspectedRun, options: ConfusionOptions, log: Log, progress: ProgressCallback
     ) -> ConfusionResult:
-        part, split, _ = run.held_out(options.data, "with --data", log)
+        part, split = held_out_examples(run, options.data, log)
         predictions = run.task.predicted_labels(part.examples, progress)
         references = [[label] if isinstance(label, str) else label for label in part.references]
         matrix = confusion_matrix([*chain(*references)], [*chain(*predictions)])

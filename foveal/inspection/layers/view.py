@@ -15,7 +15,7 @@ from foveal.inspection.layers.compute import LayerSummary, summarize_layers
 from foveal.metrics.report import format_table
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head, published_input
-from foveal.ui.console import print_json, print_plain
+from foveal.ui.console import STDOUT, print_json, print_plain
 
 ImageShape = tuple[int, int, int]
 
@@ -34,8 +34,11 @@ class NetworkTask(InspectedTask, Protocol):
     def model_for_classes(self, encoder: Any, classes: int) -> EncoderWithHead: ...
 
 
-def describe_layers(task: NetworkTask, input_shape: str | None, classes: int | None, json: bool) -> None:
-    """Print a table of the layers for an image of the shape `input_shape`, such as 3x32x32.
+def describe_layers(
+    task: NetworkTask, input_shape: str | None, classes: int | None, json: bool, description: str
+) -> None:
+    """Print what a model is, and a table of its layers for an image of the shape `input_shape`, such as
+    3x32x32.
 
     Raises: UserError: the shape is not the shape of an image, or does not fit the model.
     """
@@ -53,8 +56,10 @@ def describe_layers(task: NetworkTask, input_shape: str | None, classes: int | N
     layers = summarize_layers(model, shape, _forward_logits)
     if json:
         sums = {"parameters": _total(layers, "parameters"), "multiply_adds": _total(layers, "multiply_adds")}
-        print_json({"input": shape, "classes": classes, **sums, "layers": [*map(asdict, layers)]})
+        facts = {"description": description, "input": shape, "classes": classes, **sums}
+        print_json(facts | {"layers": [*map(asdict, layers)]})
     else:
+        STDOUT.print_wrapped(f"{description}\n", indent=0)
         print_plain(_format_table(layers))
 
 

@@ -13,7 +13,7 @@ from foveal.core.progress import ProgressCallback, iterate_batches, no_progress
 from foveal.data.core.split_data import SplitData, evenly_spaced
 from foveal.data.images.image_examples import ImageExamples
 from foveal.encoders.image import ImageEncoder
-from foveal.inspection.base import Facts, InspectedRun, View
+from foveal.inspection.base import Facts, InspectedRun, View, held_out_examples
 from foveal.inspection.filters.compute import first_layer_filters
 from foveal.inspection.image_queries import with_center_crop
 from foveal.inspection.registry import register_view
@@ -117,7 +117,7 @@ class UnitsView(View[UnitsOptions, UnitsResult]):
     ) -> UnitsResult:
         task, model = with_center_crop(run.task), run.model
         layer = options.layer or f"encoder.blocks.{len(model.encoder.blocks) // 2}"
-        part, split, _ = run.held_out(options.data, "with --data", log)
+        part, split = held_out_examples(run, options.data, log)
         batches = task.example_batches(part.examples)
         count = _count_units(run, layer, batches.batch(0, 0).columns["source"][:1])
         units = evenly_spaced(count, UNITS_SHOWN)

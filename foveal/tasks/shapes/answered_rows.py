@@ -1,15 +1,16 @@
 """Rows with their answers, in the order of the data. A row that can't be used keeps its place."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback, no_progress
 from foveal.data.core.fields import Fields
-from foveal.data.core.rows import Row, SkippedPart, SkippedRow
+from foveal.data.core.rows import Row, SkippedPart, SkippedRow, source_text
 from foveal.data.files.lines import Line
 from foveal.data.open import open_path
+from foveal.data.text.unknown_tokens import check_known_sources
 from foveal.tasks.results import AnsweredRow
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def answer_data(
     config = task.config.data
     part = open_path(data, config.encoding).all_rows
     rows, reasons = _split_off_parts(task.data_format.read_in_order(part, config))
+    texts = (source_text(row) for row in rows if isinstance(row, Row))
+    check_known_sources(data, task.processor.source, texts)
     columns = task.data_format.own_columns(part, rows, config)
     answered = [
         row if row.answer is None else row._replace(reason="; ".join(reasons.get(row.location, ())))
@@ -51,9 +54,10 @@ def answer_lines(task: "ExampleTask", lines: Iterable[Line], top: int) -> Iterat
     source, config = task.data_format.source, task.config.data
     for line in lines:
         location, text = f"line {line.number}", line.text.strip()
-        row: Row | SkippedRow = source.line_row(location, text)
         if line.reason or not text:
-            row = SkippedRow(location, line.reason or EMPTY_LINE)
+            row: Row | SkippedRow = SkippedRow(location, line.reason or EMPTY_LINE)
+        else:
+            row = _known_or_skipped(source.line_row(location, text), task.processor.source)
         columns = source.own_columns(row, config) or {}
         yield from answer_rows(task, [row], [columns], top, no_progress)
 
@@ -74,16 +78,20 @@ def answer_rows(
     usable_ids, reasons = {id(row) for row in usable}, iter(unreadable)
     for row, own in zip(rows, columns, strict=True):
         if id(row) in usable_ids and isinstance(row, Row):
-            yield AnsweredRow(row.location, _source_text(row), own, next(answers), "")
+            yield AnsweredRow(row.location, source_text(row), own, next(answers), "")
         else:
             reason = row.reason if isinstance(row, SkippedRow) else next(reasons).reason
-            source = _source_text(row) if isinstance(row, Row) else ""
+            source = source_text(row) if isinstance(row, Row) else ""
             yield AnsweredRow(row.location, source, own, None, reason)
 
 
-def _source_text(row: Row) -> str:
-    source = row.fields["source"]
-    return source if isinstance(source, str) else " ".join(source)
+def _known_or_skipped(row: Row, processor: Any) -> Row | SkippedRow:
+    """Return a row, or why there is no answer if the training had few of its characters or words."""
+    try:
+        check_known_sources("text", processor, [source_text(row)])
+    except UserError as error:
+        return SkippedRow(row.location, str(error).removeprefix("text: "))
+    return row
 
 
 def _split_off_parts(

@@ -14,7 +14,7 @@ from foveal.data.open import DataPaths
 from foveal.data.prepare_corpus import prepare_corpus, prepare_eval_corpus
 from foveal.data.text.tokenizers import TOKENIZER_FILE, Tokenizer, load_tokenizer
 from foveal.models.stack_settings import keys_below
-from foveal.tasks.base import Task
+from foveal.tasks.base import FEW_HELD_OUT, Task
 from foveal.tasks.results import AnsweredRow
 
 CORPUS_SETTINGS = (
@@ -71,6 +71,14 @@ class CorpusTask(Task, ABC):
     def describe_size(self, facts: dict[str, Any]) -> str:
         tokens, documents = facts["tokens"], facts["documents"]
         return f"{tokens:,} in {documents:,} documents" if documents > 1 else f"{tokens:,}"
+
+    def held_out_note(self, facts: Mapping[str, dict[str, Any]]) -> str:
+        documents = {name: part["documents"] for name, part in facts.items() if name != "train"}
+        few = [f"{count:,} in {name}" for name, count in documents.items() if count < FEW_HELD_OUT]
+        if not few:
+            return ""
+        cut = " (a single file is cut in parts)" if facts["train"]["documents"] == 1 else ""
+        return f"few documents, {' and '.join(few)}{cut}: the loss is that of these texts; others may differ"
 
     def predict(self, data: str, top: int, log: Log, progress: ProgressCallback) -> list[AnsweredRow]:
         raise UserError(NO_PREDICTIONS)

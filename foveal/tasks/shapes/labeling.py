@@ -183,8 +183,12 @@ class ClassificationTask(LabelingTask, ABC):
     def baseline_memory(self, train: Any, held_out: Any) -> int:
         return linear_memory(self.source, len(train), len(held_out))
 
+    @property
+    def fits_head(self) -> bool:
+        return self.config.model.head_fit != "none"
+
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:
-        if self.config.model.head_fit == "none":
+        if not self.fits_head:
             return False
         fit_ridge_head(self.model, self.example_batches(data.examples), progress)
         return True
@@ -250,7 +254,9 @@ class TaggingTask(LabelingTask, ABC):
             scores.append(entity_f1(data.references, outputs))
         references, texts = ([" ".join(row) for row in rows] for rows in (data.references, outputs))
         losses = [row.loss for row in rows]
-        return EvaluationResult(data.sources, references, texts, data.lengths, scores, losses)
+        return EvaluationResult(
+            data.sources, references, texts, data.lengths, scores, losses, place=self.place
+        )
 
 
 def likeliest_labels(logits: Float[Tensor, "P C"], top: int) -> list[LikeliestLabels]:

@@ -42,7 +42,7 @@ def answer_questions(
         _, examples = task.data_format.encode_unlabeled(rows, task.processor, task.config.data, [])
         (answer,) = task.answers(examples, top, no_progress)
         history += [question, f"{answer.line}."]
-        columns = {"file_name": str(path), "question": question}
+        columns = {"file_name": path.name, "question": question}
         answered.append(AnsweredRow(str(path), f"{path}: {question}", columns, answer, ""))
     return answered
 

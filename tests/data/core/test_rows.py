@@ -94,7 +94,7 @@ def test_a_row_has_its_place(tmp_path: Path) -> None:
         ("a.csv", b"x" * (1 << 20) + b",a", "longer than 1,048,576 bytes"),
         ("a.tsv", b"one\ttwo\tx", "3 fields where the header has 2"),
         ("a.jsonl", b'{"text": "one", "label"', "not JSON"),
-        ("a.jsonl", b'["one", "x"]', "a JSON object is needed"),
+        ("a.jsonl", b'["one", "x"]', "a list without names of columns; a JSON object is needed"),
         ("a.jsonl", b'{"text": "one"}', "no column 'label'"),
         ("a.jsonl", b'{"text": null, "label": "x"}', "'text' is null, not text"),
         ("a.jsonl", b'{"text": ["one"], "label": "x"}', "'text' is list, not text"),

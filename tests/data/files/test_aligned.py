@@ -7,7 +7,7 @@ import pytest
 
 from foveal.core.errors import UserError
 from foveal.data.core.rows import Row, SkippedRow
-from foveal.data.files.aligned import read_aligned
+from foveal.data.files.aligned import read_aligned, read_lines
 
 COLUMNS = ("source", "target")
 
@@ -73,7 +73,9 @@ def test_nothing_to_use_is_refused(tmp_path: Path) -> None:
         write(tmp_path / "a", "étude\nö\nä\n".encode("latin1")),
         write(tmp_path / "b", b"1\n2\n3\n"),
     )
-    assert "the first is line 1: not UTF-8 at byte 0 of the line; it seems Latin-1" in refusal(source, target)
+    assert "the first is line 1: not UTF-8 at byte 0 of the line; name its encoding: " in refusal(
+        source, target
+    )
     assert "can't read: No such file" in refusal(source, tmp_path / "none")
 
 
@@ -99,3 +101,14 @@ def test_multi30k(outside_data: Path) -> None:
     rows = list(read_aligned(folder / "train.en.gz", folder / "train.de.gz", COLUMNS))
     assert len(rows) == 29_000
     assert not any(isinstance(row, SkippedRow) for row in rows)
+
+
+def test_packed_bytes_are_not_taken_for_old_line_ends(tmp_path: Path) -> None:
+    """The bytes of some small `.gz` include a carriage return and no line feed."""
+    for number in range(200):
+        packed = gzip.compress(f"text {number}\n".encode(), mtime=0)
+        if b"\r" in packed[:-1] and b"\n" not in packed:
+            break
+    path = tmp_path / "a.gz"
+    path.write_bytes(packed)
+    assert [line.text for line in read_lines(path)] == [f"text {number}\n"]

@@ -89,7 +89,8 @@ def test_ts_rows_that_are_skipped(tmp_path):
         "line 13: could not convert string to float: 'x'; fix the series",
         "line 14: its label 'up' is not among the header's; fix one of them",
         "line 15: its label '3,4' is not among the header's; fix one of them",
-        "line 16: not UTF-8 at byte 0 of the line; it seems Latin-1 (Windows-1252): data.encoding=cp1252",
+        "line 16: not UTF-8 at byte 0 of the line; name its encoding: data.encoding=cp1252 (Latin-1) or "
+        "cp1251 (Cyrillic) or koi8_r (Cyrillic)",
     ]
     same(read(path)[-1], "line 17", [[7, 8]], label="right")
 

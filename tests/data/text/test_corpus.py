@@ -125,7 +125,9 @@ def test_latin1_names_the_byte_and_the_cure(
 ) -> None:
     monkeypatch.setattr(module, "BLOCK_BYTES", block)
     (tmp_path / "a.txt").write_bytes("abc\ncafé au lait".encode("latin-1"))
-    assert "not UTF-8 at byte 7; if it is Latin-1, convert with: iconv" in refusal(tmp_path / "a.txt")
+    error = refusal(tmp_path / "a.txt")
+    assert "not UTF-8 at byte 7; if it is Latin-1" in error
+    assert "convert with: iconv -f CP1252 -t UTF-8 OLD > NEW" in error
 
 
 # Folders
@@ -242,7 +244,11 @@ def test_the_line_of_a_csv_row_is_right_after_rows_of_several_lines(tmp_path: Pa
     ("name", "content", "says"),
     [
         ("a.jsonl", b'{"text": "a"}\n{"text": \n', "line 2: not JSON"),
-        ("a.jsonl", b'{"text": "a"}\n\n["text"]\n', "line 3: a JSON object is needed"),
+        (
+            "a.jsonl",
+            b'{"text": "a"}\n\n["text"]\n',
+            "line 3: a list without names of columns; a JSON object is needed",
+        ),
         (
             "a.jsonl",
             b'{"text": "a"}\n{"txt": "b"}',

@@ -10,11 +10,16 @@ import pytest
 from PIL import Image
 
 from foveal.config import DataConfig, ImageConfig
+from foveal.core.errors import UserError
 from foveal.data import prepare_examples
+from foveal.data.prepare_corpus import prepare_corpus, prepare_eval_corpus
+from foveal.data.text.tokenizers import ByteTokenizer, CharacterTokenizer, WordTokenizer
+from foveal.data.text.unknown_tokens import check_known_sources
+from foveal.data.text.word_vocabulary import WordVocabulary
 from foveal.tasks.vqa.data_settings import VQADataConfig
 from tests.support.pair_formats import CLIP_TEXT, IMAGE_TEXT, TEXT_PAIRS, WRITTEN_ANSWERS
 
-KNOWN, STRANGE = ("red fox", "blue sky", "red sky"), ("réd fox", "blue öx", "réd yak")
+KNOWN, STRANGE = ("red fox", "blue sky", "red sky"), ("réd fox red", "blue öx", "réd yak blue sky")
 LEFT_OUT = {
     "character": ("characters", {"é": 2, "ö": 1, "a": 1}),
     "word": ("words", {"réd": 2, "öx": 1, "yak": 1}),
@@ -48,7 +53,7 @@ def clips(folder: Path, texts: tuple[str, ...], first: int) -> None:
 
 
 def sentences(folder: Path, texts: tuple[str, ...], first: int) -> None:
-    rows = "".join(f"{number}\t{text}\n" for number, text in enumerate(texts, first))
+    rows = "".join(f"sky {number}\t{text}\n" for number, text in enumerate(texts, first))
     folder.write_text(f"source\ttarget\n{rows}")
 
 
@@ -98,3 +103,40 @@ def test_bytes_spell_any_text(tmp_path: Path) -> None:
     found = prepare_examples.prepare_examples(TEXT_PAIRS, *given, config, said.append)
     assert not [key for key in found.facts["parts"]["test"] if "left_out" in key]
     assert said == []
+
+
+UNREAD = ("при вет", "ми ру мир", "то же ещё")
+
+
+@pytest.mark.parametrize("tokenizer", LEFT_OUT)
+@pytest.mark.parametrize("name", DATA_FORMATS)
+def test_texts_that_are_mostly_unknown_are_refused(name: str, tokenizer: Any, tmp_path: Path) -> None:
+    """A score on the few characters that are known would say nothing."""
+    data_format, write, suffix = DATA_FORMATS[name]
+    known, strange = (tmp_path / f"{part}{suffix}" for part in ("known", "strange"))
+    write(known, KNOWN, 1)
+    write(strange, UNREAD, 11)
+    sizes = {"max_length": 32, "valid_fraction": 0, "test_fraction": 0}
+    config = VQADataConfig(image=ImageConfig(size=8), tokenizer=tokenizer, **sizes)
+    message = rf"strange{suffix}: \d+ % of its {LEFT_OUT[tokenizer][0]} do not occur in the training text"
+    with pytest.raises(UserError, match=message):
+        prepare_examples.prepare_examples(data_format, str(known), str(strange), None, config, print)
+    found = prepare_examples.prepare_examples(data_format, str(known), None, None, config, print)
+    with pytest.raises(UserError, match=message):
+        prepare_examples.prepare_eval_examples(data_format, str(strange), config, found.processor, print)
+
+
+def test_sources_and_running_texts_that_are_mostly_unknown_are_refused(tmp_path: Path) -> None:
+    words = WordVocabulary.fit(" ".join(KNOWN).split())
+    for processor in (CharacterTokenizer("".join(KNOWN)), WordTokenizer(" ".join(KNOWN).split()), words):
+        check_known_sources("data", processor, ["red sky", "мир"])
+        with pytest.raises(UserError, match=r"data: \d+ % of its (characters|words) do not occur"):
+            check_known_sources("data", processor, ["red", "мир", "ещё мир"])
+    check_known_sources("data", ByteTokenizer(), UNREAD)
+    (tmp_path / "known.txt").write_text(40 * "".join(f"{text}\n" for text in KNOWN))
+    (tmp_path / "strange.txt").write_text(" ".join(UNREAD))
+    known, strange = str(tmp_path / "known.txt"), str(tmp_path / "strange.txt")
+    with pytest.raises(UserError, match=r"strange.txt: \d+ % of its characters"):
+        prepare_corpus(known, DataConfig(), strange, None, print)
+    with pytest.raises(UserError, match=r"strange.txt: \d+ % of its characters"):
+        prepare_eval_corpus(strange, DataConfig(), CharacterTokenizer("".join(KNOWN)), print)
