@@ -3,7 +3,7 @@
 import torch
 
 from foveal.core.runtime import derived_seed
-from foveal.data.core.examples import Examples
+from foveal.data.core.examples import Examples, RaggedArray
 from foveal.tasks.navigation.grid_world import MOVES, STOP, step_poses
 
 WALKS_PER_ROW = 20
@@ -16,7 +16,9 @@ def random_walks_arrive(train: Examples, held_out: Examples, longest: int, seed:
     A walk has `longest` moves at most. Each move is drawn at the rate at which it occurs in the paths of
     training, the stop among them.
     """
-    counts = torch.bincount(torch.from_numpy(train.columns["target"].values).long(), minlength=len(MOVES))
+    paths = train.columns["target"]
+    assert isinstance(paths, RaggedArray)
+    counts = torch.bincount(torch.from_numpy(paths.values).long(), minlength=len(MOVES))
     cells, pose, goal = (
         torch.from_numpy(held_out.columns[name]).repeat_interleave(WALKS_PER_ROW, 0)
         for name in ("map", "start", "goal")
