@@ -24,20 +24,9 @@ step, and does not always fit."""
 LATER_BYTES = 60_000_000
 """Memory of the code that is loaded after the first step: of previews, optimizers and reports."""
 MOST_SHAPES = 16
-"""Shapes of batches at most whose kernels are kept: the library of matrix products keeps about as many."""
+"""Shapes of batches at most whose kernels count: what is kept was seen to grow for 15 to 20 steps only."""
 BATCHES_COMPARED = 4
 """Batches whose sizes are compared."""
-
-
-@dataclass(frozen=True)
-class HeadFit:
-    """The fit of a head in closed form, which is done before the first step."""
-
-    rows: int
-    seconds: float
-
-    def __str__(self) -> str:
-        return f"features of {self.rows:,} rows and the head in closed form: {format_duration(self.seconds)}"
 
 
 @dataclass(frozen=True)
@@ -94,9 +83,9 @@ class StepsMemory:
         return kept + max(self.passing, baseline)
 
 
-def measure_cost(task: Task, prepared: PreparedData[Any, Any]) -> TrainingCost:
-    """Return the cost of training the task's model on the data, for the task's budget."""
-    config, batches = task.config, task.train_batches(prepared.train)
+def measure_cost(task: Task, prepared: PreparedData[Any, Any], batches: Batches) -> TrainingCost:
+    """Return the cost of training the task's model on batches of the data, for the task's budget."""
+    config = task.config
     accumulation, budget = config.training.grad_accumulation, parse_budget(config.training.budget)
     baseline = 0
     if prepared.held_out is not None and config.training.final_test:

@@ -114,8 +114,8 @@ def prepare_corpus(
             part = data if split not in parts or split == "train" else paths.get(split, str(parts[split]))
             provided, held_out = split in corpus.provided, bool(corpus.fractions)
             raise UserError(_empty_split_error(split, part, provided, held_out, hint))
-    for split in store.facts.keys() - {"train"}:
-        check_known_facts(paths.get(split, str(parts.get(split, data))), store.facts[split])
+    for split in corpus.provided:
+        check_known_facts(paths.get(split, str(parts[split])), store.facts[split])
     _log_same_text(store.facts, log)
     _log_losses(skipped, store.facts, log)
     return PreparedData(

@@ -65,10 +65,9 @@ def prepare_examples(
         for split, encoded in splits.items()
         if len(encoded)
     }
-    for split in split_facts.keys() - {"train"}:
-        source = str(files.get(split, data))
-        check_known_sources(source, processor.source, splits[split].sources)
-        check_known_facts(source, split_facts[split])
+    for split in (files.keys() & split_facts.keys()) - {"train"}:
+        check_known_sources(str(files[split]), processor.source, splits[split].sources)
+        check_known_facts(str(files[split]), split_facts[split])
     log_unknown_tokens(split_facts, log)
     facts = {"source": data, "skipped": len(skipped), "parts": split_facts}
     return PreparedData(processor, train, valid_split, test_split, facts, tuple(skipped))

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import torch
 
+from foveal.commands.head_fit import HeadFit
 from foveal.commands.training_cost import (
     LATER_BYTES,
     MOST_SHAPES,
-    HeadFit,
     StepsMemory,
     TrainingCost,
     other_shape,

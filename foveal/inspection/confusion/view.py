@@ -72,8 +72,8 @@ class ConfusionView(View[ConfusionOptions, ConfusionResult]):
         labels, outputs = [*chain(*references)], [*chain(*predictions)]
         if (count := len({*labels, *outputs})) > MOST_LABELS:
             raise UserError(
-                f"{split}: {count:,} labels occur, and a confusion matrix has {MOST_LABELS:,} at most: foveal "
-                f"predict {run.run.path} DATA writes the label of each row"
+                f"{split}: {count:,} labels occur, and a confusion matrix has {MOST_LABELS:,} at most: "
+                f"foveal predict {run.run.path} DATA writes the label of each row"
             )
         matrix = confusion_matrix(labels, outputs)
         return ConfusionResult(str(run.run.path), split, matrix)

@@ -34,9 +34,10 @@ def text_answers(
 
 def text_memory(source: Source[Any], train_rows: int, held_out_rows: int) -> int:
     """Return the bytes that `text_answers` needs for so many rows: features and their distances."""
-    rows, new = min(train_rows, MAX_BASELINE_ROWS), min(held_out_rows, CHUNK_ROWS)
-    nearest = source.max_simple_features * (rows + new) + rows * new
-    return 4 * max(rows * MAX_NGRAMS, nearest)
+    rows, width = min(train_rows, MAX_BASELINE_ROWS), source.max_simple_features
+    chunk = min(held_out_rows, CHUNK_ROWS)
+    nearest = width * (rows + chunk) + rows * chunk if source.simple_features_in_words else 0
+    return 4 * max(MAX_NGRAMS * rows, nearest)
 
 
 def typical_text(texts: Sequence[str]) -> str:
