@@ -14,17 +14,17 @@ from foveal.data.core.hash_split import SplitName
 from foveal.data.core.rows import Row
 from foveal.data.datasets.dataset_cache import resolve
 from foveal.data.files.data_part import ZIP_SUFFIX, DataPart, open_part, open_shards
-from foveal.data.files.mending import backslash_hint
+from foveal.data.files.mending import backslash_hint, series_hint
 from foveal.data.files.sidecars import TEXT_SUFFIX
 from foveal.data.files.split_names import list_names
 from foveal.data.files.unpack import GZIP_SUFFIX, unpack_gzip, unpack_zip
-from foveal.data.find_splits import ROW_SUFFIXES, FoundSplits, find_splits
+from foveal.data.find_splits import ROW_SUFFIXES, FoundSplits, find_splits, mixed_files_hint
 from foveal.data.images.image_arrays import has_many_images
 from foveal.data.images.image_files import are_images, is_image_name
 from foveal.data.layouts.layout import Layout, find_layout, write_layout
 from foveal.data.series.series_files import TARGET_FIELDS, are_series, describe_series, read_series
 from foveal.data.text.conll import CONLL_SUFFIXES
-from foveal.data.text.running_text import look_at_text
+from foveal.data.text.running_text import holds_series, look_at_text
 from foveal.data.text.texts_by_class import ClassLook, look_at_classes
 from foveal.data.video.clip_files import are_clips
 from foveal.data.video.video_decoding import is_video
@@ -128,12 +128,12 @@ class OpenedData:
     def whole(self) -> DataPart:
         """All of DATA, with or without splits, in a layout that is read.
 
-        Raises: UserError: there is no such path, and no data set of that name; a packed file is damaged; or
-            several tables name the same files.
+        Raises: UserError: DATA can't be unpacked, or several tables name the same files.
         """
         if self.layout is None:
             return self.unpacked
-        return open_part(str(write_layout(self.layout, self.unpacked.path.name or "data")))
+        folder = write_layout(self.layout, self.unpacked)
+        return open_part(str(folder), encoding=self.encoding)
 
     @cached_property
     def found_splits(self) -> FoundSplits:
@@ -199,12 +199,16 @@ class OpenedData:
             return Evidence("conll", f"{train.path.name} is a file of tagged words")
         if are_series(train):
             return Evidence("series", describe_series(train))
+        if holds_series(train):
+            return Evidence("unknown", series_hint([*self.splits.values()]))
         if train.is_table:
             return Evidence(
                 "table", f"{train.path.name} is a table with the columns {list_names([*train.columns])}"
             )
         if self.classes_of_texts is not None:
             return Evidence("texts", self.classes_of_texts.reason)
+        if mixed := mixed_files_hint(train):
+            return Evidence("unknown", mixed)
         look = look_at_text(train)
         return Evidence("unknown", look.doubt) if look.doubt else Evidence("text", look.reason)
 

@@ -96,20 +96,32 @@ NETWORKS: dict[str, ImageNetwork | VisionTransformer] = SMALL_NETWORKS | {
 
 
 ADAMW = ("optimizer.name=adamw", "optimizer.weight_decay=0.05", "optimizer.clip_norm=1.0")
+DEEP_WITHOUT_NORMS = 10
+"""Layers without shortcuts and norms, from which on AdamW needs a lower rate."""
+DEEP_WIDE, DEEP_NARROW = 16, 30
+"""Blocks of networks for large and for small images, from which on the loss explodes at the preset's rate."""
 
 
 def training_settings(network: str) -> tuple[str, ...]:
     """Return the settings of the optimizer with which a network trains from scratch.
 
-    Without batch norms, the high rates of SGD with momentum diverge. Ten layers without shortcuts, and the
-    blocks of Transformers and ConvNeXt, need a lower rate still. Networks with batch norms train with the
-    settings of the preset, so none are returned.
+    Without batch norms, the high rates of SGD with momentum diverge. Ten layers without shortcuts, and
+    the blocks of Transformers and ConvNeXt, need a lower rate still. At the rate of the preset, and in
+    batches of 32 images, the loss also explodes in networks for large images of 34 layers and more, and
+    in ResNet-110, whose first 400 steps He et al. 2015 (4.2) take at 0.01. Other networks with batch
+    norms train with the settings of the preset, so none are returned.
     """
     definition = NETWORKS[network]
-    if isinstance(definition, ConvNeXt | VisionTransformer) or definition is DEEP_MLP_NETWORK:
+    if isinstance(definition, ConvNeXt | VisionTransformer):
         return (*ADAMW, "optimizer.lr=3e-4")
-    if isinstance(definition, SequentialNetwork | HandcraftedNetwork):
+    if isinstance(definition, SequentialNetwork):
+        return (*ADAMW, f"optimizer.lr={'3e-4' if definition.depth >= DEEP_WITHOUT_NORMS else '1e-3'}")
+    if isinstance(definition, HandcraftedNetwork):
         return (*ADAMW, "optimizer.lr=1e-3")
+    if isinstance(definition, ResNet) and definition.pooled and sum(definition.depths) >= DEEP_WIDE:
+        return (*ADAMW, "optimizer.lr=1e-3")
+    if isinstance(definition, ResNet) and sum(definition.depths) >= DEEP_NARROW:
+        return ("optimizer.lr=0.01",)
     return ()
 
 

@@ -37,6 +37,11 @@ class SequentialNetwork:
     activation: Activation = "relu"
     pooling: type[nn.Module] = nn.MaxPool2d
 
+    @property
+    def depth(self) -> int:
+        """Return the number of layers with weights."""
+        return len(self.layers) + len(self.hidden) + 1
+
     def make_encoder(self, channels: int, small: bool) -> ImageEncoder:
         layers = list(self.layers)
         if small and layers and layers[0].stride > 1:

@@ -15,7 +15,7 @@ from foveal.layers.vision.residual import basic_block
 from foveal.models.airbench import AirbenchNetwork
 from foveal.models.depthwise_networks import ConvNeXt, EfficientNetLite, InvertedStage
 from foveal.models.encoder import EncoderWithHead
-from foveal.models.image_networks import NETWORKS, image_encoder
+from foveal.models.image_networks import NETWORKS, image_encoder, smallest_size, training_settings
 from foveal.models.resnet import ResNet
 from foveal.models.sequential_networks import ConvLayer, SequentialNetwork
 from tests.support.gradients import gradient_of
@@ -169,6 +169,14 @@ def test_without_a_convolution_every_pixel_has_a_weight_of_its_own():
         for layer in head.hidden:
             found = F.relu(found @ layer.weight.T + layer.bias)
         torch.testing.assert_close(logits(model, x), found @ head.projection.weight.T + head.projection.bias)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_networks_without_batch_norms_are_not_trained_at_the_rate_of_those_with(network):
+    with torch.device("meta"):
+        encoder: Any = image_encoder(network, 3, "small", size=smallest_size(network, 32))
+    has_norms = any(isinstance(module, nn.BatchNorm2d) for module in encoder.modules())
+    assert has_norms or "optimizer.name=adamw" in training_settings(network)
 
 
 def test_unknown_networks_are_told():

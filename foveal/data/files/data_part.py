@@ -134,7 +134,7 @@ class DataPart:
     @cached_property
     def sidecars(self) -> list[str]:
         """The suffixes of the files beside most files of a folder without a table, such as `.txt`."""
-        return [] if self.table is not None else sidecar_suffixes(self.first_files)
+        return [] if self.table is not None or not self.is_folder else sidecar_suffixes(self.first_files)
 
     @cached_property
     def has_repeated_texts(self) -> bool:

@@ -1,6 +1,14 @@
 """Commands that bring tables and texts beside media files into the form that is read: `metadata.csv`."""
 
+import re
+import shlex
+from collections.abc import Sequence
+
 from foveal.data.files.data_part import DataPart
+
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan", re.I)
+WORDS_OF_ROW = 4
+"""Words of a text that is no name of a column."""
 
 
 def backslash_hint(part: DataPart) -> str:
@@ -13,6 +21,40 @@ def backslash_hint(part: DataPart) -> str:
     return (
         f"the names of files, such as {names[0]}, have backslashes in place of folders; give the zip itself, "
         "or unpack it with 7z x"
+    )
+
+
+def series_hint(parts: Sequence[DataPart]) -> str:
+    """Say how to write files of series, a label and numbers on each line, in a form that is read."""
+    names = _quoted(parts)
+    return (
+        "a label and the numbers of a series on each line, as in the UCR archive; write them as .jsonl and "
+        f"train on the folder series: mkdir -p series; for f in {names}; do awk -F'[, \\t]+' "
+        '\'{sub(/^ +/, ""); '
+        'printf "{\\"label\\": \\"%s\\", \\"values\\": [", $1; for (i = 2; i <= NF; i++) printf "%s[%s]", '
+        '(i > 2 ? ", " : ""), $i; print "]}"}\' "$f" > "series/$(basename "${f%.*}").jsonl"; done'
+    )
+
+
+def _quoted(parts: Sequence[DataPart]) -> str:
+    """Return the files of the splits as arguments of a command."""
+    return " ".join(shlex.quote(str(file)) for part in parts for file in part.files)
+
+
+def no_header_hint(parts: Sequence[DataPart], columns: Sequence[str]) -> str:
+    """Say that the first line of a table looks like a row, and how to write names above. Empty if the line
+    may be names of columns."""
+    numbers = [NUMBER.fullmatch(name) is not None for name in columns]
+    if not any(numbers) and not any(len(name.split()) >= WORDS_OF_ROW for name in columns):
+        return ""
+    longest = max(range(len(columns)), key=lambda place: len(columns[place]))
+    label = next((place for place in range(len(columns)) if place != longest), longest)
+    names = [f"column{place}" for place in range(1, len(columns) + 1)]
+    names[longest], names[label] = "text", "label"
+    header = ("\\t" if parts[0].suffix == ".tsv" else ",").join(names)
+    return (
+        "the first line looks like a row, not like the names of the columns; write names above: "
+        f"sed -i '1i {header}' {_quoted(parts)}"
     )
 
 

@@ -56,10 +56,8 @@ def find_layout(part: DataPart) -> Layout | None:
     return None
 
 
-def write_layout(layout: Layout, name: str) -> Path:
-    """Return a folder of the cache with `metadata.csv` and a link to the files, for each split.
-
-    `name` is the name of the folder.
+def write_layout(layout: Layout, part: DataPart) -> Path:
+    """Return a folder of the cache with `metadata.csv` and a link to the files, for each split of `part`.
 
     Raises: UserError: a row of a table can't be read.
     """
@@ -67,8 +65,10 @@ def write_layout(layout: Layout, name: str) -> Path:
         (split, str(each.folder.absolute()), each.columns, [*map(_file_facts, each.tables)])
         for split, each in layout.splits.items()
     ]
-    digest = hashlib.sha256(repr((VERSION, facts)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    folder = cache_folder() / "layouts" / digest / name
+    digest = hashlib.sha256(
+        repr((VERSION, part.encoding, facts)).encode("utf-8", "surrogateescape")
+    ).hexdigest()[:16]
+    folder = cache_folder() / "layouts" / digest / (part.path.name or "data")
     with file_lock(folder):
         if not folder.is_dir():
             with atomic_folder(folder) as new:

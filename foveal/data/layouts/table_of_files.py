@@ -130,16 +130,22 @@ def _choose(part: DataPart, files_named: Mapping[str, NamedFiles]) -> dict[Split
 
     Raises: UserError: several tables name the files, and none of them is that of a split.
     """
-    stems = {Path(name).stem: name for name in files_named}
+    stems = {Path(name).stem: name for name in files_named if not _is_held_out(name, files_named[name])}
     if any(split_of_name(stem) == "train" for stem in stems):
         grouped = group_by_split(part, stems)
         return {split: stems[same[0]] for split, same in grouped.splits.items()}
+    stems = {stem: name for stem, name in stems.items() if split_of_name(stem) is None}
     if len(stems) > 1 and BEST not in stems:
         raise UserError(
-            f"{part}: {list_names([*files_named])} name the files in it; keep one of them, or rename one to "
-            "train.csv"
+            f"{part}: {list_names([*stems.values()])} name the files in it; keep one of them, or rename "
+            "one to train.csv"
         )
-    return {"train": stems.get(BEST, next(iter(files_named)))} if files_named else {}
+    return {"train": stems.get(BEST, next(iter(stems.values())))} if stems else {}
+
+
+def _is_held_out(table: str, files: NamedFiles) -> bool:
+    """Return whether a table that is of no split names the files of a folder that is a held-out split."""
+    return split_of_name(Path(table).stem) is None and split_of_name(files.folder) in ("valid", "test")
 
 
 def _split(part: DataPart, table: str, files: NamedFiles) -> LayoutSplit:

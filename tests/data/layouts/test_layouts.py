@@ -102,6 +102,7 @@ def test_several_tables_of_the_same_files_are_refused(tmp_path: Path) -> None:
     [
         {"index.csv": b"path,width\ncat/1.png,8\ndog/1.png,8\n"},
         {"sizes.csv": b"width,name\n1,a\n1,b\n"},
+        {"val_solution.csv": b"id,answer\n1,a\n2,b\n"},
         {"words.txt": b"1\n2\n3\n"},
         {"cat/notes.csv": b"name,text\n1.png,what\n"},
     ],
