@@ -175,8 +175,11 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
 
 
 def _exit_with_error(message: str, code: int) -> None:
+    from foveal.store.cache import shorten_unpacked_paths
+
     if message.startswith(STDOUT_NAME):
         drop_standard_output()
+    message = shorten_unpacked_paths(message)
     line = shorten_middle(" ".join(escape_controls(message).split()), MAX_MESSAGE_LENGTH)
     if sys.stderr is not None and sys.stderr.isatty():
         from foveal.ui.console import STDERR

@@ -43,4 +43,5 @@ def resume(
         task = task_of(opened.config).bind(data.processor)
         model = build_model(task, torch_device)
         load_initial_weights(opened, model)
-        train_and_report(opened, task.bind(data.processor, model), data, signals, json)
+        task = task.bind(data.processor, model)
+        train_and_report(opened, task, data, task.train_batches(data.train), signals, json)

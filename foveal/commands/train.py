@@ -19,6 +19,7 @@ from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import DataPaths, OpenedData, open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
+from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.run import Run, check_outside_data, check_run_path, default_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.configure import TrainingChoice, choose_training, encoding_setting
@@ -108,7 +109,8 @@ def train(
     with SignalHandler() as signals:
         start = prepare_training(bound_task, choice.preset, choice.base_run, paths, torch_device)
         with Activity("measuring a step"):
-            cost = measure_cost(start.task, start.prepared)
+            batches = start.task.train_batches(start.prepared.train)
+            cost = measure_cost(start.task, start.prepared, batches)
         if cost.steps is not None:
             shorter, warmup = _shorten_warmup(start.task, cost.steps.total_steps, overrides)
             start, choices = start.with_task(shorter), choices + warmup
@@ -118,7 +120,7 @@ def train(
         if _has_images(start.prepared):
             with Activity("drawing the contact sheet"):
                 _write_contact_sheet(new_run.path, start.task, start.prepared)
-        train_and_report(new_run, start.task, start.prepared, signals, json)
+        train_and_report(new_run, start.task, start.prepared, batches, signals, json)
 
 
 def _choices(
@@ -240,7 +242,8 @@ def _budget_in_words(start: TrainingStart) -> str:
 def _skipped_summary(prepared: PreparedData[Any, Any], folder: Path) -> str:
     """Return the number of skipped rows, the file that lists them, and the first."""
     first, count = prepared.skipped[0], len(prepared.skipped)
-    return f"{count:,} rows, all in {folder / 'skipped.jsonl'}; the first: {first.location}: {first.reason}"
+    where = shorten_unpacked_paths(first.location)
+    return f"{count:,} rows, all in {folder / 'skipped.jsonl'}; the first: {where}: {first.reason}"
 
 
 def _model_summary(task: Task) -> str:

@@ -25,17 +25,6 @@ BATCHES_COMPARED = 4
 
 
 @dataclass(frozen=True)
-class HeadFit:
-    """The fit of a head in closed form, which is done before the first step."""
-
-    rows: int
-    seconds: float
-
-    def __str__(self) -> str:
-        return f"features of {self.rows:,} rows and the head in closed form: {format_duration(self.seconds)}"
-
-
-@dataclass(frozen=True)
 class StepsCost:
     """The time of training steps, estimated from a step and its first loss."""
 
@@ -71,9 +60,9 @@ class TrainingCost:
         return f"about {format_bytes(self.memory_bytes)} of memory; {steps}"
 
 
-def measure_cost(task: Task, prepared: PreparedData[Any, Any]) -> TrainingCost:
-    """Return the cost of training the task's model on the data, for the task's budget."""
-    config, batches = task.config, task.train_batches(prepared.train)
+def measure_cost(task: Task, prepared: PreparedData[Any, Any], batches: Batches) -> TrainingCost:
+    """Return the cost of training the task's model on batches of the data, for the task's budget."""
+    config = task.config
     accumulation, budget = config.training.grad_accumulation, parse_budget(config.training.budget)
     baseline = 0
     if prepared.held_out is not None and config.training.final_test:

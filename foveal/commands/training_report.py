@@ -21,7 +21,7 @@ from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.warm_start import load_run_weights
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
-from foveal.training.protocols import Objective
+from foveal.training.protocols import Batches, Objective
 from foveal.training.time_left import FinalTest
 from foveal.training.trainer import FinishedError, Trainer
 from foveal.ui.activity import Activity
@@ -48,9 +48,15 @@ def shell_command(name: str, path: Path, *more: str) -> str:
 
 
 def train_and_report(
-    run: Run, task: Task, data: PreparedData[Any, Any], signals: SignalHandler, json: bool
+    run: Run,
+    task: Task,
+    data: PreparedData[Any, Any],
+    batches: Batches,
+    signals: SignalHandler,
+    json: bool,
 ) -> None:
-    """Train the run from its last checkpoint to its end, then evaluate it, draw its curves, and print scores.
+    """Train the run on `batches` from its last checkpoint to its end, then evaluate it, draw its curves, and
+    print scores.
 
     The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
     before its report, so the report is made now.
@@ -66,8 +72,9 @@ def train_and_report(
     tested = held_out if config.training.final_test else None
     test = FinalTest()
     if tested is not None:
-        test = FinalTest(task.eval_batches(tested).per_epoch, partial(task.try_outputs, data.train, tested))
-    trainer = Trainer(run, model, objective, task.train_batches(data.train), valid, screen, test)
+        try_outputs = partial(task.try_outputs, data.train, tested)
+        test = FinalTest(task.eval_batches(tested).per_epoch, partial(screen.try_outputs, try_outputs))
+    trainer = Trainer(run, model, objective, batches, valid, screen, test)
     try:
         with screen:
             try:

@@ -1,6 +1,5 @@
 """A training before its first step: the data, the model with its first weights, and the new run."""
 
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from foveal.commands.training_cost import HeadFit
+from foveal.commands.head_fit import HeadFit, fit_head
 from foveal.core.errors import UserError
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData
@@ -20,7 +19,6 @@ from foveal.tasks.session import build_model, new_run
 from foveal.tasks.warm_start import processors_to_reuse, warm_start
 from foveal.ui.activity import Activity
 from foveal.ui.console import log
-from foveal.ui.progress_bar import ProgressBar
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def prepare_training(
     with Activity("computing first weights"):
         initialized = data_dependent_init(task, prepared, reused=base_run is not None)
     origin, is_whole = (preset, False) if base_run is None else _fill_from_run(task, base_run)
-    fit = _fit_head(task, prepared)
+    fit = fit_head(task, prepared)
     stored = task.store_training_data(prepared.train)
     has_own_weights = initialized or stored or fit is not None or base_run is not None
     first_weights = task.model if has_own_weights else None
@@ -108,12 +106,3 @@ def _fill_from_run(task: Task, base_run: Run) -> tuple[str, bool]:
     if warm_start(base_run, task):
         return f"all weights of {base_run.path}", True
     return f"the encoder of {base_run.path}; the head is new", False
-
-
-def _fit_head(task: Task, prepared: PreparedData[Any, Any]) -> HeadFit | None:
-    """Fit the head in closed form, if the config says so."""
-    started = time.perf_counter()
-    with ProgressBar("features", before="features") as progress:
-        if not task.fit_head(prepared.train, progress):
-            return None
-    return HeadFit(len(prepared.train), time.perf_counter() - started)

@@ -34,6 +34,8 @@ ROW_SUFFIXES = {*TABLE_SUFFIXES, *SERIES_READERS, *CONLL_SUFFIXES}
 TEXT_SUFFIXES = {".txt", ".text", ".tokens", ".raw"}
 """Suffixes of texts that can be a split of a corpus. Files of source code, such as test.py, are no splits."""
 MEDIA_SUFFIXES = (*IMAGE_SUFFIXES, *AUDIO_SUFFIXES, *VIDEO_SUFFIXES)
+MIXED_SHARE = 3
+"""A folder is no text if one of so many files is a picture, recording or video."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,22 @@ def has_media(part: DataPart) -> bool:
     """Return whether most of a folder's first files are pictures, recordings or videos."""
     first = without_sidecars(part.first_files)
     return 2 * sum(name.lower().endswith(MEDIA_SUFFIXES) for name in first) > len(first)
+
+
+def mixed_files_hint(part: DataPart) -> str:
+    """Say that many of a folder's files are pictures, recordings or videos, of no single kind. Empty if few
+    are."""
+    if not part.is_folder:
+        return ""
+    names = [*part.listing.walk()]
+    media = [name for name in names if name.lower().endswith(MEDIA_SUFFIXES)]
+    if MIXED_SHARE * len(media) < len(names) or not media:
+        return ""
+    where = f" in {list_names(part.filled_folders)}" if part.filled_folders else ""
+    return (
+        f"there are files of several kinds{where}, such as {media[0]}; give a folder of one kind, or write "
+        "metadata.csv (columns file_name, and text or label) beside the files"
+    )
 
 
 def _split_folders(whole: DataPart) -> FoundSplits | None:

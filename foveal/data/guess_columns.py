@@ -1,9 +1,11 @@
 """The columns of a table that look like texts and like labels, for the commands that an error proposes."""
 
-from itertools import islice
-from typing import NamedTuple
+from itertools import chain, combinations, islice
+from types import UnionType
+from typing import Any, NamedTuple
 
 from foveal.core.errors import UserError
+from foveal.data.core.fields import split_words
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.tables import read_records
 
@@ -22,7 +24,7 @@ class GuessedColumns(NamedTuple):
 
 def guess_columns(table: DataPart, text: str = "") -> GuessedColumns:
     """Return the column with the longest texts, or the column `text`, and the one with the fewest values."""
-    values = _first_values(table)
+    values = {name: [*map(str, column)] for name, column in _first_values(table).items()}
     lengths = {name: sum(map(len, column)) / len(column) for name, column in values.items() if column}
     text = text or max(lengths, key=lambda name: lengths[name], default="")
     kinds = {name: len({*column}) for name, column in values.items() if name != text}
@@ -34,15 +36,32 @@ def guess_columns(table: DataPart, text: str = "") -> GuessedColumns:
     return GuessedColumns(text, min(labels, key=lambda name: labels[name], default=""))
 
 
-def _first_values(table: DataPart) -> dict[str, list[str]]:
-    """Return the texts and whole numbers in each column of the first rows."""
+def guess_tagged_columns(table: DataPart) -> tuple[str, str]:
+    """Return the column of words and that of their tags: lists, or words between spaces, equally many in each
+    row. The tags are the column with fewer different values. Both are empty if there are no such columns.
+    """
+    lists: dict[str, list[list[str]]] = {}
+    for name, values in _first_values(table, str | int | list).items():
+        split = [split_words(str(value)) if not isinstance(value, list) else value for value in values]
+        if all(isinstance(words, list) for words in split):
+            lists[name] = [[*map(str, words)] for words in split]
+    for first, second in combinations(lists, 2):
+        counts, other_counts = ([*map(len, lists[name])] for name in (first, second))
+        if counts == other_counts and sum(count > 1 for count in counts) * 2 > len(counts):
+            words, tags = sorted((first, second), key=lambda name: -len({*chain(*lists[name])}))
+            return words, tags
+    return "", ""
+
+
+def _first_values(table: DataPart, types: type | UnionType = str | int) -> dict[str, list[Any]]:
+    """Return the values of the `types` in each column of the first rows."""
     names = table.columns
-    values: dict[str, list[str]] = {name: [] for name in names}
+    values: dict[str, list[Any]] = {name: [] for name in names}
     try:
         for _, record in islice(read_records(table.files[0], names, encoding=table.encoding), ROWS):
             for name, value in record.items() if isinstance(record, dict) else ():
-                if isinstance(value, str | int) and str(value).strip():
-                    values[name].append(str(value))
+                if isinstance(value, types) and str(value).strip():
+                    values[name].append(value)
     except UserError:
         return {}
     return values

@@ -14,16 +14,17 @@ from foveal.data.core.hash_split import SplitName
 from foveal.data.core.rows import Row
 from foveal.data.datasets.dataset_cache import resolve
 from foveal.data.files.data_part import ZIP_SUFFIX, DataPart, open_part, open_shards
-from foveal.data.files.mending import backslash_hint, table_of_files_hint
+from foveal.data.files.mending import backslash_hint, series_hint
 from foveal.data.files.sidecars import TEXT_SUFFIX
 from foveal.data.files.split_names import list_names
 from foveal.data.files.unpack import GZIP_SUFFIX, unpack_gzip, unpack_zip
-from foveal.data.find_splits import MEDIA_SUFFIXES, ROW_SUFFIXES, FoundSplits, find_splits
+from foveal.data.find_splits import ROW_SUFFIXES, FoundSplits, find_splits, mixed_files_hint
 from foveal.data.images.image_arrays import has_many_images
 from foveal.data.images.image_files import are_images, is_image_name
-from foveal.data.series.series_files import TARGET_FIELDS, are_series, read_series
+from foveal.data.layouts.layout import Layout, find_layout, write_layout
+from foveal.data.series.series_files import TARGET_FIELDS, are_series, describe_series, read_series
 from foveal.data.text.conll import CONLL_SUFFIXES
-from foveal.data.text.running_text import look_at_text
+from foveal.data.text.running_text import holds_series, look_at_text
 from foveal.data.text.texts_by_class import ClassLook, look_at_classes
 from foveal.data.video.clip_files import are_clips
 from foveal.data.video.video_decoding import is_video
@@ -48,6 +49,8 @@ DataKind = Literal[
 texts for each class. `text` is running text. `unknown` is any other file or folder. `missing` is a path
 without a file, or a data set of the catalog, whose files are made later.
 """
+MAX_PACKED_LAYERS = 3
+"""Packed files inside each other that are unpacked."""
 SNIFFERS: dict[DataKind, tuple[Callable[[DataPart], bool], str]] = {
     "clips": (are_clips, "clips"),
     "images": (are_images, "pictures"),
@@ -85,19 +88,52 @@ class OpenedData:
         return open_part(self.name, encoding=self.encoding)
 
     @cached_property
-    def whole(self) -> DataPart:
-        """All of DATA, with or without splits. Packed files are unpacked, but for zips of pictures.
+    def unpacked(self) -> DataPart:
+        """The file or folder as it stands. Packed files are unpacked, but for zips of pictures.
 
-        Raises: UserError: there is no such path, and no data set of that name; or a packed file is damaged.
+        Raises: UserError: there is no such path, and no data set of that name; or a packed file is damaged,
+            or has only zips in it.
         """
         part = self.named
         if part.status is None:
             part = open_part(self.resolve(self.name), encoding=self.encoding)
-        if part.is_file and part.suffix == GZIP_SUFFIX and not has_many_images(part):
-            return open_part(str(unpack_gzip(part.path)), encoding=self.encoding)
-        if part.is_file and part.suffix == ZIP_SUFFIX and not _has_pictures(part):
-            return open_part(str(unpack_zip(part.path)), encoding=self.encoding)
+        for _ in range(MAX_PACKED_LAYERS):
+            if not part.is_file or part.suffix not in (GZIP_SUFFIX, ZIP_SUFFIX):
+                break
+            part = self._unpacked(part)
+        if part.is_disk_folder and part.first_files and all(map(_is_zip, part.first_files)):
+            names = list_names(part.first_files)
+            raise UserError(f"{self}: only zips in it ({names}); give one of them")
         return part
+
+    def _unpacked(self, packed: DataPart) -> DataPart:
+        """Return what is in a packed file, or the file itself if it is read in place.
+
+        Raises: UserError: the file is damaged, or a zip without files.
+        """
+        if packed.suffix == GZIP_SUFFIX:
+            in_place = has_many_images(packed)
+            return packed if in_place else open_part(str(unpack_gzip(packed.path)), encoding=self.encoding)
+        if not any(packed.listing.walk()):
+            raise UserError(f"{packed}: a zip without files; pack the files again")
+        in_place = _has_pictures(packed)
+        return packed if in_place else open_part(str(unpack_zip(packed.path)), encoding=self.encoding)
+
+    @cached_property
+    def layout(self) -> Layout | None:
+        """The layout of a folder whose files are named by a table other than `metadata.csv`."""
+        return find_layout(self.unpacked)
+
+    @cached_property
+    def whole(self) -> DataPart:
+        """All of DATA, with or without splits, in a layout that is read.
+
+        Raises: UserError: DATA can't be unpacked, or several tables name the same files.
+        """
+        if self.layout is None:
+            return self.unpacked
+        folder = write_layout(self.layout, self.unpacked)
+        return open_part(str(folder), encoding=self.encoding)
 
     @cached_property
     def found_splits(self) -> FoundSplits:
@@ -118,6 +154,8 @@ class OpenedData:
     @cached_property
     def all_rows(self) -> DataPart:
         """All of DATA, with or without splits. Several files of rows are shards of one part."""
+        if self.layout is not None:
+            return self.unpacked
         with suppress(UserError):  # names of splits, which don't matter here
             parts = self.splits.values()
             if self.whole.is_disk_folder and all(part.suffix in ROW_SUFFIXES for part in parts):
@@ -147,24 +185,30 @@ class OpenedData:
                 "aligned", "it is two files, of which line i of the first belongs to line i of the second"
             )
         train = self.train
-        if hint := table_of_files_hint(self.whole, MEDIA_SUFFIXES) or backslash_hint(train):
+        if hint := backslash_hint(train):
             return Evidence("unknown", hint)
         for kind, (is_kind, files) in SNIFFERS.items():
             with suppress(UserError):  # the reader of the data reports the error
                 if is_kind(train):
-                    return Evidence(kind, _describe_files(train, files))
+                    return Evidence(
+                        kind, self.layout.reason if self.layout else _describe_files(train, files)
+                    )
         if train.is_disk_folder and train.table is not None:
             return Evidence("files", f"there are files with {train.table.name}")
         if train.suffix in CONLL_SUFFIXES:
             return Evidence("conll", f"{train.path.name} is a file of tagged words")
         if are_series(train):
-            return Evidence("series", f"{train.path.name} is a file of series")
+            return Evidence("series", describe_series(train))
+        if holds_series(train):
+            return Evidence("unknown", series_hint([*self.splits.values()]))
         if train.is_table:
             return Evidence(
                 "table", f"{train.path.name} is a table with the columns {list_names([*train.columns])}"
             )
         if self.classes_of_texts is not None:
             return Evidence("texts", self.classes_of_texts.reason)
+        if mixed := mixed_files_hint(train):
+            return Evidence("unknown", mixed)
         look = look_at_text(train)
         return Evidence("unknown", look.doubt) if look.doubt else Evidence("text", look.reason)
 
@@ -189,7 +233,7 @@ class OpenedData:
         if self.kind == "series":
             return frozenset(self.first_row)
         if self.kind == "clips" and self.train.is_file and self.train.arrays:
-            return self.train.arrays
+            return frozenset(self.train.arrays)
         return frozenset(self.train.columns)
 
     @cached_property
@@ -244,6 +288,10 @@ def _describe_files(part: DataPart, files: str) -> str:
     beside += ", many of which are equal" if part.has_repeated_texts else ""
     beside += f" ({' and '.join(unread)} beside them not read)" if unread else ""
     return f"there are {files} {where}{beside}"
+
+
+def _is_zip(name: str) -> bool:
+    return name.lower().endswith(ZIP_SUFFIX)
 
 
 def _has_pictures(zipped: DataPart) -> bool:

@@ -1,6 +1,7 @@
 """The user's cache folder, for files that can be recreated at any time."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,16 @@ def cache_folder() -> Path:
     if folder:
         return Path(folder).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foveal"
+
+
+def unpacked_folder(digest: str) -> Path:
+    """Return the folder of the files of a packed file, of which `digest` is a hash."""
+    return cache_folder() / "unpacked" / digest
+
+
+def shorten_unpacked_paths(message: str) -> str:
+    """Return a message with the paths of unpacked files as in the packed file, as `reviews.zip/a.csv`."""
+    return re.sub(re.escape(f"{cache_folder()}/unpacked/") + "[0-9a-f]{16}/", "", message)
 
 
 @contextmanager

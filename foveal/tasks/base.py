@@ -106,6 +106,12 @@ class Task(TaskFacts, AnsweringTask):
         """Return how well `data` fits; `named` are the user's settings `data.*` that name columns."""
         return NO_FIT
 
+    @classmethod
+    def columns_hint(cls, data: OpenedData) -> str:
+        """Return how to train on a table whose columns look like the task's under other names. Empty if they
+        don't."""
+        return ""
+
     def defaults(self, request: DefaultsRequest) -> Defaults:
         """Return the defaults for data of some size and shape.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from foveal.core.errors import UserError
+from foveal.data.files.mending import no_header_hint
 from foveal.data.files.tables import list_columns
 from foveal.data.guess_columns import guess_columns
 from foveal.data.open import OpenedData
@@ -106,8 +107,12 @@ def _no_fit_reason(data: OpenedData) -> str:
     """Say why the data fit no task, and how to mend that."""
     if data.kind != "table":
         return f"{data.evidence.reason}. To learn it as it is: --task {default_task().name}"
-    guess = guess_columns(data.train)
+    if hint := no_header_hint([*data.splits.values()], data.train.columns):
+        return hint
     columns = f"no task reads the columns {list_columns(data.train.columns)}"
+    if hint := next((hint for task in all_tasks().values() if (hint := task.columns_hint(data))), ""):
+        return f"{columns}; {hint}"
+    guess = guess_columns(data.train)
     if guess.text and guess.label:
         return f"{columns}; is it labeled texts? data.text={guess.text} data.label={guess.label}"
     pairs = "data.source=NAME data.target=NAME"

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,7 +16,13 @@ from foveal.core.progress import ProgressCallback
 from foveal.data.open import OpenedData
 from foveal.data.prepare_corpus import PreparedCorpus
 from foveal.data.text.corpus import open_text_source
-from foveal.data.text.token_batches import StreamBatches, TokenEvalBatches, WindowBatches
+from foveal.data.text.token_batches import (
+    LookedUpTokens,
+    StreamBatches,
+    TokenEvalBatches,
+    TokenRows,
+    WindowBatches,
+)
 from foveal.data.text.token_store import TokenArray
 from foveal.generation.events import Chunk, GenerationEvent, Output
 from foveal.generation.options import DEFAULT_BEAM_SEARCH
@@ -128,22 +135,32 @@ class LanguageModelTask(CorpusTask):
         return True
 
     def train_batches(self, data: TokenArray) -> StreamBatches | WindowBatches:
+        tokens: TokenRows = data
         if longest := self.config.model.ngram_lookup:
             self._check_looked_up(len(data))
-            data = training_inputs(from_numpy(data.astype(np.int64)), longest).to(int32).numpy()
+            tokens = LookedUpTokens(
+                len(data),
+                lambda: training_inputs(from_numpy(data.astype(np.int64)), longest).to(int32).numpy(),
+            )
         sizes, training, settings = self.config.data, self.config.training, self.settings
         rows = sizes.batch_tokens // sizes.context_length
         if settings.batching == "windows":
-            return WindowBatches(data, rows, sizes.context_length, training.seed)
+            return WindowBatches(tokens, rows, sizes.context_length, training.seed)
         accumulation, reset = training.grad_accumulation, settings.reset_probability
-        return StreamBatches(data, rows, sizes.context_length, training.seed, accumulation, reset)
+        return StreamBatches(tokens, rows, sizes.context_length, training.seed, accumulation, reset)
 
     def eval_batches(self, data: TokenArray) -> TokenEvalBatches:
+        tokens: TokenRows = data
         if self.model.lookup is not None:
             self._check_looked_up(len(data))
-            tokens = from_numpy(data.astype(np.int64)).to(self.model.lookup.text.device)
-            data = self.model.lookup.held_out_inputs(tokens).to(int32).cpu().numpy()
-        return TokenEvalBatches(data, EVAL_ROWS, self.config.data.context_length)
+            tokens = LookedUpTokens(len(data), partial(self._looked_up, data))
+        return TokenEvalBatches(tokens, EVAL_ROWS, self.config.data.context_length)
+
+    def _looked_up(self, held_out: TokenArray) -> TokenArray:
+        """Return the tokens of a held-out text with their followers."""
+        tokens = from_numpy(held_out.astype(np.int64)).to(self.model.lookup.text.device)
+        followers: TokenArray = self.model.lookup.held_out_inputs(tokens).to(int32).cpu().numpy()
+        return followers
 
     def _check_looked_up(self, tokens: int) -> None:
         """Check that the n-grams of a text fit into memory.

@@ -6,6 +6,7 @@ from typing import Any
 
 from foveal.config import DataConfig
 from foveal.data.core.classes import class_names_to_json, load_class_names
+from foveal.data.guess_columns import guess_tagged_columns
 from foveal.data.open import OpenedData
 from foveal.data.pairs.labels import LabelEachTarget, LabelProcessor
 from foveal.data.pairs.pair import PairFormat
@@ -21,6 +22,7 @@ from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
 from foveal.tasks.shapes.labeling import TaggingTask
 
+WORDS_COLUMN = "tokens"
 TAGS_FILE = "tags.json"
 DEFAULT_FORMS, DEFAULT_CHARACTERS = 10_000, 100
 """Numbers of forms and characters in `example_model`."""
@@ -73,6 +75,15 @@ class TextTaggingTask(TaggingTask):
         if data.kind == "table" and {"tokens", "tags"} <= data.columns:
             return Fit(14, "there are the columns tokens and tags")
         return Fit(1, data.evidence.reason) if data.kind == "conll" else NO_FIT
+
+    @classmethod
+    def columns_hint(cls, data: OpenedData) -> str:
+        """Name the settings for two columns of lists that are equally long in each row."""
+        words, tags = guess_tagged_columns(data.train)
+        if not words:
+            return ""
+        rename = "" if words == WORDS_COLUMN else f", after renaming the column '{words}' to {WORDS_COLUMN}"
+        return f"is it tagged words? data.tags={tags}{rename}"
 
     def check(self) -> None:
         super().check()

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.text import Text
 from foveal.core.progress import HasTotalSteps, SecondsLeft
 from foveal.core.runtime import peak_memory
 from foveal.core.terminal_text import escape_controls
+from foveal.ui.activity import Activity
 from foveal.ui.console import (
     PREVIEW_WIDTH,
     STDERR,
@@ -119,6 +121,14 @@ class TrainingScreen:
             STDERR.print("[bold]step 0[/]  before training")
         for line in text.splitlines()[:4]:
             STDERR.print_wrapped(Text(escape_controls(f"    {_fit_preview(line)}"), style="italic"), 4)
+
+    def try_outputs(self, try_outputs: Callable[[], float]) -> float:
+        """Return the result of a trial of the test's outputs, and say meanwhile what is done."""
+        if self._live:
+            self._progress.update(self._bar, speed="trying the test's outputs")
+            return try_outputs()
+        with Activity("trying the test's outputs, for the time left"):
+            return try_outputs()
 
     def saved(self, step: int, path: Path) -> None:
         pass

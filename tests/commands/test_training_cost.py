@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from foveal.commands.training_cost import EQUAL_GROWTH, VARYING_GROWTH, HeadFit, TrainingCost, memory_growth
+from foveal.commands.head_fit import HeadFit
+from foveal.commands.training_cost import EQUAL_GROWTH, VARYING_GROWTH, TrainingCost, memory_growth
 from foveal.core.runtime import resident_memory
 from foveal.ops.ridge import ridge_memory, ridge_seconds
 

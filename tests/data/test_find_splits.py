@@ -1,17 +1,20 @@
 """The splits of DATA by the names of folders and files, whatever their kind; and the shards of a table."""
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.files.split_names import split_of_name
 from foveal.data.open import open_path
 from foveal.tasks.infer import infer_task
 from tests.support.image_bytes import encode_image, gradient_image
 from tests.support.image_folders import write_files
+from tests.support.pair_formats import SERIES_LABEL, TEXT_LABEL
 
 NAMES = {
     "train": ["train", "Training", "x_train", "my_train", "TRAIN", "trainset", "news-train", "wiki.train"],
@@ -119,6 +122,13 @@ def test_several_tables_are_named(tmp_path: Path) -> None:
         ("a.txt", b"__label__a it is so\n__label__b no\n" * 9, "in the format of fastText"),
         ("a.dat", b"1 2.5 3e4\n4 5 nan\n" * 9, "numbers; save series as .jsonl"),
         ("a.txt", b"The D\ncat N\n\nA D\ndog N\n\n" * 9, "words with tags"),
+        ("eng.testa", b"The D\ncat N\n\nA D\ndog N\n\n" * 9, "rename the file to eng.testa.conll"),
+        ("test_batch", b"\x80\x02}q\0" * 9, "a pickle, which is not read"),
+        (
+            "a.csv",
+            b'"3","Markets rise","Shares rose on Monday in all markets"\n' * 9,
+            "1i label,column2,text",
+        ),
         ("a.xlsx", b"PK", ".xlsx is not read: save the table"),
         ("a.json", b'{"images": [], "annotations": []}', "in the format of COCO"),
         ("a.csv", b"review,mood\ngood film,1\nbad film,0\n" * 9, "data.text=review data.label=mood"),
@@ -132,6 +142,47 @@ def test_what_is_no_running_text_is_no_language_model(
     with pytest.raises(UserError) as refused:
         infer_task(open_path(str(tmp_path / name)), {})
     assert why in str(refused.value)
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".txt", ".csv", ""])
+def test_the_series_of_the_ucr_archive_are_refused_with_a_command(suffix: str, tmp_path: Path) -> None:
+    separator = {".csv": ",", ".tsv": "\t"}.get(suffix, "   ")
+    for split, count in (("TRAIN", 8), ("TEST", 4)):
+        rows = [[f"{n % 2 + 1}", *(f"{n - step / 8:.4e}" for step in range(9))] for n in range(count)]
+        (tmp_path / f"Gun Point_{split}{suffix}").write_text(
+            "".join(separator.join(row) + "\n" for row in rows)
+        )
+    files = [tmp_path] if suffix in (".tsv", ".csv", ".txt") else sorted(tmp_path.iterdir(), reverse=True)
+    for path in files:
+        with pytest.raises(UserError, match="the numbers of a series on each line, as in the UCR") as refused:
+            infer_task(open_path(str(path)), {})
+        command = str(refused.value).partition("folder series: ")[2].partition(". To learn it")[0]
+        subprocess.run(["sh", "-euc", command], check=True, cwd=tmp_path)
+    opened = open_path(str(tmp_path / "series"))
+    assert infer_task(opened, {}).name == "series-classification"
+    rows_read = {split: [*SERIES_LABEL.read(part, DataConfig(), [])] for split, part in opened.splits.items()}
+    assert {split: len(rows) for split, rows in rows_read.items()} == {"train": 8, "test": 4}
+    assert [row.fields["label"] for row in rows_read["test"]] == ["1", "2", "1", "2"]
+
+
+@pytest.mark.parametrize("names", ["wav48/{}.wav txt/{}.txt", "genres/{}.wav images/{}.png"])
+def test_folders_of_several_kinds_of_files_are_no_running_text(names: str, tmp_path: Path) -> None:
+    files = {name.format(number): b"a" for name in names.split() for number in range(9)}
+    with pytest.raises(UserError, match="there are files of several kinds"):
+        infer_task(open_path(write_files(tmp_path / "a", files)), {})
+
+
+def test_the_command_that_names_columns_makes_a_table(tmp_path: Path) -> None:
+    row = '"{}","Title","a text of many words, number {}"\n'
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.csv").write_text("".join(row.format(n % 3, f"{n} {split}") for n in range(9)))
+    with pytest.raises(UserError, match="the first line looks like a row") as refused:
+        infer_task(open_path(str(tmp_path)), {})
+    subprocess.run(["sh", "-euc", "sed" + str(refused.value).partition(": sed")[2]], check=True)
+    opened = open_path(str(tmp_path))
+    assert infer_task(opened, {}).name == "text-classification"
+    rows_read = [[*TEXT_LABEL.read(part, DataConfig(), [])] for part in opened.splits.values()]
+    assert [len(rows) for rows in rows_read] == [9, 9]
 
 
 @pytest.mark.parametrize(

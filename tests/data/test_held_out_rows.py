@@ -126,7 +126,10 @@ def test_a_column_of_labels_that_is_empty_is_as_none(
 ) -> None:
     kind = "pictures" if "/" in location else "table"
     first = "file_name" if kind == "pictures" else "text"
-    labeled: list[dict[str, str | None]] = [{first: f"{number}.png", "label": label} for number, label in TEN]
+    labeled: list[dict[str, str | None]] = [
+        {first: f"{number}.png" if kind == "pictures" else f"a text {number}", "label": label}
+        for number, label in TEN
+    ]
     blank = [row | {"label": value} for row in labeled]
     for split, rows in (("train", labeled), ("test", blank)):
         path = tmp_path / "a" / location.replace("test", split)

@@ -3,9 +3,15 @@
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
+from foveal.data.core.rows import Row
+from foveal.data.files.data_part import open_shards
 from foveal.data.files.tables import read_rows
+from foveal.data.images.image_arrays import read_shards
 from foveal.data.pairs.own_columns import shard_columns
+from foveal.tasks.vqa.data_settings import VQADataConfig
+from foveal.tasks.vqa.question_files import read_question_rows
 
 
 @pytest.mark.parametrize("names", [("0.csv", "1.csv"), ("a/d.csv", "b/d.csv")])
@@ -20,3 +26,20 @@ def test_columns_are_those_of_the_row_s_own_shard(
         shard.write_text(f"text,id\nx,{row}\n")
     rows = [row for shard in shards for row in read_rows(shard, ["text"])]
     assert [fields["id"] for fields in shard_columns(shards, "", rows)] == ["first", "second"]
+
+
+def test_images_are_beside_their_own_shard_and_shards_may_have_the_same_name(tmp_path: Path) -> None:
+    shards = [tmp_path / name / "d.csv" for name in "abc"]
+    for shard in shards:
+        shard.parent.mkdir()
+        shard.write_text(f"image,question,answer,id\nx.png,what?,this,{shard.parent.name}\n")
+        Image.new("RGB", (8, 8), (255 * "abc".index(shard.parent.name) // 2, 0, 0)).save(
+            shard.parent / "x.png"
+        )
+    part = open_shards(shards)
+    records = [*read_shards(part, ["image"])]
+    rows = [Row(f"{part}, {location}", record) for _, location, record in records if isinstance(record, dict)]
+    assert len({row.location for row in rows}) == 3
+    assert [fields["id"] for fields in shard_columns(shards, "", rows)] == ["a", "b", "c"]
+    read = read_question_rows(part, ("question", "answer"), VQADataConfig(), [])
+    assert [int(row.fields["picture"].max()) for row in read] == [0, 127, 255]

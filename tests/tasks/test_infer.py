@@ -76,3 +76,32 @@ def test_a_named_task_stays_if_the_data_fit_its_source(tmp_path: Path, table: st
         Image.new("RGB", (4, 4)).save(tmp_path / name / "1.png")
     images = open_path(str(tmp_path))
     assert task_for_data(StarRatingTask, images, {}) is task_class("image-classification")
+
+
+TAGGED = {
+    "tokens,ner_tags": "data.tags=ner_tags",
+    "words,pos": "data.tags=pos, after renaming the column 'words' to tokens",
+}
+
+
+@pytest.mark.parametrize("columns", TAGGED)
+@pytest.mark.parametrize(
+    ("words", "tags"),
+    [("the {0}", "DET N"), ("\"['the', '{0}']\"", '"[0, 1]"'), ("\"['the' '{0}']\"", '"[0 1]"')],
+)
+def test_columns_of_words_and_tags_are_known_under_other_names(
+    columns: str, words: str, tags: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    rows = [f"{words.format(name)},{tags}" for name in ("cat", "dog", "cow")]
+    path.write_text("\n".join([columns, *rows]) + "\n")
+    with pytest.raises(UserError) as error:
+        infer_task(open_path(str(path)), {})
+    assert str(error.value).endswith(f"is it tagged words? {TAGGED[columns]}")
+
+
+def test_columns_of_unequal_lists_are_not_tagged_words(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("one,other\na cat,x y z\na dog,x\n")
+    with pytest.raises(UserError, match=r"name those to learn: data\.text=NAME"):
+        infer_task(open_path(str(path)), {})

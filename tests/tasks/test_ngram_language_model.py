@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import foveal
+from foveal.layers import ngram_lookup
+from foveal.layers.ngram_lookup import NgramLookup
 from foveal.tasks import language_model
 from tests.support.command_line import refuse, succeed
 from tests.support.killed_runs import check_killed_run
@@ -83,3 +85,23 @@ def test_no_such_length() -> None:
     error = refuse("train", "words.txt", "--model", "lstm", "model.ngram_lookup=1")
     assert "model.ngram_lookup" in error
     assert "2 or more" in error
+
+
+def test_each_text_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sorting the n-grams takes seconds; the cost, the training and the scores have the same batches."""
+    looked_up: list[tuple[str, int]] = []
+    of_training, of_held_out = ngram_lookup.training_inputs, NgramLookup.held_out_inputs
+
+    def training_inputs(tokens: Any, longest: int) -> Any:
+        looked_up.append(("train", len(tokens)))
+        return of_training(tokens, longest)
+
+    def held_out_inputs(lookup: NgramLookup, tokens: Any) -> Any:
+        looked_up.append(("held out", len(tokens)))
+        return of_held_out(lookup, tokens)
+
+    monkeypatch.setattr(language_model, "training_inputs", training_inputs)
+    monkeypatch.setattr(NgramLookup, "held_out_inputs", held_out_inputs)
+    trained("--budget", "2steps", "training.evaluate_every=1")
+    assert [name for name, _ in looked_up] == ["train", "held out", "held out"]
+    assert len({*looked_up}) == 3

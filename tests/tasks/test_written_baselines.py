@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from foveal.metrics.recognition import exact_match, wer
+from foveal.tasks.base import Task
 from foveal.tasks.baseline import Baseline, best_baseline
-from foveal.tasks.shapes.text_baseline import typical_text
+from foveal.tasks.shapes.text_baseline import text_memory, typical_text
+from foveal.tasks.translation import TranslationTask
 from foveal.tasks.vqa.frequent_answers import FrequentAnswers
 from tests.support import captioned_shapes, shape_questions, small_films
 from tests.support.command_line import succeed
@@ -166,3 +168,11 @@ def test_which_score_beats_a_baseline(
 def test_a_score_that_is_no_rate_is_not_shown_in_percent() -> None:
     assert Baseline("it", "bleu", 12.345, is_rate=False).in_words(12.345) == "12.35"
     assert Baseline("it", "wer", 1.0).in_words(1.234) == "123.4 %"
+
+
+def test_the_memory_of_the_baseline_is_told() -> None:
+    """Features of all rows twice, or those of the sources and their distances, whichever is more."""
+    few, many = (text_memory(TranslationTask.source, rows, 100) for rows in (100, 5000))
+    assert many > 20 * few
+    assert many == text_memory(TranslationTask.source, 500_000, 100) > 2 * 4 * 5000 * 4096
+    assert TranslationTask.baseline_memory is not Task.baseline_memory

@@ -1,6 +1,7 @@
 """What a person sees while training."""
 
 import io
+import time
 from contextlib import redirect_stderr
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from foveal.core.progress import SecondsLeft
 from foveal.core.runtime import peak_memory
 from foveal.store.plan import Plan
-from foveal.ui import training_screen
+from foveal.ui import activity, training_screen
 from foveal.ui.console import format_duration
 from foveal.ui.training_screen import TrainingScreen
 
@@ -89,3 +90,17 @@ def test_memory_is_of_this_process() -> None:
     before = peak_memory()
     held = np.ones(1 << 25)
     assert held.nbytes < peak_memory() < before + 2 * held.nbytes
+
+
+def test_a_trial_of_outputs_is_never_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a terminal after two seconds, as all work that takes longer."""
+
+    def slow() -> float:
+        time.sleep(0.2)
+        return time.monotonic()
+
+    monkeypatch.setattr(activity, "FIRST_LINE_SECONDS", 0.01)
+    told = io.StringIO()
+    with redirect_stderr(told):
+        assert TrainingScreen(None, "tokens").try_outputs(slow) > 0
+    assert told.getvalue().startswith("trying the test's outputs")

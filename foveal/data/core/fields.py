@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from foveal.core.parse_json import parse_json
 
 Fields = dict[str, Any]
+NUMPY_ITEM = re.compile(r"""'([^']*)'|"([^"]*)"|([-+.\d]+)""")
+NUMPY_LIST = re.compile(rf"\[\s*(?:(?:{NUMPY_ITEM.pattern})(?:\s+|(?=\])))+\]")
+"""A list as NumPy prints it: without commas, which Python would read as one word."""
 Record = tuple[str, Fields | str]
 """A location in a file ("line 7"), and the fields there, or why they can't be used and how to fix that."""
 
@@ -70,11 +74,13 @@ def as_words(fields: Fields) -> Fields | str:
 
 
 def split_words(text: str) -> list[Any] | str:
-    """Return the words of a text: those of a list as in JSON or Python, or those between spaces. Return a
-    reason if the text only begins like a list."""
+    """Return the words of a text: those of a list as in JSON, Python or NumPy, or those between spaces.
+    Return a reason if the text only begins like a list."""
     trimmed = text.strip()
     if not (trimmed.startswith("[") and trimmed.endswith("]")):
         return text.split()
+    if NUMPY_LIST.fullmatch(trimmed):
+        return [single or double or bare for single, double, bare in NUMPY_ITEM.findall(trimmed[1:-1])]
     for parse in (parse_json, ast.literal_eval):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             words = parse(trimmed)

@@ -8,6 +8,7 @@ from itertools import islice
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import read_first_bytes
 from foveal.data.files.listing import Listing
+from foveal.data.files.split_names import split_of_name
 
 ANNOTATION_FOLDERS = {
     "labels",
@@ -49,7 +50,8 @@ def annotation_error(part: DataPart, suffixes: tuple[str, ...]) -> str:
     """
     listing = part.listing
     folders = [*_folders(listing)]
-    pictures = next((name for name in folders if _is_named(name, PICTURE_FOLDERS)), "")
+    named = [name for name in folders if _is_named(name, PICTURE_FOLDERS)]
+    pictures = next(iter([*named, *filter(split_of_name, listing.folders)]), "")
     if folders and not pictures:
         return ""
     inside = listing.below(pictures) if pictures else listing

@@ -13,6 +13,7 @@ from pathlib import Path
 from foveal.core.errors import UserError
 from foveal.data.core.fields import Fields
 from foveal.data.files.listing import DiskTree, Listing, ZipTree
+from foveal.data.files.npz import Shapes, array_shapes
 from foveal.data.files.sidecars import TEXT_SUFFIX, pairs_with_texts, sidecar_suffixes
 from foveal.data.files.split_names import list_names
 from foveal.data.files.tables import TABLE_SUFFIXES, column_names, read_records
@@ -133,7 +134,7 @@ class DataPart:
     @cached_property
     def sidecars(self) -> list[str]:
         """The suffixes of the files beside most files of a folder without a table, such as `.txt`."""
-        return [] if self.table is not None else sidecar_suffixes(self.first_files)
+        return [] if self.table is not None or not self.is_folder else sidecar_suffixes(self.first_files)
 
     @cached_property
     def has_repeated_texts(self) -> bool:
@@ -200,15 +201,9 @@ class DataPart:
         return self.path.parent if self.path.parent.suffix.lower() == ARRAYS_SUFFIX else None
 
     @cached_property
-    def arrays(self) -> frozenset[str]:
-        """The names of the arrays in `arrays_file`; empty if the file is damaged."""
-        if self.arrays_file is None:
-            return frozenset()
-        try:
-            with zipfile.ZipFile(self.arrays_file) as arrays:
-                return frozenset(name.removesuffix(".npy") for name in arrays.namelist())
-        except (zipfile.BadZipFile, UnicodeDecodeError, OSError):
-            return frozenset()
+    def arrays(self) -> Shapes:
+        """The shapes of the arrays in `arrays_file` by their names; empty if the file is damaged."""
+        return {} if self.arrays_file is None else array_shapes(self.arrays_file)
 
 
 def open_part(location: str, parent: Listing | None = None, encoding: str = "") -> DataPart:

@@ -1,43 +1,14 @@
 """Commands that bring tables and texts beside media files into the form that is read: `metadata.csv`."""
 
-from pathlib import Path
+import re
+import shlex
+from collections.abc import Sequence
 
-from foveal.data.files.data_part import DataPart, open_part
-from foveal.data.files.tables import TABLE_SUFFIXES
+from foveal.data.files.data_part import DataPart
 
-MAX_LOOKED_AT = 20
-"""Tables and folders of a folder that are looked at."""
-
-
-def table_of_files_hint(whole: DataPart, suffixes: tuple[str, ...]) -> str:
-    """Say that a table beside folders of media files names the files, and how to make `metadata.csv` of it.
-
-    Empty if there is no such table. `suffixes` are those of media files.
-    """
-    if not whole.is_disk_folder or whole.table is not None:
-        return ""
-    tables = [name for name in whole.listing.files if Path(name).suffix.lower() in TABLE_SUFFIXES]
-    for table in tables[:MAX_LOOKED_AT]:
-        row = open_part(f"{whole}/{table}", encoding=whole.encoding).first_row
-        for column, value in row.items():
-            if isinstance(value, str) and value.lower().endswith(suffixes):
-                for folder in whole.listing.folders[:MAX_LOOKED_AT]:
-                    if (whole.path / folder / value).is_file():
-                        return _rewrite_hint(whole, table, column, folder, [*row])
-    return ""
-
-
-def _rewrite_hint(whole: DataPart, table: str, column: str, folder: str, columns: list[str]) -> str:
-    text = next((name for name in ("text", "sentence", "caption", "label", "class") if name in columns), "")
-    target = "label" if text in ("label", "class") else "text"
-    separator = "\\t" if table.lower().endswith(".tsv") else ","
-    return (
-        f"{table} names the files in {folder} (column {column}); write a table beside them, then train on "
-        f"{whole}/{folder}: python3 -c \"import csv; rows = csv.DictReader(open('{whole}/{table}'), "
-        f"delimiter='{separator}'); out = csv.writer(open('{whole}/{folder}/metadata.csv', 'w')); "
-        f"out.writerow(['file_name', '{target}']); "
-        f"out.writerows([row['{column}'], row['{text or 'COLUMN'}']] for row in rows)\""
-    )
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan", re.I)
+WORDS_OF_ROW = 4
+"""Words of a text that is no name of a column."""
 
 
 def backslash_hint(part: DataPart) -> str:
@@ -50,6 +21,40 @@ def backslash_hint(part: DataPart) -> str:
     return (
         f"the names of files, such as {names[0]}, have backslashes in place of folders; give the zip itself, "
         "or unpack it with 7z x"
+    )
+
+
+def series_hint(parts: Sequence[DataPart]) -> str:
+    """Say how to write files of series, a label and numbers on each line, in a form that is read."""
+    names = _quoted(parts)
+    return (
+        "a label and the numbers of a series on each line, as in the UCR archive; write them as .jsonl and "
+        f"train on the folder series: mkdir -p series; for f in {names}; do awk -F'[, \\t]+' "
+        '\'{sub(/^ +/, ""); '
+        'printf "{\\"label\\": \\"%s\\", \\"values\\": [", $1; for (i = 2; i <= NF; i++) printf "%s[%s]", '
+        '(i > 2 ? ", " : ""), $i; print "]}"}\' "$f" > "series/$(basename "${f%.*}").jsonl"; done'
+    )
+
+
+def _quoted(parts: Sequence[DataPart]) -> str:
+    """Return the files of the splits as arguments of a command."""
+    return " ".join(shlex.quote(str(file)) for part in parts for file in part.files)
+
+
+def no_header_hint(parts: Sequence[DataPart], columns: Sequence[str]) -> str:
+    """Say that the first line of a table looks like a row, and how to write names above. Empty if the line
+    may be names of columns."""
+    numbers = [NUMBER.fullmatch(name) is not None for name in columns]
+    if not any(numbers) and not any(len(name.split()) >= WORDS_OF_ROW for name in columns):
+        return ""
+    longest = max(range(len(columns)), key=lambda place: len(columns[place]))
+    label = next((place for place in range(len(columns)) if place != longest), longest)
+    names = [f"column{place}" for place in range(1, len(columns) + 1)]
+    names[longest], names[label] = "text", "label"
+    header = ("\\t" if parts[0].suffix == ".tsv" else ",").join(names)
+    return (
+        "the first line looks like a row, not like the names of the columns; write names above: "
+        f"sed -i '1i {header}' {_quoted(parts)}"
     )
 
 

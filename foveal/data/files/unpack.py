@@ -5,6 +5,7 @@ import hashlib
 import shutil
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -13,7 +14,7 @@ from typing import Any
 from foveal.core.errors import UserError
 from foveal.data.files.unpacked_size import check_unpacked_size
 from foveal.data.files.utf8 import open_file
-from foveal.store.cache import cache_folder, file_lock
+from foveal.store.cache import file_lock, unpacked_folder
 from foveal.store.durable import atomic_folder
 
 GZIP_SUFFIX = ".gz"
@@ -59,7 +60,7 @@ def unpack_zip(path: Path) -> Path:
 def mend_member_names(path: Path, archive: zipfile.ZipFile) -> None:
     """Write slashes in the names of a zip's members, where zips from Windows may have backslashes.
 
-    Raises: UserError: a name is not a relative path inside the zip.
+    Raises: UserError: a name is not a relative path inside the zip, or two files have the same name.
     """
     for member in archive.filelist:
         if "\\" in member.filename:
@@ -68,6 +69,12 @@ def mend_member_names(path: Path, archive: zipfile.ZipFile) -> None:
         name = member.filename
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
             raise UserError(f"{path}: the name {name!r} leads out of the zip; make the zip again")
+    names = Counter(member.filename for member in archive.filelist)
+    name, count = max(names.items(), key=lambda item: item[1], default=("", 1))
+    if count > 1:
+        raise UserError(
+            f"{path}: {count} files in it are named {name!r}; rename all but one, and make the zip again"
+        )
 
 
 @contextmanager
@@ -76,7 +83,7 @@ def _unpacked_folder(path: Path) -> Iterator[Path]:
     status = path.stat()
     facts = str((str(path.absolute()), status.st_size, status.st_mtime_ns))
     digest = hashlib.sha256(facts.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    folder = cache_folder() / "unpacked" / digest / path.name
+    folder = unpacked_folder(digest) / path.name
     open_file(path).close()
     with file_lock(folder):
         yield folder
@@ -86,13 +93,7 @@ def _unpacked_folder(path: Path) -> Iterator[Path]:
 def _explain_damage(path: Path) -> Iterator[None]:
     try:
         yield
-    except (
-        EOFError,
-        gzip.BadGzipFile,
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except (EOFError, gzip.BadGzipFile, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path}: can't be unpacked: {error}; get the file again") from None
 
 

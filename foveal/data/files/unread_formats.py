@@ -44,6 +44,13 @@ def unread_format_hint(name: str) -> str:
     return f"{suffix} is not read: {hint}" if hint else ""
 
 
+def pickle_hint(file: AnyPath) -> str:
+    """Return how to mend a pickle without suffix, such as those of CIFAR-10. Empty for other files."""
+    start = b"" if file.suffix else read_first_bytes(file, 2)
+    is_pickle = start[:1] == b"\x80" and start[1:] in (b"\2", b"\3", b"\4", b"\5")
+    return f"a pickle, which is not read: {UNREAD_SUFFIXES['.pkl']}" if is_pickle else ""
+
+
 def missing_suffix(file: AnyPath) -> str:
     """Return the suffix that a picture or recording without suffix should have. Empty for other files."""
     if file.suffix:

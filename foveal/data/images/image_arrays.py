@@ -17,7 +17,8 @@ from foveal.core.parse_json import parse_json
 from foveal.data.core.fields import Fields, Record
 from foveal.data.core.hash_split import SPLITS, SplitName
 from foveal.data.files.data_part import DataPart
-from foveal.data.files.npz import read_arrays
+from foveal.data.files.npz import LABEL_NAMES, SOURCE_NAMES, first_name, read_arrays
+from foveal.data.files.part_rows import shard_name
 from foveal.data.files.split_names import SPLIT_WORDS
 from foveal.data.files.tables import read_records
 from foveal.data.files.unpacked_size import check_unpacked_size
@@ -32,6 +33,8 @@ NPZ_ARRAY_NAMES = (("x_{}", "y_{}"), ("X_{}", "y_{}"), ("{}_images", "{}_labels"
 """Names of the arrays of a split."""
 UNSPLIT_IMAGES, UNSPLIT_LABELS = "images", "labels"
 """Names of the arrays without splits."""
+PICTURE_AXES, MIN_SIDE = (3, 4), 4
+"""Numbers of axes of arrays of pictures, gray or with channels, and pixels of the shortest side."""
 IMAGE_COLUMNS = ("image", "img")
 """Names of a table's column of images: in Parquet `{"bytes": ...}` or the bytes; otherwise names of files."""
 
@@ -41,7 +44,7 @@ def array_splits(part: DataPart) -> dict[SplitName, str]:
 
     There are no splits without `train`.
 
-    Raises: UserError: two files are for the same split.
+    Raises: UserError: two files are for the same split, or an array has no shape of pictures.
     """
     if part.is_disk_folder:
         names = [name for name in part.listing.files if IDX_NAME.fullmatch(name)]
@@ -49,15 +52,28 @@ def array_splits(part: DataPart) -> dict[SplitName, str]:
         if len(locations) < len(names):
             raise UserError(f"{part}: {', '.join(names)}: several files for the same split; keep one")
     elif part.is_file:
-        locations = {
-            split: f"{part}/{name}"
-            for name, split in SPLIT_WORDS.items()
+        arrays = {
+            name: image.format(name)
+            for name in SPLIT_WORDS
             for image, _ in NPZ_ARRAY_NAMES
             if image.format(name) in part.arrays
         }
+        for array in arrays.values():
+            _check_are_pictures(part, array)
+        locations = {SPLIT_WORDS[name]: f"{part}/{name}" for name in arrays}
     else:
         return {}
     return {split: locations[split] for split in SPLITS if split in locations and "train" in locations}
+
+
+def _check_are_pictures(part: DataPart, array: str) -> None:
+    shape = part.arrays[array]
+    if len(shape) not in PICTURE_AXES or min(shape[1:3]) < MIN_SIDE:
+        raise UserError(
+            f"{part}: {array} {shape} has not the shape of pictures (pictures, height, width); write the "
+            "splits of series to files of their own, train.npz and test.npz, each with the arrays x (series, "
+            "steps, channels) and y"
+        )
 
 
 def has_many_images(part: DataPart) -> bool:
@@ -65,7 +81,7 @@ def has_many_images(part: DataPart) -> bool:
     if image_column(part):
         return True
     if part.arrays_file == part.path and part.is_file:
-        return UNSPLIT_IMAGES in part.arrays
+        return _unsplit_images(part) is not None
     return part.arrays_file is not None or bool(IDX_NAME.fullmatch(part.path.name))
 
 
@@ -154,14 +170,22 @@ def _idx_split(name: str) -> SplitName:
     return next((split for word, split in IDX_SPLITS.items() if word in name), "train")
 
 
+def _unsplit_images(part: DataPart) -> str | None:
+    """Return the name of the array of pictures of a file without splits: `images`, or another array of
+    sources with the four axes of pictures with channels. None if there is no such array."""
+    colored = [name for name in SOURCE_NAMES if len(part.arrays.get(name, ())) == max(PICTURE_AXES)]
+    return first_name((UNSPLIT_IMAGES, *colored), part.arrays)
+
+
 def _npz(part: DataPart, labeled: bool) -> Iterator[Record]:
-    """Read the arrays `images` and `labels`, or for a split `x_train` and `y_train`, `train_images` and
-    `train_labels`."""
+    """Read the arrays of `_unsplit_images` and their labels, or for a split `x_train` and `y_train`,
+    `train_images` and `train_labels`."""
     path = part.arrays_file
     assert path is not None
     split = "" if path == part.path else part.path.name
     names = [(image.format(split), label.format(split)) for image, label in NPZ_ARRAY_NAMES]
-    image, label = next((pair for pair in names if pair[0] in part.arrays), (UNSPLIT_IMAGES, UNSPLIT_LABELS))
+    unsplit = _unsplit_images(part) or UNSPLIT_IMAGES, first_name(LABEL_NAMES, part.arrays) or UNSPLIT_LABELS
+    image, label = next((pair for pair in names if pair[0] in part.arrays), unsplit)
     arrays = read_arrays(path, (image, label) if labeled else (image,))
     yield from _array_rows(path, arrays[image], arrays.get(label) if labeled else None)
 
@@ -180,7 +204,7 @@ def read_shards(part: DataPart, columns: Sequence[str]) -> Iterator[tuple[Path, 
     Locations name the shards, except the first.
     """
     for file in part.files:
-        shard = "" if file == part.path else f"{file.name}, "
+        shard = "" if file == part.path else f"{shard_name(part.path, file)}, "
         for location, record in read_records(file, columns, encoding=part.encoding):
             yield file, f"{shard}{location}", record
 

@@ -9,6 +9,7 @@ from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, DataPart
 from foveal.data.files.folders import FILE_NAME_COLUMN
 from foveal.data.files.lines import LineReader
+from foveal.data.files.part_rows import shard_name
 from foveal.data.files.tables import column_names, read_records
 from foveal.data.files.utf8 import AnyPath, open_lines
 
@@ -32,14 +33,15 @@ def shard_columns(tables: Sequence[AnyPath], encoding: str, rows: Sequence[Row |
     """Return all columns of each row of a table, or of several tables that are shards.
 
     The location of a row ends with its place, such as "line 7", after the path of the shard, or its
-    name. A damaged row has no columns.
+    `shard_name`. A damaged row has no columns.
     """
     columns = {str(table): _table_columns(table, encoding) for table in tables}
-    first, names = str(tables[0]), {table.name: str(table) for table in tables}
+    first, names = str(tables[0]), {f", {shard_name(tables[0], table)}": str(table) for table in tables}
     row_columns = []
     for row in rows:
         head, _, place = row.location.rpartition(", ")
-        shard = head if head in columns else names.get(head.rpartition(", ")[2], first)
+        named = (path for name, path in names.items() if head.endswith(name))
+        shard = head if head in columns else next(named, first)
         row_columns.append(columns[shard].get(place, {}))
     return row_columns
 

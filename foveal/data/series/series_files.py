@@ -18,7 +18,7 @@ from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.data_part import ARRAYS_SUFFIX, DataPart
 from foveal.data.files.json_rows import read_json_rows
 from foveal.data.files.lines import Line, LineReader
-from foveal.data.files.npz import read_arrays
+from foveal.data.files.npz import LABEL_NAMES, SOURCE_NAMES, array_shapes, first_name, read_arrays
 from foveal.data.files.utf8 import open_file, open_lines
 
 MAX_SERIES_LINE_BYTES = 1 << 26
@@ -78,6 +78,18 @@ def are_series(part: DataPart) -> bool:
         return part.is_file and part.suffix == ARRAYS_SUFFIX
     with open_file(part.path) as file:
         return any(line.strip().lower() == b"@data" for line in islice(file, MAX_HEADER_LINES))
+
+
+def describe_series(part: DataPart) -> str:
+    """Return a clause that says how a file of series is read."""
+    shape = part.arrays.get(name := first_name(SOURCE_NAMES, part.arrays) or "", ())
+    if len(shape) == 3:
+        axes = "{:,} series of {:,} steps of {:,} channels"
+    elif len(shape) == 2 and "lengths" not in part.arrays:
+        axes = "{:,} series of {:,} steps of one channel"
+    else:
+        return f"{part.path.name} is a file of series"
+    return f"{part.path.name} is a file of series, {name} {shape} being {axes.format(*shape)}"
 
 
 def _check_series(record: Fields) -> Fields | str:
@@ -188,23 +200,31 @@ def _ts_fields(text: str, labels: list[str] | None) -> Fields | str:
 
 def _npz(path: Path, encoding: str) -> Iterator[Record]:
     """Read `x` (N, T, C), with `lengths` (N,) if there is padding, or concatenated series `x` (steps, C) with
-    `lengths`.
+    `lengths`; or `x` (N, T), series of one channel.
 
-    `y` is (N,), or has the shape of `x` without C.
+    `y` is (N,), or has the shape of `x` without C. Other names of `x` and `y` are `SOURCE_NAMES` and
+    `LABEL_NAMES`.
     """
-    arrays = _arrays(path)
+    arrays, name = _arrays(path)
     x, y, lengths = arrays["x"], arrays.get("y"), arrays.get("lengths")
+    if x.ndim == 2 and lengths is None and (y is None or len(y) == len(x)):
+        x = x[..., np.newaxis]
     if x.dtype.kind not in "fiub" or x.ndim not in (2, 3) or (x.ndim == 2 and lengths is None):
         raise UserError(
-            f"{path}: x is {x.dtype} {x.shape}; needed: numbers (series, steps, channels), "
+            f"{path}: {name} is {x.dtype} {x.shape}; needed: numbers (series, steps, channels), "
             "or (steps, channels) and the series' lengths"
         )
+    if y is not None and y.shape == (len(x), 1):
+        y = y[:, 0]
     if lengths is None:
         lengths = np.full(len(x), x.shape[1])
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or not _lengths_fit(lengths, x):
         raise UserError(f"{path}: lengths {lengths.dtype} {lengths.shape} don't fit x {x.shape}; fix them")
     if y is not None and y.shape not in (lengths.shape, x.shape[:-1]):
-        raise UserError(f"{path}: y is {y.shape}; needed: a label per series {lengths.shape}, or per step")
+        raise UserError(
+            f"{path}: y is {y.shape}; needed: a label per series {lengths.shape}, or per step (a column for "
+            "each class becomes a label by numpy.argmax(y, 1))"
+        )
     steps = x.reshape(-1, x.shape[-1])
     starts = np.arange(len(x)) * x.shape[1] if x.ndim == 3 else lengths.cumsum() - lengths
     for i, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
@@ -224,10 +244,13 @@ def _lengths_fit(lengths: NDArray[Any], x: NDArray[Any]) -> bool:
     return len(lengths) == len(x) and bool((lengths <= x.shape[1]).all())
 
 
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file, `y` as texts."""
-    arrays = read_arrays(path, ["x"], ("y", "lengths"))
-    return arrays | {"y": arrays["y"].astype(str)} if "y" in arrays else arrays
+def _arrays(path: Path) -> tuple[dict[str, NDArray[Any]], str]:
+    """Return the arrays `x`, `y` (as texts) and `lengths` of a file, and the name of `x` in the file."""
+    shapes = array_shapes(path)
+    source, label = first_name(SOURCE_NAMES, shapes) or SOURCE_NAMES[0], first_name(LABEL_NAMES, shapes)
+    arrays = read_arrays(path, [source], [label or LABEL_NAMES[0], "lengths"])
+    named = {"x": arrays[source]} | {name: arrays[name] for name in ("lengths",) if name in arrays}
+    return named | ({"y": arrays[label].astype(str)} if label in arrays else {}), source
 
 
 def _lines(path: Path, encoding: str) -> Iterator[Line]:

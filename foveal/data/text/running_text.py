@@ -11,14 +11,16 @@ from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import read_first_bytes
 from foveal.data.files.split_names import is_document, list_names, split_of_name
 from foveal.data.files.tables import TABLE_SUFFIXES
-from foveal.data.files.unread_formats import missing_suffix, unread_format_hint
+from foveal.data.files.unread_formats import missing_suffix, pickle_hint, unread_format_hint
 from foveal.data.files.utf8 import AnyPath
 
 HEAD_BYTES = 1 << 16
 """First bytes of a file that are looked at."""
 MAX_FILES = 10
 """Files of a folder that are looked at."""
-DATA_SUFFIXES = {"", ".txt", ".text", ".dat", ".data", ".tab", ".list", ".lst", ".out"}
+SPLIT_SUFFIXES = {".train", ".testa", ".testb", ".test", ".dev", ".valid", ".val"}
+"""Suffixes that are splits, such as that of `eng.train`."""
+DATA_SUFFIXES = {"", ".txt", ".text", ".dat", ".data", ".tab", ".list", ".lst", ".out", *SPLIT_SUFFIXES}
 """Suffixes of files that may hold anything. Other files of text are source code, markup or prose."""
 MIN_LINES = 3
 """Lines from which a pattern is recognized."""
@@ -30,6 +32,9 @@ FILE_NAME = re.compile(
     r"\S+\.(jpe?g|png|gif|bmp|webp|tiff?|wav|flac|ogg|mp3|mp4|avi|txt|xml|json|npy)(\s+\S+)?", re.I
 )
 NUMBERS = re.compile(r"([-+0-9.eE,;:\s]|nan|inf)*")
+FIELD = re.compile(r"[^\s,;]+")
+MIN_SERIES = 6
+"""Numbers of each line that may be a label and a series."""
 FASTTEXT_LABEL = re.compile(r"__label__\S+\s")
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 MAX_CLASSES, ROWS_PER_CLASS = 20, 3
@@ -51,7 +56,7 @@ def look_at_text(part: DataPart) -> TextLook:
         return TextLook(_folder_doubt(part))
     if not part.is_file:
         return TextLook("")
-    doubt = unread_format_hint(part.path.name) or _file_doubt(part.path)
+    doubt = unread_format_hint(part.path.name) or pickle_hint(part.path) or _file_doubt(part.path)
     lines = _lines(part.path)
     if (
         not doubt
@@ -60,6 +65,15 @@ def look_at_text(part: DataPart) -> TextLook:
     ):
         return TextLook("", "it is text with one word a line, all learned as one text")
     return TextLook(doubt)
+
+
+def holds_series(part: DataPart) -> bool:
+    """Return whether the lines of a file are many numbers each, without a header."""
+    if not part.is_file or part.suffix not in {".csv", ".tsv", *DATA_SUFFIXES}:
+        return False
+    lines = _lines(part.path)
+    fewest = min((len(FIELD.findall(line)) for line in lines), default=0)
+    return len(lines) >= MIN_LINES and fewest >= MIN_SERIES and all(map(NUMBERS.fullmatch, lines))
 
 
 def _file_doubt(path: AnyPath) -> str:
@@ -85,7 +99,8 @@ def _file_doubt(path: AnyPath) -> str:
     if _most(lines, lambda line: NUMBERS.fullmatch(line) is not None):
         return "numbers; save series as .jsonl (values and label, one series a line) or .npz (docs/series.md)"
     if _are_tagged_words(path):
-        return f"words with tags, and blank lines between sentences; rename the file to {path.stem}.conll"
+        stem = path.name if path.suffix.lower() in SPLIT_SUFFIXES else path.stem
+        return f"words with tags, and blank lines between sentences; rename the file to {stem}.conll"
     for separator, name in SEPARATORS.items():
         if _is_table(lines, separator):
             kind = ".tsv" if separator == "\t" else ".csv"
@@ -104,9 +119,11 @@ def _folder_doubt(part: DataPart) -> str:
     suffixes = Counter(Path(name).suffix.lower() for name in names)
     suffix, count = suffixes.most_common(1)[0]
     if 2 * count > len(names):
-        first = next(name for name in names if name.lower().endswith(suffix))
+        first = next(name for name in names if Path(name).suffix.lower() == suffix)
         if hint := unread_format_hint(first):
             return hint
+        if hint := pickle_hint(listing.file(first)):
+            return f"files such as {first}: {hint}"
         if missing := "" if suffix else missing_suffix(listing.file(first)):
             return f"pictures or recordings without a suffix, such as {first}; rename them to NAME{missing}"
     if pairs := _language_pairs(listing.files):

@@ -4,6 +4,9 @@ Any batch can therefore be computed directly, and the order depends neither on w
 Tokens are (N,), or (N, C) with more about each token; the targets are tokens alone.
 """
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -15,6 +18,26 @@ from foveal.data.core.shuffle import permute_indices
 from foveal.data.text.token_store import TokenArray
 
 TokenIndices = NDArray[np.int64]
+
+
+class LookedUpTokens:
+    """Tokens with more about each token, which `look_up` computes when the first of them are read."""
+
+    def __init__(self, count: int, look_up: Callable[[], TokenArray]):
+        self._count, self._look_up = count, look_up
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, indices: TokenIndices) -> TokenArray:
+        return self._rows[indices]
+
+    @cached_property
+    def _rows(self) -> TokenArray:
+        return self._look_up()
+
+
+TokenRows = TokenArray | LookedUpTokens
 
 
 class StreamBatches:
@@ -32,7 +55,7 @@ class StreamBatches:
 
     def __init__(
         self,
-        tokens: TokenArray,
+        tokens: TokenRows,
         rows: int,
         context: int,
         seed: int,
@@ -77,7 +100,7 @@ class WindowBatches:
     The batches of an epoch have equal sizes. If the windows don't divide evenly, sizes differ by one row.
     """
 
-    def __init__(self, tokens: TokenArray, rows: int, context: int, seed: int):
+    def __init__(self, tokens: TokenRows, rows: int, context: int, seed: int):
         _check_length(tokens, context)
         self.num_windows, self._slack = _count_units(len(tokens), context, context)
         self.per_epoch = -(-self.num_windows // rows)
@@ -100,7 +123,7 @@ class TokenEvalBatches:
     streams; a length can be 0. A small text has fewer rows, so that each stream is at least one context long.
     """
 
-    def __init__(self, tokens: TokenArray, rows: int, context: int):
+    def __init__(self, tokens: TokenRows, rows: int, context: int):
         scored = len(tokens) - 1
         if scored < 1:
             raise UserError(
@@ -141,16 +164,14 @@ def _count_units(tokens: int, unit: int, context: int) -> tuple[int, int]:
     return count, tokens - 1 - count * unit
 
 
-def _token_windows(
-    tokens: TokenArray, starts: TokenIndices, length: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _token_windows(tokens: TokenRows, starts: TokenIndices, length: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the inputs and the targets (rows, length) of windows that begin at `starts`."""
     indices = starts[:, None] + np.arange(length + 1)
     rows = torch.from_numpy(tokens[indices.clip(max=len(tokens) - 1)].astype(np.int64))
     return rows[:, :-1], rows[:, 1:] if rows.dim() == 2 else rows[:, 1:, 0]
 
 
-def _check_length(tokens: TokenArray, context: int) -> None:
+def _check_length(tokens: TokenRows, context: int) -> None:
     if len(tokens) <= context:
         smaller = f", or set data.context_length={len(tokens) // 2}" if len(tokens) > 1 else ""
         raise UserError(

@@ -8,7 +8,7 @@ import torch
 
 from foveal.data.pairs.source import Source
 from foveal.ops.ngrams import ngram_codes, ngram_vocabulary, term_weights
-from foveal.tasks.shapes.label_baseline import fitted_rows
+from foveal.tasks.shapes.label_baseline import MAX_BASELINE_ROWS, fitted_rows
 
 LONGEST_NGRAM, MAX_NGRAMS = 3, 4096
 """The longest n-gram of characters by which texts are compared, and the number of different n-grams."""
@@ -30,6 +30,14 @@ def text_answers(
         nearest = nearest_rows(source, train.examples.subset(rows), held_out.examples)
         name = f"the text of the nearest training row by {source.simple_features_in_words}"
         yield name, [texts[row] for row in nearest]
+
+
+def text_memory(source: Source[Any], train_rows: int, held_out_rows: int) -> int:
+    """Return the bytes that `text_answers` needs for so many rows: features, row by row and in one array."""
+    rows, width = min(train_rows, MAX_BASELINE_ROWS), source.max_simple_features
+    chunk = min(held_out_rows, CHUNK_ROWS)
+    nearest = 2 * width * (rows + chunk) + rows * chunk if source.simple_features_in_words else 0
+    return 4 * max(2 * MAX_NGRAMS * rows, nearest)
 
 
 def typical_text(texts: Sequence[str]) -> str:

@@ -40,7 +40,7 @@ from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsBy
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
 from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.labeling import SmoothedSettings
-from foveal.tasks.shapes.text_baseline import text_answers
+from foveal.tasks.shapes.text_baseline import text_answers, text_memory
 
 NUM_PREVIEWS = 3
 NO_BLEU = "BLEU is left out: it compares four words in a row, and no reference has four"
@@ -149,6 +149,9 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     def simple_answers(self, train: SplitData[Any], held_out: SplitData[Any]) -> SimpleAnswers:
         """Return the texts that simple methods write for the held-out rows."""
         return dict(text_answers(self.source, train, held_out, self.config.training.seed))
+
+    def baseline_memory(self, train: SplitData[Any], held_out: SplitData[Any]) -> int:
+        return text_memory(self.source, len(train), len(held_out))
 
     def baseline_score(self, references: list[str], outputs: list[str]) -> MetricResult:
         """Return the score by which the model is compared with a baseline: the first that says something."""

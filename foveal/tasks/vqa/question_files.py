@@ -1,6 +1,7 @@
 """Questions about images from folders and zips with a table, or from tables. Each image is stored once."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
@@ -57,12 +58,15 @@ def _in_folder(part: DataPart, columns: Mapping[str, str]) -> Iterator[Row | Ski
 def _in_table(part: DataPart, column: str, columns: Mapping[str, str]) -> Iterator[Row | SkippedRow]:
     read = _field_reader(columns)
 
-    def check(row: Fields) -> Fields | str:
-        image, texts = image_fields(part.path, row, column, None, []), read(row)
+    def fields(shard: Path, row: Fields) -> Fields | str:
+        image, texts = image_fields(shard, row, column, None, []), read(row)
         return image if isinstance(image, str) else texts if isinstance(texts, str) else texts | image
 
-    rows = read_shards(part, [column, *columns.values()])
-    return with_names(validate_rows(str(part), ((where, record) for _, where, record in rows), check))
+    records = (
+        (location, row if isinstance(row, str) else fields(shard, row))
+        for shard, location, row in read_shards(part, [column, *columns.values()])
+    )
+    return with_names(validate_rows(str(part), records, lambda row: row))
 
 
 def _field_reader(columns: Mapping[str, str]) -> FieldReader:

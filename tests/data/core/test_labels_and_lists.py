@@ -11,7 +11,9 @@ from foveal.data.core.rows import Row
 from foveal.data.pairs.labels import LabelEachTarget, LabelTarget
 
 
-@pytest.mark.parametrize("cell", ["['the', 'cat']", '["the", "cat"]', "the cat", ["the", "cat"]])
+@pytest.mark.parametrize(
+    "cell", ["['the', 'cat']", '["the", "cat"]', "the cat", ["the", "cat"], "['the' 'cat']"]
+)
 def test_lists_in_cells_are_lists(cell: object) -> None:
     assert as_words({"tokens": cell}) == {"tokens": ["the", "cat"]}
 

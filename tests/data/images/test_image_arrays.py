@@ -74,6 +74,7 @@ def test_idx(tmp_path, end):
     check(found, "test", levels(6), [str(n % 3) for n in range(6)])
     assert found.valid is None
     assert found.train.sources[4] == f"{tmp_path}/train-images-idx3-ubyte{end}, image 5"
+    assert infer_task(open_path(str(tmp_path)), {}).name == "image-classification"
     assert asked(tmp_path, found.processor) == 26
     one = prepared(tmp_path / f"train-images-idx3-ubyte{end}")
     assert sum(map(len, (one.train, one.valid, one.test))) == 20

@@ -10,6 +10,8 @@ import pytest
 from foveal.core.errors import UserError
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.core.standardize import STATISTICS_FILE, Statistics
+from foveal.data.images.image_arrays import read_images
+from foveal.data.open import open_path
 from foveal.data.series.series_files import read_series
 
 TS = """\
@@ -152,7 +154,10 @@ def test_npz_files_that_are_refused(tmp_path):
     path, x, two = tmp_path / "a.npz", np.ones((2, 3, 1)), np.array([3, 3])
     for arrays, says in (
         ({"z": x}, "no array 'x' among 'z'"),
-        ({"x": x[:, :, 0]}, "x is float64 (2, 3); needed: numbers (series, steps, channels)"),
+        (
+            {"x": x[:, :, 0], "y": np.zeros(3)},
+            "x is float64 (2, 3); needed: numbers (series, steps, channels)",
+        ),
         ({"x": x.astype(str)}, "x is <U32 (2, 3, 1)"),
         ({"x": x, "lengths": two + 1}, "don't fit x"),
         ({"x": x, "lengths": two - 4}, "don't fit x"),
@@ -278,3 +283,61 @@ def test_damaged_statistics_are_named(content, tmp_path):
 def test_missing_statistics_are_named(tmp_path):
     with pytest.raises(UserError, match=r"channels\.json: can't read: No such file"):
         Statistics.load(tmp_path)
+
+
+STEPS = np.arange(12.0).reshape(4, 3)
+
+
+def save(path: Path, arrays: dict[str, Any]) -> None:
+    np.savez(path, **arrays)
+
+
+@pytest.mark.parametrize("source", ["x", "X", "data"])
+@pytest.mark.parametrize("label", ["y", "Y", "target", "labels", "label"])
+@pytest.mark.parametrize("column", [False, True])
+def test_npz_of_other_names_and_of_one_channel(source: str, label: str, column: bool, tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    labels = np.array(["a", "b"] * 2)
+    save(path, {source: STEPS, label: labels[:, None] if column else labels})
+    data = open_path(str(path))
+    shape = f"{source} (4, 3) being 4 series of 3 steps of one channel"
+    assert data.evidence.reason == f"a.npz is a file of series, {shape}"
+    fields = [row.fields for row in read(path) if isinstance(row, Row)]
+    assert [each["label"] for each in fields] == [*labels]
+    assert fields[1]["values"].tolist() == [[3.0], [4.0], [5.0]]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"X": STEPS, "y": np.eye(4)}, "a column for each class becomes a label by numpy.argmax(y, 1)"),
+        ({"a": STEPS}, "no array 'x' among 'a'; name the arrays of series x (series, steps, channels) and y"),
+    ],
+)
+def test_npz_of_other_shapes_is_refused_with_what_would_do(
+    arrays: dict[str, np.ndarray], words: str, tmp_path: Path
+) -> None:
+    save(tmp_path / "a.npz", arrays)
+    assert words in refusal(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 20, 2)])
+def test_splits_of_series_in_one_npz_are_not_taken_for_pictures(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    values = np.zeros(shape)
+    np.savez(tmp_path / "a.npz", x_train=values, y_train=[0, 1] * 2, x_test=values, y_test=[0, 1] * 2)
+    with pytest.raises(
+        UserError, match=r"x_train .* has not the shape of pictures .* train\.npz and test\.npz"
+    ):
+        _ = open_path(str(tmp_path / "a.npz")).splits
+
+
+@pytest.mark.parametrize("source", ["images", "X", "x", "data"])
+@pytest.mark.parametrize("label", ["labels", "y", "target"])
+def test_arrays_with_four_axes_are_pictures(source: str, label: str, tmp_path: Path) -> None:
+    pictures = np.zeros((4, 8, 8, 3), np.uint8)
+    save(tmp_path / "a.npz", {source: pictures, label: [0, 1] * 2})
+    data = open_path(str(tmp_path / "a.npz"))
+    assert data.kind == "images"
+    assert [record["label"] for _, record in read_images(data.train, "label")] == [0, 1, 0, 1]  # type: ignore[index]
