@@ -74,7 +74,8 @@ def text_encoder(
     embedding = make_embedding(config, vocabulary)
     stack = make_stack(mixers, embedding.width, max_length)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
-    return TextEncoder(embedding, stack, config.width, last, first, encoder_pooling_of(config))
+    pooling = encoder_pooling_of(config, section)
+    return TextEncoder(embedding, stack, config.width, last, first, pooling)
 
 
 def word_encoder(
@@ -138,13 +139,13 @@ def audio_encoder(config: EncoderConfig, bins: int) -> PyramidalLSTMEncoder | Co
     )
 
 
-def encoder_pooling_of(config: EncoderStackConfig) -> EncoderPooling:
-    """Return the pooling of an encoder without a class token.
+def encoder_pooling_of(config: EncoderStackConfig, section: str = "model.encoder") -> EncoderPooling:
+    """Return the pooling of an encoder without a class token. `section` is its place in the config.
 
     Raises: ConfigError: the pooling is that of a class token.
     """
     if config.pooling == "cls":
-        raise ConfigError("model.encoder.pooling=cls: only patches have a class token")
+        raise ConfigError(f"{section}.pooling=cls: only patches have a class token")
     return config.pooling
 
 

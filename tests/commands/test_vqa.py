@@ -223,3 +223,7 @@ def test_what_can_not_be_is_said_in_a_line() -> None:
     assert "task.label_smoothing" in refuse(*few, "task.label_smoothing=0.1")
     for wrong in ("task.fusion.attention.heads=5", "task.question.mixers=attention,nothing"):
         assert refuse(*few, wrong)
+    for section in ("task.fusion", "task.question"):
+        assert f"{section}.pooling=cls: only patches have a class token" in refuse(
+            *few, f"{section}.pooling=cls"
+        )

@@ -57,6 +57,5 @@ def joint_encoder(
     stack = make_stack(
         EncoderMixerFactory(fusion, "task.fusion"), fusion.width, image_positions + len(names) * max_length
     )
-    return JointEncoder(
-        {"source": image, **parts}, stack, fusion.width, make_last_norm(fusion), encoder_pooling_of(fusion)
-    )
+    pooling = encoder_pooling_of(fusion, "task.fusion")
+    return JointEncoder({"source": image, **parts}, stack, fusion.width, make_last_norm(fusion), pooling)
