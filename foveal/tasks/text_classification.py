@@ -1,6 +1,7 @@
 """One label for each text."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from foveal.data.open import OpenedData
 from foveal.data.text.text_source import TextSource
@@ -11,6 +12,7 @@ from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.examples import text_encoder_for, token_vocab_size, tokens_in_words
 from foveal.tasks.shapes.labeling import ClassificationTask
 
+PRETRAINED = "--from minilm"
 PATIENCE = "training.patience"
 EVALUATIONS_WAITED = 5
 """Evaluations in a row without a new best after which a training by default stops."""
@@ -45,8 +47,10 @@ class TextClassificationTask(ClassificationTask):
 
     def defaults(self, request: DefaultsRequest) -> Defaults:
         defaults = super().defaults(request)
-        if defaults.reason or request.trains:
+        if request.trains:
             return defaults
+        if defaults.reason:
+            return replace(defaults, undo=f"{defaults.undo}, or {PRETRAINED} for English texts, in minutes")
         reason = (
             "a network from scratch can learn its texts by heart: training stops after "
             f"{EVALUATIONS_WAITED} evaluations without a new best"
