@@ -80,7 +80,7 @@ def main(text: str, folder: Path, *settings: str) -> str:
         stack = Stack([Block(Recurrent(MinimalGated(width, width)))])
         model = DecoderLM(Embedding(data.processor.size, width), stack, width)
         task = task_of(run.config).bind(data.processor, model)
-        train_and_report(run, task, data, signals, json=False)
+        train_and_report(run, task, data, task.train_batches(data.train), signals, json=False)
     events = generate_text(model.eval(), data.processor, ["The "], 200, Sampling(temperature=0.8))
     return collect_texts(events)[0].text
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from foveal.core.runtime import peak_memory, resident_memory
+from foveal.core.runtime import peak_memory, release_freed_memory, resident_memory
 from foveal.data.core.prepared_data import PreparedData
 from foveal.tasks.base import Task
-from foveal.training.dry_run import dry_run
+from foveal.training.dry_run import DryRunResult, dry_run
 from foveal.training.plan import (
     FORWARDS_PER_STEP,
     EvaluationSchedule,
@@ -15,13 +15,18 @@ from foveal.training.plan import (
     make_plan,
     parse_budget,
 )
-from foveal.training.protocols import Batches
+from foveal.training.protocols import Batch, Batches
 from foveal.ui.console import format_bytes, format_duration
 
-EQUAL_GROWTH, VARYING_GROWTH = 1.5, 2.0
-"""The memory that all steps and evaluations take, as a multiple of a first step's, on batches of one size and
-of various sizes: freed memory is kept for the next step, and does not always fit."""
+EQUAL_GROWTH = 1.15
+"""The memory that steps take for a moment, as a multiple of a first step's: freed memory is kept for the next
+step, and does not always fit."""
+LATER_BYTES = 60_000_000
+"""Memory of the code that is loaded after the first step: of previews, optimizers and reports."""
+MOST_SHAPES = 16
+"""Shapes of batches at most whose kernels count: what is kept was seen to grow for 15 to 20 steps only."""
 BATCHES_COMPARED = 4
+"""Batches whose sizes are compared."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,24 @@ class TrainingCost:
         return f"about {format_bytes(self.memory_bytes)} of memory; {steps}"
 
 
+@dataclass(frozen=True)
+class StepsMemory:
+    """The memory of training steps, in bytes."""
+
+    kept: int
+    """What the process keeps after a first step."""
+    passing: int
+    """What a step takes beside for a moment."""
+    per_shape: int
+    """What the process keeps for each shape of batches: kernels that are made for the shape."""
+
+    def peak(self, batches: int, baseline: int) -> int:
+        """Return the peak in so many batches, or in the fit of a baseline that takes `baseline` for a
+        moment."""
+        kept = self.kept + LATER_BYTES + self.per_shape * min(batches, MOST_SHAPES)
+        return kept + max(self.passing, baseline)
+
+
 def measure_cost(task: Task, prepared: PreparedData[Any, Any], batches: Batches) -> TrainingCost:
     """Return the cost of training the task's model on batches of the data, for the task's budget."""
     config = task.config
@@ -68,9 +91,10 @@ def measure_cost(task: Task, prepared: PreparedData[Any, Any], batches: Batches)
     if prepared.held_out is not None and config.training.final_test:
         baseline = task.baseline_memory(prepared.train, prepared.held_out)
     if budget.amount == 0:
-        return TrainingCost(max(peak_memory(), resident_memory() + baseline), None)
+        release_freed_memory()
+        return TrainingCost(max(peak_memory(), resident_memory() + LATER_BYTES + baseline), None)
     first_batch = batches.batch(0, 0)
-    first = dry_run(task.model, task.objective(), first_batch, config, memory_growth(batches))
+    first, memory = measure_steps(task, first_batch, other_shape(batches))
     step = first.seconds * accumulation + first.update_seconds
     tokens = first_batch.tokens * accumulation
     if budget.unit == "seconds":
@@ -86,11 +110,33 @@ def measure_cost(task: Task, prepared: PreparedData[Any, Any], batches: Batches)
         evaluation = evaluations * eval_batches * first.seconds / FORWARDS_PER_STEP
     per_epoch = batches.per_epoch / accumulation
     steps = StepsCost(first.loss, step, tokens, per_epoch, plan.total_steps, evaluation)
-    return TrainingCost(first.memory_bytes + baseline, steps)
+    if next(task.model.parameters()).is_cuda:
+        return TrainingCost(first.memory_bytes, steps)
+    peak = memory.peak(plan.total_steps * accumulation, baseline)
+    return TrainingCost(max(first.memory_bytes, peak), steps)
 
 
-def memory_growth(batches: Batches) -> float:
-    """Return the growth of memory from the first step to later ones. The last batch may always be smaller."""
+def measure_steps(task: Task, batch: Batch, other: Batch | None) -> tuple[DryRunResult, StepsMemory]:
+    """Run a step on a batch, and one on a batch of another shape if there is any. Return the cost of the
+    first, and the memory of both."""
+
+    def run(batch: Batch) -> tuple[DryRunResult, int]:
+        result = dry_run(task.model, task.objective(), batch, task.config)
+        release_freed_memory()
+        return result, resident_memory()
+
+    first, kept = run(batch)
+    passing = first.resident_bytes - kept
+    if other is None:
+        return first, StepsMemory(kept, round(EQUAL_GROWTH * passing), 0)
+    second, kept_after = run(other)
+    passing = max(passing, second.resident_bytes - kept)
+    return first, StepsMemory(kept, passing, max(0, kept_after - kept))
+
+
+def other_shape(batches: Batches) -> Batch | None:
+    """Return a batch of another shape than the first; None if the batches are of one size. The last batch may
+    always be smaller."""
     compared = range(min(BATCHES_COMPARED, batches.per_epoch))
     sizes = {batches.batch(0, index).tokens for index in compared}
-    return VARYING_GROWTH if len(sizes) > 2 else EQUAL_GROWTH
+    return batches.batch(0, batches.per_epoch // 2) if len(sizes) > 2 else None

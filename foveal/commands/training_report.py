@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
+from foveal.core.runtime import release_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import escape_controls
 from foveal.data.core.prepared_data import PreparedData
@@ -90,6 +91,7 @@ def train_and_report(
             scores, report = evaluate_and_score(task, objective, tested, split)
             result |= {"split": split} | scores
             result |= {} if report is None else report.to_json()
+            release_freed_memory()  # that of the steps is not needed any more, and the baseline needs much
             with Activity("fitting the baseline"):
                 baseline = task.baseline(data.train, tested)
             result |= {} if baseline is None else {"baseline": baseline.to_json()}

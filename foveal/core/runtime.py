@@ -53,6 +53,13 @@ def keep_freed_memory() -> None:
         mallopt(trim_threshold, never)
 
 
+def release_freed_memory() -> None:
+    """Return freed memory to the system, which `keep_freed_memory` has kept. Without glibc, do nothing."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
 def physical_memory() -> int:
     """Return the memory of this machine in bytes: that of the GPU if it is larger."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

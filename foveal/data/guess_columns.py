@@ -36,6 +36,13 @@ def guess_columns(table: DataPart, text: str = "") -> GuessedColumns:
     return GuessedColumns(text, min(labels, key=lambda name: labels[name], default=""))
 
 
+def row_in_header(table: DataPart) -> str:
+    """Return the name of a column that is also a value of the column, so that the first line of a table is a
+    row. Empty if there is no such name."""
+    values = _first_values(table)
+    return next((name for name in values if name and name in map(str, values[name])), "")
+
+
 def guess_tagged_columns(table: DataPart) -> tuple[str, str]:
     """Return the column of words and that of their tags: lists, or words between spaces, equally many in each
     row. The tags are the column with fewer different values. Both are empty if there are no such columns.

@@ -53,3 +53,14 @@ def term_weights(
     places = torch.searchsorted(codes, ngrams).clamp(max=len(codes) - 1)
     counts = torch.bincount(places[codes[places] == ngrams], minlength=len(codes)).to(idf.dtype)
     return F.normalize(torch.where(counts > 0, 1 + counts.clamp(min=1).log(), 0.0) * idf, dim=0)
+
+
+def stack_term_weights(
+    texts: Sequence[Int[Tensor, " _"]], vocabulary: tuple[Int[Tensor, " D"], Float[Tensor, " D"]]
+) -> Float[Tensor, "N D"]:
+    """Return the `term_weights` of texts, which are never in memory twice."""
+    codes, idf = vocabulary
+    features = idf.new_empty(len(texts), len(codes))
+    for row, ngrams in zip(features, texts, strict=True):
+        row.copy_(term_weights(ngrams, codes, idf))
+    return features

@@ -16,6 +16,8 @@ MAX_SOLVED = 8192
 """The largest side of the matrix whose eigenvectors are computed: the smaller of rows and features."""
 ROWS_PER_CHUNK = 1024
 TEMPERATURE_STEPS = 60
+MATRICES_OF_TARGETS = 6
+"""Matrices of the size of the targets that are in memory together."""
 TRIED_SIDE = 512
 """The side of the matrix that is decomposed to estimate the time."""
 
@@ -74,14 +76,16 @@ def ridge_classifier(features: Float[Tensor, "N D"], labels: Int[Tensor, " N"], 
     )
 
 
-def ridge_memory(count: int, width: int) -> int:
+def ridge_memory(count: int, width: int, classes: int) -> int:
     """Return the bytes that `ridge_classifier` needs for `count` rows of `width` features.
 
     These are the centered features, the matrix that is decomposed, its eigenvectors twice, the workspace of
-    twice its size, and the left singular vectors.
+    twice its size, and the left singular vectors; then the targets, and what is computed from them.
     """
     side = min(count, width)
-    return 4 * count * width + 8 * (5 * side * side + (count * side if width < count else 0))
+    decomposed = 5 * side * side + (count * side if width < count else 0)
+    targets = MATRICES_OF_TARGETS * count * classes + 2 * side * side
+    return 4 * count * width + 8 * max(decomposed, targets)
 
 
 def ridge_seconds(count: int, width: int) -> float:

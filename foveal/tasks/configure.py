@@ -1,6 +1,6 @@
 """The config of a training run: the user's settings override those of a preset or an earlier run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,8 +35,8 @@ from foveal.tasks.encoder_settings import (
 from foveal.tasks.infer import TaskChoice, choose_task, task_for_data
 from foveal.tasks.published_run import published_run
 from foveal.tasks.recipes import network_overrides, network_recipe, optimizer_recipe
-from foveal.tasks.registry import all_tasks, network_task, task_class, task_of
-from foveal.tasks.warm_start import reuses_whole_model
+from foveal.tasks.registry import all_tasks, default_task, network_task, task_class, task_of
+from foveal.tasks.warm_start import lacks_head, reuses_whole_model
 from foveal.training.plan import parse_budget
 
 PROCESSOR_SETTINGS = (
@@ -75,8 +75,8 @@ def choose_training(
     """Return the config of a training run.
 
     The preset is the user's choice, or that of the run to start from, or the task's default for the data. If
-    the user names no task, the task is inferred from DATA. The name of a network stands for the preset of its
-    task with that network.
+    the user names no task, and no model that has one, the task is inferred from DATA. The name of a network
+    stands for the preset of its task with that network.
 
     Raises: UserError or ConfigError: a setting does not fit.
     """
@@ -84,10 +84,10 @@ def choose_training(
     task = None if task_name is None else task_for_data(task_class(task_name), data, named)
     settings = [*overrides, *([f"training.budget={budget}"] if budget else [])]
     defaults = inferred = None
-    if model is None and base_run is None:
-        if task is None:
-            inferred = choose_task(data, named)
-            task = inferred.task
+    if task is None and model is None:
+        inferred = _infer_task(data, named, base_run)
+        task = inferred and inferred.task
+    if task is not None and model is None and base_run is None:
         defaults, base_run = _defaults_for(task, data, settings, pretrained, log)
         own = {setting.partition("=")[0] for setting in settings}
         kept = tuple(setting for setting in defaults.settings if setting.partition("=")[0] not in own)
@@ -107,6 +107,18 @@ def choose_training(
         _check_architecture(base_run, config)
         _check_processor_settings(base_run, config, overrides)
     return TrainingChoice(config, chosen or preset, base_run, defaults, inferred)
+
+
+def _infer_task(data: OpenedData, named: Mapping[str, object], base_run: Run | None) -> TaskChoice | None:
+    """Return the task that fits DATA; None for that of the run to start from, which an encoder alone keeps only
+    on running text.
+
+    Raises: UserError: the data fit no task, or several tasks equally well.
+    """
+    if base_run is not None and not lacks_head(base_run):
+        return None
+    choice = choose_task(data, named)
+    return None if base_run is not None and choice.task is default_task() else choice
 
 
 def _defaults_for(

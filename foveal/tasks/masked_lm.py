@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
 
 from foveal.config import ConfigError
 from foveal.core.errors import UserError
@@ -25,11 +28,15 @@ from foveal.generation.events import GenerationEvent, Output, Summary
 from foveal.generation.request import GenerateRequest
 from foveal.heads.masked_lm import MaskedLMHead
 from foveal.layers.embedding import Embedding
+from foveal.metrics.ngram_model import MAX_TOKENS, ngram_log_probabilities
 from foveal.models.encoder import EncoderWithHead, text_encoder
 from foveal.objectives.masked_lm import MaskedLMObjective
+from foveal.ops.padding import sequence_mask
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
 from foveal.tasks.shapes.examples import default_vocab_size
+from foveal.training.protocols import Batches
 
 PREVIEW_TOKENS = 48
 """Tokens of the text whose gaps a preview fills."""
@@ -105,6 +112,22 @@ class MaskedLMTask(CorpusTask):
         sizes = self.config.data
         rows = sizes.batch_tokens // sizes.context_length
         return MaskedBatches.for_evaluation(data, rows, sizes.context_length)
+
+    def baseline(self, train: TokenizedText, held_out: TokenizedText) -> Baseline:
+        """Return the mean nats of the hidden tokens by counts of training: of tokens, or of pairs with the
+        token before where that token is visible. The better of both is taken."""
+        known = torch.from_numpy(train.tokens[-MAX_TOKENS:].astype(np.int64))
+        tokens, hidden, sees_token_before = window_tokens(self.eval_batches(held_out), self.processor.size)
+        # The first token has none before, so another is put before all.
+        alone, *paired = ngram_log_probabilities(known, F.pad(tokens, (1, 0)), self.processor.size, 1)
+        unit = token_unit(self.processor.kind)
+        nats = {f"counts of {unit}": alone}
+        for pairs in paired:
+            name = f"counts of {unit}, and of pairs with the one before"
+            nats[name] = torch.where(sees_token_before, pairs, alone)
+        means = {name: -float(each[hidden].mean()) for name, each in nats.items()}
+        best = min(means, key=means.__getitem__)
+        return Baseline(best, "loss", means[best], higher_is_better=False, is_rate=False)
 
     def summarize(self, prepared: PreparedData[Tokenizer, TokenizedText]) -> TaskSummary:
         kind, size = prepared.processor.kind, prepared.processor.size
@@ -186,3 +209,17 @@ class MaskedLMTask(CorpusTask):
 
     def _token_json(self, token: int, probability: float) -> dict[str, Any]:
         return {"text": self.processor.decode([token]), "probability": probability}
+
+
+def window_tokens(batches: Batches, vocabulary: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return all tokens of masked windows without special tokens, which of them are hidden, and which have a
+    visible token before them in their window."""
+    parts = list[tuple[Tensor, Tensor, Tensor]]()
+    for index in range(batches.per_epoch):
+        batch = batches.batch(0, index)
+        tokens, hidden = batch.columns["target"], batch.columns["hidden"].bool()
+        is_text = sequence_mask(batch.lengths["source"], tokens.shape[1]) & (tokens < vocabulary)
+        sees_before = F.pad(is_text & ~hidden, (1, 0))[:, :-1]
+        parts.append((tokens[is_text], hidden[is_text], sees_before[is_text]))
+    tokens, hidden, sees_before = (torch.cat(column) for column in zip(*parts, strict=True))
+    return tokens, hidden, sees_before

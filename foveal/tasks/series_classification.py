@@ -3,10 +3,17 @@
 from collections.abc import Mapping
 
 from foveal.data.open import OpenedData
-from foveal.tasks.defaults import ClosedForm
+from foveal.tasks.defaults import ClosedForm, Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.labeling import ClassificationTask
 from foveal.tasks.shapes.series import SeriesLabelingTask
+
+MANY_SERIES = 8000
+"""The most series whose classifier is fitted in closed form; `ops/ridge.py` solves few more rows."""
+FEW = ClosedForm("minirocket", MANY_SERIES, "series", "fixed convolutions")
+LEARNED = "series-inception"
+"""The preset for many series."""
+LEARNED_SETTINGS = ("data.series.batch_size=64", "data.batch_tokens=32768", "training.budget=15m")
 
 
 class SeriesClassificationTask(SeriesLabelingTask, ClassificationTask):
@@ -14,7 +21,6 @@ class SeriesClassificationTask(SeriesLabelingTask, ClassificationTask):
     purpose = "Label each series."
     preset = "series-classification"
     datasets = ("basic-motions", "japanese-vowels")
-    closed_form = ClosedForm("minirocket", 5000, "series", "fixed convolutions")
     loss_unit = "series"
 
     @classmethod
@@ -23,3 +29,10 @@ class SeriesClassificationTask(SeriesLabelingTask, ClassificationTask):
         if data.kind == "table" and {"values", "label"} <= data.columns:
             return Fit(13, "there are the columns values and label")
         return Fit(1, data.evidence.reason) if data.kind == "series" else NO_FIT
+
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        count = len(self.training_targets(request.data))
+        if count <= MANY_SERIES:
+            return FEW.defaults(0 if request.trains else count, self.preset)
+        reason = f"{count:,} series are many: convolutions that are learned are ahead of recurrent layers"
+        return Defaults(LEARNED, reason, LEARNED_SETTINGS, undo=f"--model {self.preset}")

@@ -1,15 +1,21 @@
 """One label for each text."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from foveal.data.open import OpenedData
 from foveal.data.text.text_source import TextSource
 from foveal.encoders.ngrams import NgramEncoder
 from foveal.encoders.text import TextEncoder
-from foveal.tasks.defaults import ClosedForm
+from foveal.tasks.defaults import ClosedForm, Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.examples import text_encoder_for, token_vocab_size, tokens_in_words
 from foveal.tasks.shapes.labeling import ClassificationTask
+
+PRETRAINED = "--from minilm"
+PATIENCE = "training.patience"
+EVALUATIONS_WAITED = 5
+"""Evaluations in a row without a new best after which a training by default stops."""
 
 
 class TextClassificationTask(ClassificationTask):
@@ -38,6 +44,19 @@ class TextClassificationTask(ClassificationTask):
         if data.kind != "texts" or data.classes_of_texts is None:
             return NO_FIT
         return Fit(2 if data.classes_of_texts.is_sure else 1, data.evidence.reason)
+
+    def defaults(self, request: DefaultsRequest) -> Defaults:
+        defaults = super().defaults(request)
+        if request.trains:
+            return defaults
+        if defaults.reason:
+            return replace(defaults, undo=f"{defaults.undo}, or {PRETRAINED} for English texts, in minutes")
+        reason = (
+            "a network from scratch can learn its texts by heart: training stops after "
+            f"{EVALUATIONS_WAITED} evaluations without a new best"
+        )
+        settings = (f"{PATIENCE}={EVALUATIONS_WAITED}",)
+        return Defaults(self.preset, reason, settings, undo=f"{PATIENCE}=0")
 
     def encoder(self) -> TextEncoder | NgramEncoder:
         source = None if self.processor is None else self.processor.source

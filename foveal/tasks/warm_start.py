@@ -42,6 +42,14 @@ def processors_to_reuse(run: Run, task: Task) -> tuple[Any, ReusedProcessors]:
     return None, ReusedProcessors(base_task.processor_to_reuse(task), base_task.labels)
 
 
+def lacks_head(run: Run) -> bool:
+    """Return whether a run is an encoder without a head, which can only be fine-tuned.
+
+    Raises: UserError: the run has no weights yet, or a weight is not finite.
+    """
+    return _has_no_head(_weights(run))
+
+
 def reuses_whole_model(base_task: Task, config: Config) -> bool:
     """Return whether the whole model of a run can be the encoder in the config."""
     return bool(base_task.model_reused_as) and config.model.encoder.kind == base_task.model_reused_as

@@ -27,20 +27,19 @@ class DryRunResult:
     update_seconds: float
     """Seconds of one update of the weights."""
     memory_bytes: int
-    """Peak memory of the process, or of the GPU, while training."""
+    """Peak memory of the process, or of the GPU, in this step or in a checkpoint."""
+    resident_bytes: int
+    """Memory of the process with all that this step took."""
 
 
 REPEATED_BELOW = 0.5
 """Seconds of a first pass that is repeated, because its time has much of the first use of torch's parts."""
 
 
-def dry_run(
-    model: nn.Module, objective: Objective, batch: Batch, config: Config, growth: float = 1.0
-) -> DryRunResult:
+def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config) -> DryRunResult:
     """Run a batch forward and backward, and update the weights. What is quick is measured at its second time.
 
-    Weights and running statistics are restored. The memory that steps take is `growth` times that of this
-    step.
+    Weights and running statistics are restored.
     """
     model.train()
     resident = resident_memory()
@@ -63,9 +62,8 @@ def dry_run(
     model.zero_grad(set_to_none=True)
     copy_tensors(state, before, "")
     total, weight = metrics["loss"]
-    steps_memory = resident + round(growth * (resident_memory() - resident))
-    memory = max(steps_memory, _training_memory(resident, model, optimizer, config))
-    return DryRunResult(total / weight, seconds, update_seconds, memory)
+    memory = _training_memory(resident, model, optimizer, config)
+    return DryRunResult(total / weight, seconds, update_seconds, memory, resident_memory())
 
 
 def _measure(work: Callable[[], None]) -> float:

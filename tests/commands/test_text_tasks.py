@@ -1,8 +1,10 @@
 """Pairs, labelled texts and tagged sentences: from a file to a run that is resumed, measured and used."""
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from foveal.tasks.text_classification import TextClassificationTask
 from tests.support.command_line import CommandResult, refuse, run_command, succeed, table_rows
 from tests.support.small_texts import (
     DECODER,
@@ -179,6 +182,24 @@ def test_a_training_ends_with_commands_that_work(task: str) -> None:
     assert "warm-up" not in told.err
     assert " of evaluations, before the test" in told.err
     assert "best so far" not in told.err
+
+
+def test_a_classifier_of_many_texts_stops_early_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The labels say nothing about the texts, so that the best comes early, and is what is scored."""
+    few = replace(TextClassificationTask.closed_form, most_rows=5)
+    monkeypatch.setattr(TextClassificationTask, "closed_form", few)
+    rows = "".join(f"{row} {number},{number % 2}\n" for number, row in enumerate(sentences()))
+    Path("labels.csv").write_text(f"text,label\n{rows}")
+    told = succeed("train", "labels.csv", "training.evaluate_every=1", "--run", "run", "--json")
+    assert "text-classification with training.patience=5, since" in told.err
+    assert "else training.patience=0" in told.err
+    stopped = re.search(r"stopped early at step (\d+): no progress since step (\d+)", told.err)
+    assert stopped
+    assert int(stopped[1]) == int(stopped[2]) + 5
+    assert f"of step {stopped[2]}, the best on the validation set" in told.err
+    again = json.loads(succeed("evaluate", "run", "--json").out)
+    assert again["loss"] == json.loads(told.out)["loss"]
+    assert "patience" not in succeed("train", "labels.csv", "--budget", "1steps", "--run", "other").err
 
 
 def test_a_label_has_no_perplexity() -> None:

@@ -1,13 +1,20 @@
 """What a training is said to cost, before its first step."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from foveal.commands.head_fit import HeadFit
-from foveal.commands.training_cost import EQUAL_GROWTH, VARYING_GROWTH, TrainingCost, memory_growth
+from foveal.commands.training_cost import (
+    LATER_BYTES,
+    MOST_SHAPES,
+    StepsMemory,
+    TrainingCost,
+    other_shape,
+)
 from foveal.core.runtime import resident_memory
+from foveal.data.core.batching import TokenBatch
 from foveal.ops.ridge import ridge_memory, ridge_seconds
 
 
@@ -16,20 +23,30 @@ class SizedBatches:
         self.sizes, self.per_epoch = sizes, len(sizes)
 
     def batch(self, epoch: int, index: int) -> Any:
-        return SimpleNamespace(tokens=self.sizes[index])
+        return TokenBatch(*torch.zeros(2, 1, self.sizes[index], dtype=torch.int64))
 
 
 @pytest.mark.parametrize(
-    ("sizes", "growth"),
+    ("sizes", "other"),
     [
-        ((64, 64, 64, 64, 64), EQUAL_GROWTH),
-        ((64, 9, 64), EQUAL_GROWTH),
-        ((64,), EQUAL_GROWTH),
-        ((960, 1010, 871), VARYING_GROWTH),
+        ((64, 64, 64, 64, 64), None),
+        ((64, 9, 64), None),
+        ((64,), None),
+        ((960, 1010, 871), 1010),
+        ((960, 1010, 871, 5, 6), 871),
     ],
 )
-def test_memory_grows_more_if_batches_have_various_sizes(sizes: tuple[int, ...], growth: float) -> None:
-    assert memory_growth(SizedBatches(*sizes)) == growth
+def test_a_second_batch_is_measured_if_sizes_vary(sizes: tuple[int, ...], other: int | None) -> None:
+    batch: Any = other_shape(SizedBatches(*sizes))
+    assert (batch and batch.tokens) == other
+
+
+def test_memory_counts_the_shapes_and_the_larger_of_step_and_baseline() -> None:
+    steps = StepsMemory(kept=300_000_000, passing=100_000_000, per_shape=10_000_000)
+    assert steps.peak(2, 0) == 420_000_000 + LATER_BYTES
+    assert steps.peak(10_000, 0) == 400_000_000 + 10_000_000 * MOST_SHAPES + LATER_BYTES
+    assert steps.peak(2, 99_000_000) == steps.peak(2, 0)
+    assert steps.peak(2, 150_000_000) == steps.peak(2, 0) + 50_000_000
 
 
 def test_a_training_without_steps_has_no_step_in_its_cost() -> None:
@@ -42,4 +59,10 @@ def test_a_training_without_steps_has_no_step_in_its_cost() -> None:
 @pytest.mark.parametrize(("rows", "features"), [(1, 1), (40, 3), (3, 40), (700, 600)])
 def test_time_and_memory_of_a_baseline_are_estimated(rows: int, features: int) -> None:
     assert 0 < ridge_seconds(rows, features) < 60
-    assert 4 * rows * features < ridge_memory(rows, features) < resident_memory()
+    assert 4 * rows * features < ridge_memory(rows, features, 2) < resident_memory()
+
+
+def test_memory_of_many_classes_is_that_of_their_targets() -> None:
+    few, many = (ridge_memory(1000, 100, classes) for classes in (2, 2000))
+    assert few < 20_000_000
+    assert 6 * 8 * 1000 * 2000 < many < 7 * 8 * 1000 * 2000

@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
+from foveal.inspection.confusion import view
+from foveal.tasks.shapes import label_baseline, labeling
 from tests.support import labeled_images, small_series
-from tests.support.command_line import succeed
+from tests.support.command_line import run_command, succeed
 from tests.support.small_texts import write_labels, write_tones
 
 
@@ -81,10 +84,55 @@ def test_a_model_that_is_no_better_is_told_first() -> None:
     small_series.write_ts()
     _, told = train("slopes.ts", "--budget", "1steps", "optimizer.lr=1e-9")
     warning = told.index("this model is no better than a linear classifier of summary statistics")
-    assert warning < told.index("score ")
+    assert warning < told.index("\nscore ")
 
 
 def test_a_model_that_is_better_is_not() -> None:
     small_series.write_ts()
     _, told = train("slopes.ts")
     assert "no better" not in told
+
+
+def test_too_many_labels_have_no_linear_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memory grows with rows times labels. The line of the baseline says so."""
+    write_labels()
+    monkeypatch.setattr(label_baseline, "MAX_TARGETS", 100)
+    result, told = train("labels.csv", "--budget", "1steps")
+    baseline = result["baseline"]
+    assert isinstance(baseline, dict)
+    assert baseline["name"] == "the most frequent label (2 labels are too many for a linear classifier)"
+    assert "2 labels are too many" in told
+
+
+def test_likeliest_labels_are_sorted_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of equals comes first, whatever the number of places in a chunk."""
+    logits = torch.randint(5, (7, 3000), generator=torch.Generator().manual_seed(0)).float()
+    whole = labeling.likeliest_labels(logits, 4)
+    assert [label for label, _ in whole[0]] == logits[0].eq(4).nonzero()[:4, 0].tolist()
+    monkeypatch.setattr(labeling, "LOGITS_SORTED", 6000)
+    assert labeling.likeliest_labels(logits, 4) == whole
+    monkeypatch.setattr(labeling, "LOGITS_SORTED", 1)
+    assert labeling.likeliest_labels(logits, 4) == whole
+
+
+def test_two_thousand_labels_are_trained_scored_and_predicted() -> None:
+    """Above the number of classes from which all logits are never in memory together."""
+    rows = [f"word{label} number{label},label{label}" for label in range(2000) for _ in range(3)]
+    rows = [f"{row % 3} {line}" for row, line in enumerate(rows)]
+    Path("many.csv").write_text("\n".join(["text,label", *rows]))
+    small = ("model.encoder.width=8", "model.encoder.embedding_width=8", "data.vocab_size=300")
+    result, told = train("many.csv", *small, "data.batch_tokens=2000", "--budget", "1steps")
+    baseline = result["baseline"]
+    assert isinstance(baseline, dict)
+    assert "too many for a linear classifier" in str(baseline["name"])
+    assert "task        text-classification: 1,9" in told  # all rows of a few labels are held out
+    Path("new.txt").write_text("0 word1 number1\n1 word2 number2\n")
+    assert len(succeed("predict", "run", "new.txt", "--top", "3").out.splitlines()) >= 2
+
+
+def test_a_confusion_matrix_of_too_many_labels_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    train(texts(), "--budget", "1steps", "model.encoder.width=8")
+    monkeypatch.setattr(view, "MOST_LABELS", 1)
+    told = run_command("inspect", "run", "confusion", "--json")
+    assert told.code == 2
+    assert " labels occur, and a confusion matrix has 1 at most" in told.err

@@ -1,12 +1,11 @@
 """Defaults by the size of the data: who chooses nothing gets them, and is told why."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.tasks import configure
+from foveal.tasks import configure, series_classification
 from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.series_classification import SeriesClassificationTask
 from tests.support import small_series
@@ -56,10 +55,19 @@ def test_a_budget_is_told_what_the_default_would_be() -> None:
     assert "series-classification is trained" in told
 
 
-def test_many_rows_get_the_preset(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = replace(SeriesClassificationTask.closed_form, most_rows=5)
-    monkeypatch.setattr(SeriesClassificationTask, "closed_form", few)
-    assert preset_of() == "gru"
+@pytest.mark.parametrize("arguments", [(), ("--budget", "3steps")])
+def test_many_series_get_learned_convolutions(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(series_classification, "MANY_SERIES", 5)
+    assert preset_of(*arguments) == "inception-time"
+
+
+def test_the_users_settings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series_classification, "MANY_SERIES", 5)
+    printed = succeed("train", "slopes.ts", "--budget", "3steps", "--print-config").out
+    assert 'budget = "3steps"' in printed
+    assert "batch_size = 64" in printed
 
 
 def test_without_the_weights_training_goes_on_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

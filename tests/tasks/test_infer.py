@@ -105,3 +105,18 @@ def test_columns_of_unequal_lists_are_not_tagged_words(tmp_path: Path) -> None:
     path.write_text("one,other\na cat,x y z\na dog,x\n")
     with pytest.raises(UserError, match=r"name those to learn: data\.text=NAME"):
         infer_task(open_path(str(path)), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "header"),
+    [
+        ("a.csv", '"{label}","A title","a long text {number}"', "label,column2,text"),
+        ("a.tsv", "a text {number}\t{label}", "text\\tlabel"),
+    ],
+)
+def test_a_table_without_a_header_is_told(name: str, rows: str, header: str, tmp_path: Path) -> None:
+    lines = [rows.format(label=1 + number % 2, number=number) for number in range(20)]
+    (tmp_path / name).write_text("\n".join(lines) + "\n")
+    with pytest.raises(UserError, match="the first line looks like a row, since '") as error:
+        infer_task(open_path(str(tmp_path / name)), {})
+    assert f"sed -i '1i {header}' {tmp_path / name}" in str(error.value)

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from foveal.data.core.examples import Examples, RaggedArray
-from foveal.ops.ngrams import ngram_codes, ngram_vocabulary, term_weights
+from foveal.ops.ngrams import ngram_codes, ngram_vocabulary, stack_term_weights
 
 SimpleFeatures = tuple[Float[Tensor, "N D"], Float[Tensor, "M D"]]
 """The features of training sources and of held-out sources."""
@@ -29,8 +29,7 @@ def bags_of_tokens(train: Examples, held_out: Examples) -> SimpleFeatures:
     )
     vocabulary = ngram_vocabulary(train_codes, MAX_NGRAMS)
     return tuple(  # type: ignore[return-value]  # two of them
-        torch.stack([term_weights(codes, *vocabulary) for codes in each])
-        for each in (train_codes, held_out_codes)
+        stack_term_weights(each, vocabulary) for each in (train_codes, held_out_codes)
     )
 
 

@@ -14,6 +14,8 @@ from foveal.inspection.registry import register_view
 from foveal.metrics.labels import ConfusionMatrix, confusion_matrix
 from foveal.metrics.report import format_table
 
+MOST_LABELS = 3000
+"""Labels at most: a matrix of more would take hundreds of megabytes."""
 CONFUSED_PAIRS = 10
 """Pairs of classes in the table."""
 
@@ -67,7 +69,13 @@ class ConfusionView(View[ConfusionOptions, ConfusionResult]):
         part, split = held_out_examples(run, options.data, log)
         predictions = run.task.predicted_labels(part.examples, progress)
         references = [[label] if isinstance(label, str) else label for label in part.references]
-        matrix = confusion_matrix([*chain(*references)], [*chain(*predictions)])
+        labels, outputs = [*chain(*references)], [*chain(*predictions)]
+        if (count := len({*labels, *outputs})) > MOST_LABELS:
+            raise UserError(
+                f"{split}: {count:,} labels occur, and a confusion matrix has {MOST_LABELS:,} at most: "
+                f"foveal predict {run.run.path} DATA writes the label of each row"
+            )
+        matrix = confusion_matrix(labels, outputs)
         return ConfusionResult(str(run.run.path), split, matrix)
 
     def plot(self, result: ConfusionResult) -> bytes:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+import torch
 from torch import nn
+from torch.nn import functional as F
 
 from foveal.config.values import Size
 from foveal.core.errors import UserError
@@ -19,6 +21,7 @@ from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.stack_settings import VECTOR_STACK, keys_below
 from foveal.tasks.base import TaskSettings
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.draw.generate import check_drawing_paths, generate_drawings
 from foveal.tasks.draw.model import DrawModel
 from foveal.tasks.draw.objective import DrawObjective
@@ -86,6 +89,20 @@ class ImageGenerationTask(ImageTask):
 
     def objective(self, preview_examples: Any = None) -> DrawObjective:
         return DrawObjective(self.model)
+
+    def baseline(self, train: SplitData[ImageExamples], held_out: SplitData[ImageExamples]) -> Baseline:
+        """Return the nats of an image whose pixels are independent, each white at the rate of training."""
+        batches, size = self.example_batches(train.examples), self.config.data.image.size
+        white = torch.ones(size, size)  # one white and one black image more, so that no pixel is certain
+        for index in range(batches.per_epoch):
+            white += batches.batch(0, index).columns["source"][:, 0].sum(0)
+        rates = white / (len(train) + 2)
+        batches, nats = self.eval_batches(held_out), 0.0
+        for index in range(batches.per_epoch):
+            images = batches.batch(0, index).columns["source"][:, 0]
+            nats += float(F.binary_cross_entropy(rates.expand_as(images), images, reduction="sum"))
+        name = "independent pixels, each white as often as in training"
+        return Baseline(name, "loss", nats / len(held_out), higher_is_better=False, is_rate=False)
 
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ImageExamples]]) -> TaskSummary:
         size = self.config.data.image.size

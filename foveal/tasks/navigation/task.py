@@ -18,6 +18,7 @@ from foveal.models.mixer_settings import samples_positions
 from foveal.models.stack_settings import VECTOR_STACK, keys_below
 from foveal.objectives.preview import PreviewExamples
 from foveal.tasks.base import TaskSettings
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.navigation.datasets import GRID_WALKS
 from foveal.tasks.navigation.grid_world import MOVES, TILE_PIXELS, VIEW_SIDE, moves_to_text
@@ -30,6 +31,7 @@ from foveal.tasks.navigation.objective import (
     Trajectory,
     reached_goal,
 )
+from foveal.tasks.navigation.random_walk import random_walks_arrive
 from foveal.tasks.results import Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size
 from foveal.tasks.shapes.text_target import written_answer
@@ -144,6 +146,13 @@ class NavigationTask(ExampleTask):
                 outputs[row], arrived[row], steps_taken[row] = text, reached, steps
         scores = [success(arrived), spl(arrived, data.lengths, steps_taken), path_moves(steps_taken)]
         return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
+
+    def baseline(self, train: SplitData[Examples], held_out: SplitData[Examples]) -> Baseline:
+        """Return the success of walks whose moves are drawn at the rates of the training paths."""
+        longest, seed = self.processor.target.length_limit.for_source(0), self.config.training.seed
+        arrived = random_walks_arrive(train.examples, held_out.examples, longest, seed)
+        name = "a random walk, with moves as often as in training"
+        return Baseline.of(name, success(arrived))
 
     def _trajectories(
         self, examples: Examples, progress: ProgressCallback

@@ -7,6 +7,7 @@ from itertools import chain, islice
 from operator import eq
 from typing import Any, ClassVar
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -34,12 +35,15 @@ from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsBy
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.fitted_head import fit_ridge_head
 from foveal.tasks.shapes.label_baseline import (
+    has_too_many_classes,
     linear_ids,
     linear_memory,
     linear_seconds,
     majority_ids,
 )
 
+LOGITS_SORTED = 1 << 21
+"""Logits that are sorted at once."""
 LikeliestLabels = list[tuple[int, float]]
 """The ids and probabilities of the likeliest labels of a place, the likeliest first."""
 
@@ -169,8 +173,10 @@ class ClassificationTask(LabelingTask, ABC):
     def simple_answers(self, train: Any, held_out: Any) -> SimpleAnswers:
         """Return the labels that simple methods predict for the held-out rows."""
         labels, seed = self.processor.target.labels, self.config.training.seed
+        many = f" ({len(labels):,} labels are too many for a linear classifier)"
+        frequent = f"the most frequent label{many if has_too_many_classes(train, len(labels)) else ''}"
         ids = {
-            "the most frequent label": majority_ids(train, held_out),
+            frequent: majority_ids(train, held_out),
             f"a linear classifier of {self.source.simple_features_in_words}": linear_ids(
                 self.source, train, held_out, len(labels), seed
             ),
@@ -178,10 +184,10 @@ class ClassificationTask(LabelingTask, ABC):
         return {name: [labels[label] for label in each] for name, each in ids.items() if each}
 
     def try_outputs(self, train: Any, held_out: Any) -> float:
-        return linear_seconds(self.source, len(train))
+        return linear_seconds(self.source, train, len(self.labels))
 
     def baseline_memory(self, train: Any, held_out: Any) -> int:
-        return linear_memory(self.source, len(train), len(held_out))
+        return linear_memory(self.source, train, len(held_out), len(self.labels))
 
     @property
     def fits_head(self) -> bool:
@@ -262,14 +268,19 @@ class TaggingTask(LabelingTask, ABC):
 def likeliest_labels(logits: Float[Tensor, "P C"], top: int) -> list[LikeliestLabels]:
     """Return the `top` likeliest labels of each place. Of equally likely labels the first one comes first.
 
+    Places are sorted in chunks, so that all orders of many classes are never in memory together.
+
     Raises: RunFailed: a logit is not a number. (A label that a row does not have has the logit -inf.)
     """
-    ids = logits.sort(dim=1, descending=True, stable=True).indices[:, :top]
-    shares = logits.softmax(1).gather(1, ids)
-    if not shares.isfinite().all():
-        raise RunFailed("the model's output is not finite (NaN or infinite): these weights can't predict")
-    pairs = zip(ids.tolist(), shares.tolist(), strict=True)
-    return [[*zip(*pair, strict=True)] for pair in pairs]
+    likeliest: list[LikeliestLabels] = []
+    for chunk in torch.split(logits, max(1, LOGITS_SORTED // logits.shape[1])):
+        ids = chunk.sort(dim=1, descending=True, stable=True).indices[:, :top]
+        shares = chunk.softmax(1).gather(1, ids)
+        if not shares.isfinite().all():
+            raise RunFailed("the model's output is not finite (NaN or infinite): these weights can't predict")
+        pairs = zip(ids.tolist(), shares.tolist(), strict=True)
+        likeliest += [[*zip(*pair, strict=True)] for pair in pairs]
+    return likeliest
 
 
 def summarize_labels(names: tuple[str, ...]) -> str:

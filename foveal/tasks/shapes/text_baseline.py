@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from foveal.data.pairs.source import Source
-from foveal.ops.ngrams import ngram_codes, ngram_vocabulary, term_weights
+from foveal.ops.ngrams import ngram_codes, ngram_vocabulary, stack_term_weights
 from foveal.tasks.shapes.label_baseline import MAX_BASELINE_ROWS, fitted_rows
 
 LONGEST_NGRAM, MAX_NGRAMS = 3, 4096
@@ -33,18 +33,17 @@ def text_answers(
 
 
 def text_memory(source: Source[Any], train_rows: int, held_out_rows: int) -> int:
-    """Return the bytes that `text_answers` needs for so many rows: features, row by row and in one array."""
+    """Return the bytes that `text_answers` needs for so many rows: features and their distances."""
     rows, width = min(train_rows, MAX_BASELINE_ROWS), source.max_simple_features
     chunk = min(held_out_rows, CHUNK_ROWS)
-    nearest = 2 * width * (rows + chunk) + rows * chunk if source.simple_features_in_words else 0
-    return 4 * max(2 * MAX_NGRAMS * rows, nearest)
+    nearest = width * (rows + chunk) + rows * chunk if source.simple_features_in_words else 0
+    return 4 * max(MAX_NGRAMS * rows, nearest)
 
 
 def typical_text(texts: Sequence[str]) -> str:
     """Return the text that is most like all texts: the medoid of their TF-IDF of n-grams of characters."""
     codes = [ngram_codes(torch.tensor([*map(ord, text)], dtype=torch.int64), LONGEST_NGRAM) for text in texts]
-    vocabulary = ngram_vocabulary(codes, MAX_NGRAMS)
-    features = torch.stack([term_weights(each, *vocabulary) for each in codes])
+    features = stack_term_weights(codes, ngram_vocabulary(codes, MAX_NGRAMS))
     return texts[int((features @ features.mean(0)).argmax())]
 
 
