@@ -107,16 +107,16 @@ def training_settings(network: str) -> tuple[str, ...]:
 
     Without batch norms, the high rates of SGD with momentum diverge. Ten layers without shortcuts, and
     the blocks of Transformers and ConvNeXt, need a lower rate still. At the rate of the preset, and in
-    batches of 32 images, the loss also explodes in networks for large images of 34 layers and more, and
-    in ResNet-110, whose first 400 steps He et al. 2015 (4.2) take at 0.01. Other networks with batch
-    norms train with the settings of the preset, so none are returned.
+    batches of 32 images, the loss also explodes in networks for large images of 34 layers and more, in
+    EfficientNet-Lite0, and in ResNet-110, whose first 400 steps He et al. 2015 (4.2) take at 0.01. Other
+    networks with batch norms train with the settings of the preset, so none are returned.
     """
     definition = NETWORKS[network]
     if isinstance(definition, ConvNeXt | VisionTransformer):
         return (*ADAMW, "optimizer.lr=3e-4")
     if isinstance(definition, SequentialNetwork):
         return (*ADAMW, f"optimizer.lr={'3e-4' if definition.depth >= DEEP_WITHOUT_NORMS else '1e-3'}")
-    if isinstance(definition, HandcraftedNetwork):
+    if isinstance(definition, HandcraftedNetwork) or definition is EFFICIENTNET_LITE0:
         return (*ADAMW, "optimizer.lr=1e-3")
     if isinstance(definition, ResNet) and definition.pooled and sum(definition.depths) >= DEEP_WIDE:
         return (*ADAMW, "optimizer.lr=1e-3")

@@ -42,9 +42,8 @@ class MixerFactory:
         """Make a single mixer. Unless `causal`, the mixer sees the whole row."""
         spec, settings = self.mixers[name]
         rotary = self.config.positions.kind == "rotary"
-        place = MixerPlace(
-            settings, d_in, width, layer, self.config.layers, rotary, causal, self.memory_width
-        )
+        layers, residual = self.config.layers, self.config.residual
+        place = MixerPlace(settings, d_in, width, layer, layers, rotary, causal, self.memory_width, residual)
         return spec.make(place)
 
 
@@ -75,7 +74,7 @@ def make_stack(mixers: MixerFactory, embedding_width: int, context: int) -> Stac
             d_in = config.width
         if config.feedforward == "channel-mixing":
             hidden = round(config.expansion * config.width)
-            mixing = ChannelMixing(config.width, hidden, layer, config.layers)
+            mixing = ChannelMixing(config.width, hidden, layer, config.layers, config.residual)
             blocks.append(Block(mixing, None, *block_settings))
     return Stack(blocks, positioned)
 

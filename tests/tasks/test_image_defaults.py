@@ -159,6 +159,7 @@ def test_images_that_can_not_be_read_get_the_preset() -> None:
         ("model.encoder.network=resnet-110", "momentum", 0.01, 32),
         ("model.encoder.network=plain-34", "adamw", 1e-3, 32),
         ("model.encoder.network=resnet-50", "adamw", 1e-3, 32),
+        ("model.encoder.network=efficientnet-lite0", "adamw", 1e-3, 32),
         ("model.encoder.network=resnet-110 optimizer.name=sgd", "sgd", 0.04, 32),
         ("--model resnet-152", "adamw", 1e-3, 224),
         ("--model mlp-10", "adamw", 3e-4, 32),

@@ -39,6 +39,8 @@ class MixerPlace(Generic[S]):
     """Each position sees only itself and earlier positions."""
     memory_width: int = 0
     """Width of the memory that the stack reads; 0 without one."""
+    residual: bool = True
+    """The outputs are added to the inputs."""
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,9 @@ class TimeMixing(TappedModule):
         r, k, v = W_r, W_k, W_v times (μ x_t + (1 - μ) x_(t-1)), each with its own μ
         y       = W_o (σ(r) * wkv(k, v, w = -exp(decay), u = bonus))
 
-    Initially W_r, W_k and W_o are zero, and W_v is orthogonal. With `d = i / (D - 1)`, `l = layer / (layers -
-    1)` and `m = (i / D)^(1 - layer / layers)` in channel i = 0 .. D - 1:
+    Initially W_r, W_k and W_o are zero, and W_v is orthogonal. Without a residual connection W_o is
+    orthogonal too, since zeros would let neither inputs nor gradients through. With `d = i / (D - 1)`, `l =
+    layer / (layers - 1)` and `m = (i / D)^(1 - layer / layers)` in channel i = 0 .. D - 1:
 
         decay = -5 + 8 d^(0.7 + 1.3 l)
         bonus = ln 0.3 + ((i + 1) mod 3 - 1) / 2
@@ -42,10 +43,10 @@ class TimeMixing(TappedModule):
 
     bounded = True
 
-    def __init__(self, width: int, layer: int = 0, layers: int = 1):
+    def __init__(self, width: int, layer: int = 0, layers: int = 1, residual: bool = True):
         super().__init__()
         self.d_in = self.d_out = width
-        self.layer, self.layers = layer, layers
+        self.layer, self.layers, self.residual = layer, layers, residual
         self.shapes = dict.fromkeys(("last", "numerator", "denominator", "exponent"), (width,))
         self.mix_receptance = nn.Parameter(torch.empty(width))
         self.mix_key = nn.Parameter(torch.empty(width))
@@ -63,6 +64,8 @@ class TimeMixing(TappedModule):
         for linear in (self.receptance, self.key, self.output):
             nn.init.zeros_(linear.weight)
         nn.init.orthogonal_(self.value.weight)
+        if not self.residual:
+            nn.init.orthogonal_(self.output.weight)
         depth = self.layer / max(self.layers - 1, 1)
         channel = torch.arange(self.d_in, device=self.decay.device)
         self.decay.copy_(-5 + 8 * (channel / max(self.d_in - 1, 1)) ** (0.7 + 1.3 * depth))
@@ -104,17 +107,17 @@ class ChannelMixing(TappedModule):
         y    = σ(r) * W_v max(k, 0)²
 
     Initially W_r and W_v are zero, W_k is orthogonal times √(hidden / D), and `μ_r = μ_k = m` as in
-    `TimeMixing`.
+    `TimeMixing`. Without a residual connection W_v is orthogonal.
 
     State: the `last` input (B, D).
     """
 
     bounded = True
 
-    def __init__(self, width: int, hidden: int, layer: int = 0, layers: int = 1):
+    def __init__(self, width: int, hidden: int, layer: int = 0, layers: int = 1, residual: bool = True):
         super().__init__()
         self.d_in = self.d_out = width
-        self.layer, self.layers = layer, layers
+        self.layer, self.layers, self.residual = layer, layers, residual
         self.mix_receptance = nn.Parameter(torch.empty(width))
         self.mix_key = nn.Parameter(torch.empty(width))
         self.receptance = Linear(width, width, bias=False)
@@ -126,6 +129,8 @@ class ChannelMixing(TappedModule):
     def reset_parameters(self) -> None:
         nn.init.zeros_(self.receptance.weight)
         nn.init.zeros_(self.value.weight)
+        if not self.residual:
+            nn.init.orthogonal_(self.value.weight)
         hidden, width = self.key.weight.shape
         nn.init.orthogonal_(self.key.weight, max(1.0, math.sqrt(hidden / width)))
         for mix in (self.mix_receptance, self.mix_key):
@@ -168,4 +173,4 @@ class RWKVSpec(MixerSpec[NoSettings]):
     same_width = True
 
     def make(self, place: MixerPlace[NoSettings]) -> TimeMixing:
-        return TimeMixing(place.width, place.layer, place.layers)
+        return TimeMixing(place.width, place.layer, place.layers, place.residual)
