@@ -98,22 +98,9 @@ def column_names(path: AnyPath, encoding: str = "") -> list[str]:
         return _first_keys(path, read_json_rows(path, encoding))
     with open_lines(path) as file:
         lines = LineReader(file.readline, encoding=encoding)
-<<<<<<< HEAD
-        if path.suffix.lower() != ".jsonl":
-            return _header(path, lines, MAX_LINE_BYTES)[0]
-        reasons = []
-        for line in lines:
-            row = line.reason or parse_object(line.text)
-            if not isinstance(row, str):
-                return list(row)
-            if line.reason or line.text.strip():
-                reasons.append(f"{path}, line {line.number}: {row}")
-        raise UserError(reasons[0] if reasons else f"{path}: no rows in it; give rows")
-=======
         if path.suffix.lower() == ".jsonl":
             return _first_keys(path, _objects(lines))
         return _header(path, lines, MAX_LINE_BYTES)[0]
->>>>>>> e5acee2e818c2a0150a3a235c8d7606b1c4e0aee
 
 
 def table_separator(path: AnyPath, encoding: str = "") -> str:
@@ -163,15 +150,6 @@ def _jsonl(
     path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int, encoding: str
 ) -> Iterator[Record]:
     with open_lines(path) as file:
-<<<<<<< HEAD
-        lines = (
-            line
-            for line in LineReader(file.readline, max_bytes, encoding)
-            if line.reason or line.text.strip()
-        )
-        rows = ((f"line {line.number}", line.reason or parse_object(line.text)) for line in lines)
-        yield from _select_columns(rows, columns, hint)
-=======
         yield from _select_columns(_objects(LineReader(file.readline, max_bytes, encoding)), columns, hint)
 
 
@@ -179,8 +157,7 @@ def _objects(lines: LineReader) -> Iterator[tuple[str, Fields | str]]:
     """Yield the location of each line that is not empty, and its object or the reason why it has none."""
     for line in lines:
         if line.reason or line.text.strip():
-            yield f"line {line.number}", line.reason or _parse_object(line.text)
->>>>>>> e5acee2e818c2a0150a3a235c8d7606b1c4e0aee
+            yield f"line {line.number}", line.reason or parse_object(line.text)
 
 
 def _select_columns(rows: Iterable[Record], columns: Sequence[str], hint: str) -> Iterator[Record]:

@@ -3,10 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 
-<<<<<<< HEAD
-=======
-from foveal.core.parse_json import parse_row
->>>>>>> e5acee2e818c2a0150a3a235c8d7606b1c4e0aee
 from foveal.data.core.fields import Fields
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, DataPart
@@ -77,12 +73,5 @@ def _whole_rows(table: AnyPath, encoding: str) -> Iterator[tuple[str, Fields]]:
 def _json_lines(table: AnyPath, encoding: str) -> Iterator[tuple[str, Fields]]:
     with open_lines(table) as file:
         for line in LineReader(file.readline, MAX_ROW_BYTES, encoding):
-<<<<<<< HEAD
             row = parse_object(line.text)
-=======
-            try:
-                row = parse_row(line.text)
-            except ValueError:
-                row = None
->>>>>>> e5acee2e818c2a0150a3a235c8d7606b1c4e0aee
             yield f"line {line.number}", row if isinstance(row, dict) else {}
