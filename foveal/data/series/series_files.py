@@ -85,6 +85,8 @@ def describe_series(part: DataPart) -> str:
     shape = part.arrays.get(name := first_name(SOURCE_NAMES, part.arrays) or "", ())
     if len(shape) == 3:
         axes = "{:,} series of {:,} steps of {:,} channels"
+        if shape[1] == shape[2]:
+            axes += " (if they are square pictures, name the array images)"
     elif len(shape) == 2 and "lengths" not in part.arrays:
         axes = "{:,} series of {:,} steps of one channel"
     else:

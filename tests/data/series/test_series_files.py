@@ -307,6 +307,13 @@ def test_npz_of_other_names_and_of_one_channel(source: str, label: str, column: 
     assert fields[1]["values"].tolist() == [[3.0], [4.0], [5.0]]
 
 
+@pytest.mark.parametrize(("channels", "may_be_pictures"), [(5, True), (3, False)])
+def test_squares_of_numbers_may_be_pictures(channels: int, may_be_pictures: bool, tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.zeros((4, 5, channels)), y=np.arange(4))
+    reason = open_path(str(tmp_path / "a.npz")).evidence.reason
+    assert ("if they are square pictures, name the array images" in reason) == may_be_pictures
+
+
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
