@@ -21,6 +21,7 @@ from foveal.data.files.aligned import check_same_order
 from foveal.data.files.data_part import open_part
 from foveal.data.open import DataPaths, OpenedData
 from foveal.layers.initialization import initialize
+from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.manifest import data_facts
 from foveal.store.run import Run, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
@@ -209,7 +210,10 @@ def new_run(
     """
     paths = {split: _absolute_paths(name) for split, name in data_paths._asdict().items()}
     data_facts = {**paths, "preset": preset, "device": device, "facts": prepared.facts}
-    lines = (json.dumps({"location": row.location, "reason": row.reason}) for row in prepared.skipped)
+    lines = (
+        json.dumps({"location": shorten_unpacked_paths(row.location), "reason": row.reason})
+        for row in prepared.skipped
+    )
     extra_files = (
         {"skipped.jsonl": "".join(f"{line}\n" for line in lines).encode()} if prepared.skipped else {}
     )

@@ -30,6 +30,8 @@ TEXT_COLUMN_HINT = (
 )
 FIXED_COLUMNS = ("file_name", "labels")
 """Columns that no setting names otherwise."""
+REASON_KEY = "/reason"
+"""The only key of a row of a rewritten table that could not be read. Its value says why."""
 UNQUOTED = "\t|"
 """Separators of tables in which quotes may be ordinary characters."""
 MAX_COLUMNS_SHOWN, MAX_NAME_SHOWN = 20, 40
@@ -98,7 +100,7 @@ def column_names(path: AnyPath, encoding: str = "") -> list[str]:
             return _header(path, lines, MAX_LINE_BYTES)[0]
         reasons = []
         for line in lines:
-            row = line.reason or _parse_object(line.text)
+            row = line.reason or parse_object(line.text)
             if not isinstance(row, str):
                 return list(row)
             if line.reason or line.text.strip():
@@ -143,7 +145,7 @@ def _jsonl(
             for line in LineReader(file.readline, max_bytes, encoding)
             if line.reason or line.text.strip()
         )
-        rows = ((f"line {line.number}", line.reason or _parse_object(line.text)) for line in lines)
+        rows = ((f"line {line.number}", line.reason or parse_object(line.text)) for line in lines)
         yield from _select_columns(rows, columns, hint)
 
 
@@ -154,7 +156,8 @@ def _select_columns(rows: Iterable[Record], columns: Sequence[str], hint: str) -
         yield location, row
 
 
-def _parse_object(text: str) -> Fields | str:
+def parse_object(text: str) -> Fields | str:
+    """Return the row of a line of a `.jsonl`, or the reason why the line is none."""
     if text.strip() in UNFINISHED_JSON:
         return (
             "the start of JSON of several lines; write an object a line (jq -c), or rename the file to .json"
@@ -163,7 +166,9 @@ def _parse_object(text: str) -> Fields | str:
         row = parse_json(text)
     except ValueError as error:
         return f"not JSON: {error}; fix the row or leave it out"
-    return row if isinstance(row, dict) else describe_no_object(row)
+    if not isinstance(row, dict):
+        return describe_no_object(row)
+    return str(row[REASON_KEY]) if row.keys() == {REASON_KEY} else row
 
 
 def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int, encoding: str) -> Iterator[Record]:
