@@ -15,9 +15,10 @@ from foveal.data.core.rows import Row
 from foveal.data.datasets.dataset_cache import resolve
 from foveal.data.files.data_part import ZIP_SUFFIX, DataPart, open_part, open_shards
 from foveal.data.files.mending import backslash_hint, series_hint
-from foveal.data.files.sidecars import TEXT_SUFFIX
+from foveal.data.files.seen_files import describe_files
 from foveal.data.files.split_names import list_names
 from foveal.data.files.unpack import GZIP_SUFFIX, unpack_gzip, unpack_zip
+from foveal.data.files.utf8 import AnyPath
 from foveal.data.find_splits import ROW_SUFFIXES, FoundSplits, find_splits, mixed_files_hint
 from foveal.data.images.image_arrays import has_many_images
 from foveal.data.images.image_files import are_images, is_image_name
@@ -162,6 +163,12 @@ class OpenedData:
                 return open_shards([file for part in parts for file in part.files], self.encoding)
         return self.whole
 
+    def sources(self, find_table: Callable[[DataPart], AnyPath | None]) -> DataPart:
+        """Return all of DATA for a source whose rows are those of the table that `find_table` returns, or the
+        files if that is None. The only table of a layout has all rows."""
+        is_one = self.layout is not None and len(self.layout.splits) == 1
+        return self.whole if is_one and find_table(self.whole) is not None else self.all_rows
+
     def split(self, name: SplitName) -> DataPart:
         """Return the split `name`, or the last split if there is no such split."""
         return self.splits.get(name, list(self.splits.values())[-1])
@@ -190,9 +197,8 @@ class OpenedData:
         for kind, (is_kind, files) in SNIFFERS.items():
             with suppress(UserError):  # the reader of the data reports the error
                 if is_kind(train):
-                    return Evidence(
-                        kind, self.layout.reason if self.layout else _describe_files(train, files)
-                    )
+                    reason = self.layout.reason if self.layout else describe_files(train, files)
+                    return Evidence(kind, reason)
         if train.is_disk_folder and train.table is not None:
             return Evidence("files", f"there are files with {train.table.name}")
         if train.suffix in CONLL_SUFFIXES:
@@ -273,21 +279,6 @@ def open_data(data: str | OpenedData, log: Log, encoding: str = "") -> OpenedDat
 def open_path(path: str | OpenedData, encoding: str = "") -> OpenedData:
     """Open a path, which need not exist and is no name of the catalog. Return opened data unchanged."""
     return path if isinstance(path, OpenedData) else OpenedData(path, str, encoding)
-
-
-def _describe_files(part: DataPart, files: str) -> str:
-    """Return a clause that says where `files` were seen."""
-    if not part.is_folder:
-        return f"there are {files} in {part.path.name}"
-    if part.table is not None:
-        return f"there are {files} with {part.table.name}"
-    folders = part.filled_folders
-    where = f"in the folders {list_names(folders)}{part.empty_folders}" if folders else "in a folder"
-    unread = [suffix for suffix in part.sidecars if suffix != TEXT_SUFFIX]
-    beside = f", with a {TEXT_SUFFIX} beside each" if TEXT_SUFFIX in part.sidecars else ""
-    beside += ", many of which are equal" if part.has_repeated_texts else ""
-    beside += f" ({' and '.join(unread)} beside them not read)" if unread else ""
-    return f"there are {files} {where}{beside}"
 
 
 def _is_zip(name: str) -> bool:

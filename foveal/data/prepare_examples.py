@@ -18,6 +18,7 @@ from foveal.data.text.unknown_tokens import (
     log_unknown_tokens,
     unknown_target_facts,
 )
+from foveal.store.cache import shorten_unpacked_paths
 
 MAX_LOGGED_SKIPS = 5
 """Skipped rows that are logged one by one."""
@@ -115,14 +116,14 @@ def read_unlabeled(
     """
     skipped: list[SkippedRow] = []
     opened = open_path(data, config.encoding)
-    all_rows = [*data_format.read_unlabeled(opened.all_rows, config, skipped)]
+    all_rows = [*data_format.read_unlabeled(opened.sources(data_format.source.table), config, skipped)]
     rows, examples = data_format.encode_unlabeled(all_rows, processor, config, skipped)
     if not rows:
         reason = f": {skipped[0].location}: {skipped[0].reason}" if skipped else ""
         raise UserError(f"{data}: no readable source{reason}")
     check_known_sources(opened.name, processor.source, map(source_text, rows))
     for row in skipped[:MAX_LOGGED_SKIPS]:
-        log(f"skipped: {row.location}: {row.reason}")
+        log(shorten_unpacked_paths(f"skipped: {row.location}: {row.reason}"))
     if len(skipped) > MAX_LOGGED_SKIPS:
         log(f"{data}: {len(skipped):,} rows are skipped and get no prediction")
     return UnlabeledData(rows, examples, skipped)
@@ -135,7 +136,7 @@ def read_labeled_rows(data_format: PairFormat, data: str | OpenedData, config: D
     """
     opened = open_path(data, config.encoding)
     with suppress(UserError):
-        return [*data_format.read(opened.all_rows, config, [])]
+        return [*data_format.read(opened.sources(data_format.source.table), config, [])]
     return []
 
 

@@ -4,10 +4,14 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from foveal.core.errors import UserError
 from foveal.store.locks import lock
+
+ORIGINS_FILE = ".origins"
+"""The file beside a rewritten table with the path of the user's table, and then the origin of each line."""
 
 
 def cache_folder() -> Path:
@@ -23,9 +27,46 @@ def unpacked_folder(digest: str) -> Path:
     return cache_folder() / "unpacked" / digest
 
 
+def layout_folder(digest: str) -> Path:
+    """Return the folder of tables that were rewritten, of which `digest` is a hash."""
+    return cache_folder() / "layouts" / digest
+
+
 def shorten_unpacked_paths(message: str) -> str:
-    """Return a message with the paths of unpacked files as in the packed file, as `reviews.zip/a.csv`."""
-    return re.sub(re.escape(f"{cache_folder()}/unpacked/") + "[0-9a-f]{16}/", "", message)
+    """Return a message with the paths of unpacked files as in the packed file, as `reviews.zip/a.csv`.
+
+    Places in rewritten tables, and paths of files beside them, are told as in the user's folder.
+    """
+    layout = re.escape(f"{cache_folder()}/layouts/") + r"[0-9a-f]{16}(?:/[^/\n]+)"
+    message = re.sub(layout + r"{1,2}?/metadata\.jsonl(?:, line \d+)?", _origin, message)
+    for depth in (2, 3):
+        message = re.sub(layout + f"{{{depth}}}(?=/)", _linked_folder, message)
+    for folder in ("unpacked", "layouts"):
+        message = re.sub(re.escape(f"{cache_folder()}/{folder}/") + "[0-9a-f]{16}/", "", message)
+    return message
+
+
+def _origin(match: re.Match[str]) -> str:
+    """Return the place in the user's table of a line of a rewritten table; without a line, the table."""
+    table, _, line = match[0].partition(", line ")
+    try:
+        return _as_typed(_read_origins(Path(table).parent / ORIGINS_FILE)[int(line or 0)])
+    except (OSError, IndexError):  # removed since
+        return match[0]
+
+
+@lru_cache(maxsize=8)
+def _read_origins(file: Path) -> list[str]:
+    return file.read_text("utf-8", errors="surrogateescape").split("\n")
+
+
+def _linked_folder(match: re.Match[str]) -> str:
+    return _as_typed(os.path.realpath(match[0])) if os.path.islink(match[0]) else match[0]
+
+
+def _as_typed(path: str) -> str:
+    """Return a path below the working folder relative to that folder."""
+    return path.removeprefix(f"{Path.cwd()}/")
 
 
 @contextmanager

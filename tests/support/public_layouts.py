@@ -73,10 +73,12 @@ LIBRI_TEXTS = {
     f"84/{c}/84-{c}.trans.txt": lines(*(f"84-{c}-{n} {caption(n)}" for n in TEN if n % 2 == c))
     for c in (0, 1)
 }
+PICTURES = files(f"{n}.jpg" for n in TEN)
+LEMMAS = lines(*(f"{n}.jpg#0\ta {color(n)} thing be" for n in TEN))
 WORDS = [f"{color(n)}/{n}_nohash.wav" for n in range(16)]
 LAYOUTS = {
     "Flickr8k, captions beside": PublicLayout(
-        files(f"{n}.jpg" for n in TEN) | {"captions.txt": lines("image,caption", *FLICKR_ROWS)},
+        PICTURES | {"captions.txt": lines("image,caption", *FLICKR_ROWS)},
         "captioning",
         {"train": captions(TEN)},
     ),
@@ -89,6 +91,18 @@ LAYOUTS = {
         files(f"Flicker8k_Dataset/{n}.jpg" for n in TEN) | {"Flickr8k_text/Flickr8k.token.txt": TOKENS},
         "captioning",
         {"train": captions([*TEN, *TEN])},
+    ),
+    "Flickr8k, tokens of splits": PublicLayout(
+        files(f"Flicker8k_Dataset/{n}.jpg" for n in range(16))
+        | {
+            "Flickr8k_text/Flickr8k.lemma.token.txt": LEMMAS,
+            "Flickr8k_text/Flickr8k.token.txt": lines(*(f"{n}.jpg#0\t{caption(n)}" for n in range(16))),
+            "Flickr8k_text/Flickr_8k.trainImages.txt": lines(*(f"{n}.jpg" for n in TEN)),
+            "Flickr8k_text/Flickr_8k.devImages.txt": lines(*(f"{n}.jpg" for n in range(10, 12))),
+            "Flickr8k_text/Flickr_8k.testImages.txt": lines(*(f"{n}.jpg" for n in range(12, 15))),
+        },
+        "captioning",
+        {"train": captions(TEN), "valid": captions(range(10, 12)), "test": captions(range(12, 15))},
     ),
     "COCO": PublicLayout(
         files([*(f"train2017/{n}.jpg" for n in TEN), *(f"val2017/{n}.jpg" for n in REST)])

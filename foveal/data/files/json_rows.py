@@ -44,7 +44,7 @@ def describe_no_object(value: Any) -> str:
 
 
 def _values(path: AnyPath, encoding: str) -> list[Any]:
-    text = _read(path, encoding)
+    text = read_json_text(path, encoding)
     try:
         value = parse_row(text)
     except ValueError as error:
@@ -124,7 +124,11 @@ def _coco_hint(path: AnyPath, value: dict[str, Any]) -> str:
     )
 
 
-def _read(path: AnyPath, encoding: str) -> str:
+def read_json_text(path: AnyPath, encoding: str) -> str:
+    """Return the text of a JSON file.
+
+    Raises: UserError: the file is too large, or is neither UTF-8 nor in `encoding`.
+    """
     with open_file(path) as file:
         data = file.read(MAX_JSON_BYTES + 1)
     if len(data) > MAX_JSON_BYTES:

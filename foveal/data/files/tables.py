@@ -32,6 +32,8 @@ NAMED_ROWS = 100
 """First rows of JSON whose names are columns, since a row may lack a column."""
 FIXED_COLUMNS = ("file_name", "labels")
 """Columns that no setting names otherwise."""
+REASON_KEY = "/reason"
+"""The only key of a row of a rewritten table that could not be read. Its value says why."""
 UNQUOTED = "\t|"
 """Separators of tables in which quotes may be ordinary characters."""
 MAX_COLUMNS_SHOWN, MAX_NAME_SHOWN = 20, 40
@@ -155,7 +157,7 @@ def _objects(lines: LineReader) -> Iterator[tuple[str, Fields | str]]:
     """Yield the location of each line that is not empty, and its object or the reason why it has none."""
     for line in lines:
         if line.reason or line.text.strip():
-            yield f"line {line.number}", line.reason or _parse_object(line.text)
+            yield f"line {line.number}", line.reason or parse_object(line.text)
 
 
 def _select_columns(rows: Iterable[Record], columns: Sequence[str], hint: str) -> Iterator[Record]:
@@ -165,7 +167,8 @@ def _select_columns(rows: Iterable[Record], columns: Sequence[str], hint: str) -
         yield location, row
 
 
-def _parse_object(text: str) -> Fields | str:
+def parse_object(text: str) -> Fields | str:
+    """Return the row of a line of a `.jsonl`, or the reason why the line is none."""
     if text.strip() in UNFINISHED_JSON:
         return (
             "the start of JSON of several lines; write an object a line (jq -c), or rename the file to .json"
@@ -174,7 +177,9 @@ def _parse_object(text: str) -> Fields | str:
         row = parse_row(text)
     except ValueError as error:
         return f"not JSON: {error}; fix the row or leave it out"
-    return row if isinstance(row, dict) else describe_no_object(row)
+    if not isinstance(row, dict):
+        return describe_no_object(row)
+    return str(row[REASON_KEY]) if row.keys() == {REASON_KEY} else row
 
 
 def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int, encoding: str) -> Iterator[Record]:

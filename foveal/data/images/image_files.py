@@ -22,6 +22,7 @@ from foveal.data.files.tables import read_records
 from foveal.data.files.utf8 import AnyPath
 from foveal.data.images.image_arrays import array_splits, has_many_images, read_images
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES, DecodedImage, decode_image, image_from_array
+from foveal.store.cache import ORIGINS_FILE
 
 
 def labeled_images(part: DataPart, label: str) -> Iterator[Row | SkippedRow]:
@@ -99,9 +100,10 @@ def _in_folder(part: DataPart, column: str) -> Iterator[Row | SkippedRow]:
 
 
 def unlisted_images(part: DataPart) -> Iterator[SkippedRow]:
-    """Yield the images of a folder that are not in its table."""
+    """Yield the images of a folder that are not in its table. A table that was rewritten for a split may name
+    only some of the images of a folder that splits share."""
     table = part.table
-    if table is None:
+    if table is None or part.listing.file(ORIGINS_FILE).is_file():
         return
     records = read_records(table, [FILE_NAME_COLUMN], encoding=part.encoding)
     names = (record[FILE_NAME_COLUMN] for _, record in records if isinstance(record, dict))

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from foveal.core.parse_json import parse_row
 from foveal.data.core.fields import Fields
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, DataPart
@@ -11,7 +10,7 @@ from foveal.data.files.folders import FILE_NAME_COLUMN
 from foveal.data.files.json_rows import read_json_rows
 from foveal.data.files.lines import LineReader
 from foveal.data.files.part_rows import shard_name
-from foveal.data.files.tables import column_names, read_records
+from foveal.data.files.tables import column_names, parse_object, read_records
 from foveal.data.files.utf8 import AnyPath, open_lines
 
 PLACE_COLUMN = "row"
@@ -74,8 +73,5 @@ def _whole_rows(table: AnyPath, encoding: str) -> Iterator[tuple[str, Fields]]:
 def _json_lines(table: AnyPath, encoding: str) -> Iterator[tuple[str, Fields]]:
     with open_lines(table) as file:
         for line in LineReader(file.readline, MAX_ROW_BYTES, encoding):
-            try:
-                row = parse_row(line.text)
-            except ValueError:
-                row = None
+            row = parse_object(line.text)
             yield f"line {line.number}", row if isinstance(row, dict) else {}

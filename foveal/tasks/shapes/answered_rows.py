@@ -11,6 +11,7 @@ from foveal.data.core.rows import Row, SkippedPart, SkippedRow, source_text
 from foveal.data.files.lines import Line
 from foveal.data.open import open_path
 from foveal.data.text.unknown_tokens import check_known_sources
+from foveal.store.cache import shorten_unpacked_paths
 from foveal.tasks.results import AnsweredRow
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def answer_data(
     Raises: UserError: the model can read no row.
     """
     config = task.config.data
-    part = open_path(data, config.encoding).all_rows
+    part = open_path(data, config.encoding).sources(task.data_format.source.table)
     rows, reasons = _split_off_parts(task.data_format.read_in_order(part, config))
     columns = task.data_format.own_columns(part, rows, config)
     known = [_known_or_skipped(row, task.processor.source) for row in rows]
@@ -42,7 +43,7 @@ def answer_data(
         reason = f": {missing[0].location}: {missing[0].reason}" if missing else ""
         raise UserError(f"{data}: no readable source{reason}")
     for row in missing[:MAX_LOGGED_ROWS]:
-        log(f"skipped: {row.location}: {row.reason}")
+        log(shorten_unpacked_paths(f"skipped: {row.location}: {row.reason}"))
     if len(missing) > MAX_LOGGED_ROWS:
         log(f"{data}: {len(missing):,} of {len(answered):,} rows have no answer; `reason` says why")
     return answered

@@ -119,7 +119,7 @@ class ExampleTask(Task, ABC):
     def _reads_sources(self, data: str) -> bool:
         """Return whether a source of `data` can be read, so that the targets are wrong or missing."""
         with suppress(UserError):
-            part = open_path(data, self.config.data.encoding).all_rows
+            part = open_path(data, self.config.data.encoding).sources(self.data_format.source.table)
             rows = self.data_format.read_in_order(part, self.config.data)
             return any(isinstance(row, Row) for row in rows)
         return False
