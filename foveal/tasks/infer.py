@@ -129,7 +129,8 @@ def _check_no_labels(data: OpenedData) -> None:
     """
     label = guess_columns(data.train, "text").label
     if label:
+        setting = quote(f"data.label={label}")
         raise UserError(
-            f"{data}: texts alone, or texts with the labels in '{label}'? add {quote(f'data.label={label}')}, "
-            f"or --task {default_task().name}"
+            f"{data}: texts alone, or texts with the labels in '{label}'? add {setting}, or --task "
+            f"{default_task().name}"
         )
