@@ -1,6 +1,7 @@
 """The task that fits DATA, inferred from its content, and why."""
 
 from collections.abc import Iterable, Mapping
+from shlex import join, quote
 from typing import NamedTuple
 
 from foveal.core.errors import UserError
@@ -115,7 +116,8 @@ def _no_fit_reason(data: OpenedData) -> str:
     if hint := next((hint for task in all_tasks().values() if (hint := task.columns_hint(data))), ""):
         return f"{columns}; {hint}"
     if guess.text and guess.label:
-        return f"{columns}; is it labeled texts? data.text={guess.text} data.label={guess.label}"
+        settings = join([f"data.text={guess.text}", f"data.label={guess.label}"])
+        return f"{columns}; is it labeled texts? {settings}"
     pairs = "data.source=NAME data.target=NAME"
     return f"{columns}; name those to learn: data.text=NAME, and data.label=NAME, or {pairs}"
 
@@ -127,7 +129,8 @@ def _check_no_labels(data: OpenedData) -> None:
     """
     label = guess_columns(data.train, "text").label
     if label:
+        setting = quote(f"data.label={label}")
         raise UserError(
-            f"{data}: texts alone, or texts with the labels in '{label}'? add data.label={label}, or --task "
+            f"{data}: texts alone, or texts with the labels in '{label}'? add {setting}, or --task "
             f"{default_task().name}"
         )

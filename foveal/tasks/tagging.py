@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from foveal.config import DataConfig
@@ -83,7 +84,7 @@ class TextTaggingTask(TaggingTask):
         if not words:
             return ""
         rename = "" if words == WORDS_COLUMN else f", after renaming the column '{words}' to {WORDS_COLUMN}"
-        return f"is it tagged words? data.tags={tags}{rename}"
+        return f"is it tagged words? {quote(f'data.tags={tags}')}{rename}"
 
     def check(self) -> None:
         super().check()

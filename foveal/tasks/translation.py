@@ -1,6 +1,7 @@
 """A translation for each text."""
 
 from collections.abc import Mapping
+from shlex import join
 
 from foveal.data.open import OpenedData
 from foveal.metrics.translation import bleu_if_meaningful, chrf
@@ -26,7 +27,8 @@ class TranslationTask(TextToTextTask):
         if data.kind == "aligned":
             return ""
         source, target = self.source.column(self.config.data), self.target.column(self.config.data)
-        return f"--task text-classification data.text={source} data.label={target}"
+        columns = join([f"data.text={source}", f"data.label={target}"])
+        return f"--task text-classification {columns}"
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:

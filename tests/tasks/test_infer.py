@@ -1,6 +1,7 @@
 """What DATA is for: its form, its columns, and the settings that name them."""
 
 import json
+import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -175,3 +176,16 @@ def test_no_header_is_written_above_names_of_columns(name: str, content: str, tm
     with pytest.raises(UserError, match="no task reads the columns") as error:
         infer_task(open_path(str(path)), {})
     assert "write" not in str(error.value)
+
+
+def test_names_of_columns_in_commands_are_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("my review,its mood\n" + "".join(f"a film {n},{n % 2}\n" for n in range(20)))
+    with pytest.raises(UserError) as error:
+        infer_task(open_path(str(path)), {})
+    settings = shlex.split(str(error.value).partition("labeled texts? ")[2])
+    assert settings == ["data.text=my review", "data.label=its mood"]
+    assert (
+        infer_task(open_path(str(path)), {"text": "my review", "label": "its mood"}).name
+        == "text-classification"
+    )
