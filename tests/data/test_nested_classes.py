@@ -8,8 +8,7 @@ import pytest
 from foveal.core.errors import UserError
 from foveal.data.open import open_path
 from foveal.tasks.infer import infer_task
-from tests.data.test_misplaced_folders import labels_by_split
-from tests.support.class_folders import FOLDERS, LABELS, PER_CLASS, files_by_class
+from tests.support.class_folders import FOLDERS, LABELS, PER_CLASS, files_by_class, labels_by_split
 from tests.support.image_folders import write_files
 
 OUTER = [("0", "1", "2"), ("subject1", "subject2"), ("set_a", "set_b"), ("1_train", "2_query")]
