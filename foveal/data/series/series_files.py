@@ -62,16 +62,16 @@ def read_series(
         if isinstance(record, dict) and isinstance(fields := _check_series(record), dict)
     ]
     channels = Counter(fields["values"].shape[1] for fields in usable)
-    usual = max(usable, key=lambda fields: channels[fields["values"].shape[1]], default=Fields())
-    name = "the first series" if usable and usual is usable[0] else "most series"
+    reference = max(usable, key=lambda fields: channels[fields["values"].shape[1]], default=Fields())
+    name = "the first series" if usable and reference is usable[0] else "most series"
 
     def check(record: Fields) -> Fields | str:
-        nonlocal usual
+        nonlocal reference
         fields = _check_series(record)
         if isinstance(fields, str):
             return fields
-        usual = usual or fields
-        return _difference(fields, usual, name) or fields
+        reference = reference or fields
+        return _difference(fields, reference, name) or fields
 
     return validate_rows(str(path), chain(head, records), check)
 
@@ -123,11 +123,11 @@ def _check_series(record: Fields) -> Fields | str:
     return labels if isinstance(labels, str) else {"values": values} | labels
 
 
-def _difference(fields: Fields, usual: Fields, name: str) -> str:
-    """Say how a series differs from the `usual` one, called `name`. Empty if there is no difference."""
-    if fields.keys() != usual.keys():
-        return f"has {', '.join(fields)}, and {name} {', '.join(usual)}; give all the same fields"
-    channels, needed = fields["values"].shape[1], usual["values"].shape[1]
+def _difference(fields: Fields, reference: Fields, name: str) -> str:
+    """Say how a series differs from `reference`, called `name`. Empty if there is no difference."""
+    if fields.keys() != reference.keys():
+        return f"has {', '.join(fields)}, and {name} {', '.join(reference)}; give all the same fields"
+    channels, needed = fields["values"].shape[1], reference["values"].shape[1]
     return "" if channels == needed else f"has {channels} channels, and {name} {needed}; fix the series"
 
 
