@@ -38,9 +38,11 @@ def guess_columns(table: DataPart, text: str = "") -> GuessedColumns:
 
 def row_in_header(table: DataPart) -> str:
     """Return the name of a column that is also a value of the column, so that the first line of a table is a
-    row. Empty if there is no such name."""
+    row. Empty if there is no such name, or the whole line is there again, as in tables that were joined."""
     values = _first_values(table)
-    return next((name for name in values if name and name in map(str, values[name])), "")
+    counts = {name: [*map(str, column)].count(name) for name, column in values.items()}
+    lines = min(counts.values(), default=0)
+    return next((name for name, count in counts.items() if name and count > lines), "")
 
 
 def guess_tagged_columns(table: DataPart) -> tuple[str, str]:

@@ -12,8 +12,6 @@ from foveal.tasks.base import Task
 from foveal.tasks.fit import Fit
 from foveal.tasks.registry import all_tasks, dataset_task, default_task
 
-SEPARATORS = {".csv": ",", ".tsv": "\\t"}
-"""The separators of tables with a header, as sed writes them."""
 MAX_OTHERS_SHOWN = 3
 """Other tasks that the data fit, which are listed."""
 
@@ -109,17 +107,11 @@ def _no_fit_reason(data: OpenedData) -> str:
     """Say why the data fit no task, and how to mend that."""
     if data.kind != "table":
         return f"{data.evidence.reason}. To learn it as it is: --task {default_task().name}"
-    if hint := no_header_hint([*data.splits.values()], data.train.columns):
-        return hint
     columns = f"no task reads the columns {list_columns(data.train.columns)}"
     guess = guess_columns(data.train)
-    if data.train.suffix in SEPARATORS and (name := row_in_header(data.train)):
-        names = {guess.text: "text", guess.label: "label"}
-        header = [names.get(column, f"column{number}") for number, column in enumerate(data.train.columns, 1)]
-        return (
-            f"the first line looks like a row, since '{name}' is also a value below; write the names of the "
-            f"columns above it: sed -i '1i {SEPARATORS[data.train.suffix].join(header)}' {data.train.path}"
-        )
+    value = row_in_header(data.train)
+    if hint := no_header_hint([*data.splits.values()], guess.text, guess.label, value):
+        return hint
     if hint := next((hint for task in all_tasks().values() if (hint := task.columns_hint(data))), ""):
         return f"{columns}; {hint}"
     if guess.text and guess.label:

@@ -17,6 +17,8 @@ from foveal.core.shapes_only import shapes_only
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import evenly_spaced
+from foveal.data.files.aligned import check_same_order
+from foveal.data.files.data_part import open_part
 from foveal.data.open import DataPaths, OpenedData
 from foveal.layers.initialization import initialize
 from foveal.store.cache import shorten_unpacked_paths
@@ -74,9 +76,12 @@ class Session:
     def held_out(self, data: str | None, option_hint: str, log: Log = log_to_console) -> EvaluationData:
         """Return all of `data`, or without `data` the run's test split, else the run's validation split.
 
-        Raises: UserError: the run has no held-out data. `option_hint` says how to name other data.
+        Raises: UserError: the run has no held-out data (`option_hint` says how to name other data), or `data`
+            are two files in another order than those of training.
         """
         if data is not None:
+            if own := data_facts(self.run.manifest, self.run.path).data:
+                check_same_order(open_part(own).aligned, open_part(data).aligned)
             split_data, facts = self.task.prepare_held_out(data, log)
             if _was_trained_on(self.run, data, facts):
                 log(

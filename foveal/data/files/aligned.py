@@ -1,11 +1,13 @@
 """Aligned text files, plain or `.gz`: line i of the first file corresponds to line i of the second."""
 
 import gzip
+import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from io import BufferedReader
-from itertools import zip_longest
+from itertools import permutations, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,10 @@ from foveal.data.core.fields import Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.unpacked_size import check_unpacked_size
+from foveal.data.files.unread_formats import binary_kind
 from foveal.data.files.utf8 import open_file, open_lines
+
+NAME_WORD = re.compile(r"[^\W_]+")
 
 
 def read_aligned(
@@ -46,12 +51,36 @@ def _pairs(source: Path, target: Path, columns: Sequence[str], encoding: str) ->
         )
 
 
+def check_same_order(train: tuple[Path, Path] | None, other: tuple[Path, Path] | None) -> None:
+    """Check that the names of two aligned files don't have the languages of `train` the other way round.
+
+    Raises: UserError: they do, as `val.en,val.de` after `train.de,train.en`.
+    """
+    if train is None or other is None:
+        return
+    source, target = (words - others for words, others in permutations([*map(_name_words, train)]))
+    first, second = (words - others for words, others in permutations([*map(_name_words, other)]))
+    if source and target and (first, second) == (target, source):
+        raise UserError(
+            f"{other[0]},{other[1]}: the other order than in training ({train[0].name},{train[1].name}), so "
+            f"sources and targets would be swapped: write {other[1]},{other[0]}"
+        )
+
+
+def _name_words(path: Path) -> Counter[str]:
+    return Counter(NAME_WORD.findall(path.name.lower()))
+
+
 def read_lines(path: Path, encoding: str = "") -> Iterator[Line]:
     """Yield the lines of a file, decompressed if it is a `.gz`. A line that is not text has a reason instead.
 
-    Raises: UserError: the file can't be read, or a `.gz` is damaged.
+    Raises: UserError: the file can't be read, is of a kind that is no text, or a `.gz` is damaged.
     """
     if path.suffix.lower() != ".gz":
+        if kind := binary_kind(path):
+            raise UserError(
+                f"{path}: {kind}, and text is read here; give a file of text, or a table of texts"
+            )
         with open_lines(path) as file:
             yield from LineReader(file.readline, encoding=encoding)
         return

@@ -35,6 +35,20 @@ PICTURE_STARTS = {
 """First bytes of picture files, and their suffixes."""
 RIFF_KINDS = {b"WEBP": ".webp", b"WAVE": ".wav"}
 SOUND_STARTS = {b"fLaC": ".flac", b"OggS": ".ogg", b"ID3": ".mp3"}
+PICTURE_SUFFIXES = {*PICTURE_STARTS.values(), ".webp"}
+BINARY_STARTS = {
+    b"\xff\xfb": "a recording",
+    b"PK\3\4": "a zip or .npz",
+    b"\x1f\x8b": "packed by gzip",
+    b"BZh9": "packed by bzip2",
+    b"\xfd7zXZ": "packed by xz",
+    b"PAR1": "a Parquet table",
+    b"\x93NUMPY": "an array",
+    b"\x89HDF": "an HDF5 file",
+    b"%PDF": "a PDF",
+    **dict.fromkeys((b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5"), "a pickle"),
+}
+"""First bytes of other files that are no text, and words for the files."""
 
 
 def unread_format_hint(name: str) -> str:
@@ -53,9 +67,25 @@ def pickle_hint(file: AnyPath) -> str:
 
 def missing_suffix(file: AnyPath) -> str:
     """Return the suffix that a picture or recording without suffix should have. Empty for other files."""
-    if file.suffix:
+    return "" if file.suffix else _media_suffix(read_first_bytes(file, 12))
+
+
+def binary_kind(file: AnyPath) -> str:
+    """Return what a file that is no text by its first bytes is. Empty for other files."""
+    start = read_first_bytes(file, 1 << 12)
+    if b"\0" not in start and "\ufffd" not in start.decode("utf-8", "replace")[:-4]:
         return ""
-    start = read_first_bytes(file, 12)
+    if suffix := _media_suffix(start):
+        return "a picture" if suffix in PICTURE_SUFFIXES else "a recording"
+    if start[:2] == b"BM" and start[6:10] == b"\0\0\0\0":
+        return "a picture"
+    if start[4:8] == b"ftyp":
+        return "a video or recording"
+    return next((kind for first, kind in BINARY_STARTS.items() if start.startswith(first)), "")
+
+
+def _media_suffix(start: bytes) -> str:
+    """Return the suffix of a picture or recording with the first bytes `start`. Empty for other bytes."""
     if start.startswith(b"RIFF"):
         return RIFF_KINDS.get(start[8:12], "")
     starts = PICTURE_STARTS | SOUND_STARTS

@@ -1,13 +1,14 @@
 """Aligned files are paired line by line; what can't be used is skipped with its line."""
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
 
 from foveal.core.errors import UserError
 from foveal.data.core.rows import Row, SkippedRow
-from foveal.data.files.aligned import read_aligned, read_lines
+from foveal.data.files.aligned import check_same_order, read_aligned, read_lines
 
 COLUMNS = ("source", "target")
 
@@ -112,3 +113,48 @@ def test_packed_bytes_are_not_taken_for_old_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(packed)
     assert [line.text for line in read_lines(path)] == [f"text {number}\n"]
+
+
+@pytest.mark.parametrize(
+    ("train", "other", "is_swapped"),
+    [
+        ("train.de,train.en", "val.en,val.de", True),
+        ("train.de.gz,train.en.gz", "b/newstest.de-en.en,b/newstest.de-en.de", True),
+        ("train_de.txt,train_en.txt", "test_en.txt,test_de.txt", True),
+        ("train.de,train.en", "val.de,val.en", False),
+        ("train.de,train.en", "val.src,val.tgt", False),
+        ("de.txt,train.txt", "train2.txt,de2.txt", False),
+    ],
+)
+def test_files_in_the_other_order_are_refused(train: str, other: str, is_swapped: bool) -> None:
+    pairs = [(Path(names.split(",")[0]), Path(names.split(",")[1])) for names in (train, other)]
+    if not is_swapped:
+        check_same_order(*pairs)
+        return
+    with pytest.raises(UserError) as caught:
+        check_same_order(*pairs)
+    assert str(caught.value).endswith(f"write {pairs[1][1]},{pairs[1][0]}")
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a picture"),
+        (b"BM6\x03\0\0\0\0\0\x006\0\0\0", "a picture"),
+        (b"RIFF$\0\0\0WAVEfmt ", "a recording"),
+        (b"PK\3\4\x14\0\0\0", "a zip or .npz"),
+        (b"PAR1\x15\0", "a Parquet table"),
+        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj", "a PDF"),
+        ("BMW fährt\nGIF8\nso".encode("latin-1"), ""),
+        (b"GIF89a is a format\n", ""),
+        ("€ one\n".encode("cp1252"), ""),
+        ("one\n".encode("utf-16"), ""),
+    ],
+)
+def test_files_that_are_no_text_are_refused(start: bytes, kind: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.dat", start)
+    if not kind:
+        assert [*read_lines(path)]
+        return
+    with pytest.raises(UserError, match=f"{re.escape(str(path))}: {kind}, and text is read here"):
+        next(read_lines(path))
