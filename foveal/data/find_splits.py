@@ -11,6 +11,7 @@ from foveal.data.core.hash_split import SplitName
 from foveal.data.files.annotations import annotation_error
 from foveal.data.files.data_part import METADATA_FILES, DataPart, open_part, open_shards
 from foveal.data.files.misplaced_splits import check_splits_outside
+from foveal.data.files.nested_classes import check_nested_classes
 from foveal.data.files.sidecars import without_sidecars
 from foveal.data.files.split_names import (
     SplitNames,
@@ -27,6 +28,7 @@ from foveal.data.images.image_arrays import array_splits
 from foveal.data.images.image_decoding import IMAGE_SUFFIXES
 from foveal.data.series.series_files import SERIES_READERS
 from foveal.data.text.conll import CONLL_SUFFIXES
+from foveal.data.video.clip_files import are_clips
 from foveal.data.video.video_decoding import VIDEO_SUFFIXES
 
 ROW_SUFFIXES = {*TABLE_SUFFIXES, *SERIES_READERS, *CONLL_SUFFIXES}
@@ -67,13 +69,14 @@ def find_splits(whole: DataPart) -> FoundSplits:
     as `train.tsv`. Tables that are shards are one split.
 
     Raises: UserError: two folders or files are the same split, the files of the splits have several formats,
-        only some of the folders look like splits, the splits are inside the classes, or there are boxes or
-        masks of objects.
+        only some of the folders look like splits, the splits are inside the classes, the classes may be the
+        outer or the inner folders, or there are boxes or masks of objects.
     """
     if whole.is_folder and whole.table is None:
         if error := annotation_error(whole, IMAGE_SUFFIXES):
             raise UserError(error)
         check_splits_outside(whole, has_media)
+        check_nested_classes(whole, lambda part: has_media(part) and not are_clips(part))
     arrays = {split: open_part(location) for split, location in array_splits(whole).items()}
     return _split_folders(whole) or (FoundSplits(arrays) if arrays else _split_files(whole))
 

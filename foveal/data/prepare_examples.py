@@ -8,7 +8,9 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.core.hash_split import SPLITS, count_overlap
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.core.rows import Row, SkippedRow, source_text
+from foveal.data.core.rows import Row, SkippedPart, SkippedRow, source_text
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.split_names import is_unlabeled_name
 from foveal.data.open import OpenedData, open_data, open_path
 from foveal.data.pairs.pair import PairFormat, PairProcessor
 from foveal.data.read_splits import first_skip, open_splits, read_splits
@@ -60,6 +62,7 @@ def prepare_examples(
         if rows[split] and not len(splits[split]):
             raise UserError(_unusable_split_error(split, str(files.get(split, data)), unusable))
         skipped += unusable
+    _log_lost_classes(files["train"], rows, skipped, log)
     train, valid_split, test_split = (encoded if len(encoded) else None for encoded in splits.values())
     split_facts = {
         split: encoded.facts | unknown_target_facts(processor, encoded)
@@ -197,6 +200,20 @@ def _log_contradictions(rows: list[Row], log: Log) -> None:
     if pairs:
         places = " and ".join(f"{row.location} ('{row.fields['label']}')" for row in pairs[0])
         log(f"{len(pairs):,} rows have the source of another row, but another label: {places}")
+
+
+def _log_lost_classes(
+    train: DataPart, rows: dict[str, list[Row]], skipped: list[SkippedRow], log: Log
+) -> None:
+    """Log the folders of labels of which every file is skipped."""
+    lost = {row.location for row in skipped if not isinstance(row, SkippedPart)}
+    labels = {label for row in rows["train"] if isinstance(label := row.fields.get("label"), str)}
+    if train.table is not None or not train.is_folder or not labels <= {*train.filled_folders}:
+        return
+    used = {row.fields["label"] for split in SPLITS for row in rows[split] if row.location not in lost}
+    for folder in train.filled_folders:
+        if labels and folder not in used and not is_unlabeled_name(folder):
+            log(f"{train}: the class {folder} has no readable file")
 
 
 def _log_similar_labels(rows: list[Row], log: Log) -> None:

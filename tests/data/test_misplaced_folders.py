@@ -8,7 +8,7 @@ import pytest
 from foveal.core.errors import UserError
 from foveal.data.open import open_path
 from foveal.tasks.infer import describe_named_task, infer_task
-from tests.support.class_folders import FOLDERS, LABELS, PER_CLASS, files_by_class
+from tests.support.class_folders import FOLDERS, LABELS, PER_CLASS, files_by_class, labels_by_split
 from tests.support.image_folders import encode_png, random_images, write_files
 
 YOLO, XML = b"0 0.5 0.5 0.2 0.2\n1 0.5 0.5 .1 1e-3\n", b"<annotation><bndbox></bndbox></annotation>"
@@ -50,15 +50,6 @@ def test_labels_texts_and_classes_are_no_boxes(annotation: str, content: bytes, 
     files = {f"{label}/{number}.png": image for number, image in enumerate(PICTURES) for label in LABELS}
     files |= {annotation.format(number): content for number in range(len(PICTURES))}
     assert open_path(write_files(tmp_path / "a", files)).kind == "images"
-
-
-def labels_by_split(data: str) -> dict[str, dict[str, int]]:
-    """Return the number of files of each class in each split."""
-    parts = open_path(data).splits
-    return {
-        split: {label: len([*part.listing.below(label).walk()]) for label in part.listing.folders}
-        for split, part in parts.items()
-    }
 
 
 def run_the_command(refusal: str) -> None:

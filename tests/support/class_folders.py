@@ -77,4 +77,13 @@ def read_labels(kind: str, data: str, **settings: Any) -> list[str]:
     return labels
 
 
+def labels_by_split(data: str) -> dict[str, dict[str, int]]:
+    """Return the number of files of each class in each split."""
+    parts = open_path(data).splits
+    return {
+        split: {label: len([*part.listing.below(label).walk()]) for label in part.listing.folders}
+        for split, part in parts.items()
+    }
+
+
 ALL_LABELS = [label for label in LABELS for _ in range(PER_CLASS)]

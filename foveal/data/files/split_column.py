@@ -9,7 +9,7 @@ from foveal.core.log import Log
 from foveal.data.core.hash_split import SplitName
 from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, METADATA_FILES, DataPart
 from foveal.data.files.split_names import is_split_like, is_unlabeled_name, list_names, split_of_name
-from foveal.data.files.tables import read_records
+from foveal.data.files.tables import NAMED_SEPARATOR, read_records
 from foveal.store.cache import cache_folder
 
 SPLIT_COLUMNS = {"split", "splits", "fold", "folds", "subset", "set", "partition", "part", "usage"}
@@ -24,7 +24,7 @@ TRUE_SPLITS: dict[str, tuple[SplitName, SplitName]] = {
 TRUTH = {"true": 0, "1": 0, "1.0": 0, "yes": 0, "false": 1, "0": 1, "0.0": 1, "no": 1}
 MAX_VALUES = 50
 """Distinct values of a column of splits at most."""
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
+SEPARATORS = {".csv": "", ".tsv": "\t"}
 
 
 def check_split_columns(part: DataPart, used: Collection[str], log: Log) -> None:
@@ -102,6 +102,8 @@ def _command(part: DataPart, column: str, splits: dict[str, SplitName]) -> str:
         write = f'open({target}, "w", encoding="utf-8").writelines({line} for x in r if {of_split} == s)'
     else:
         place, separator = part.columns.index(column), _separator(part, suffix)
+        if not separator:
+            return ", such as train and test"
         form = f"delimiter={_quoted(separator)}"
         rows = f'h, *r = csv.reader(open(t, newline="", encoding="utf-8-sig"), {form}); '
         rows += "r = [x for x in r if len(x) == len(h)]; "
@@ -126,13 +128,14 @@ def _command(part: DataPart, column: str, splits: dict[str, SplitName]) -> str:
 
 
 def _separator(part: DataPart, suffix: str) -> str:
-    """Return the separator of the table of a file or folder on disk."""
-    if suffix != ".csv":
-        return SEPARATORS[suffix]
+    """Return the separator of the table of a file or folder on disk. Empty if a line above the header names
+    the separator."""
     path = part.path / METADATA_FILES[0] if part.is_folder else part.path
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         first = file.readline()
-    return next((character for character in ",;\t|" if character in first), ",")
+    if NAMED_SEPARATOR.fullmatch(first):
+        return ""
+    return SEPARATORS.get(suffix) or next((character for character in ",;\t|" if character in first), ",")
 
 
 def _quoted(value: object) -> str:

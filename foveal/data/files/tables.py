@@ -5,6 +5,7 @@ rows). A damaged row does not affect other rows.
 """
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -34,6 +35,7 @@ FIXED_COLUMNS = ("file_name", "labels")
 """Columns that no setting names otherwise."""
 REASON_KEY = "/reason"
 """The only key of a row of a rewritten table that could not be read. Its value says why."""
+NAMED_SEPARATOR = re.compile(r"sep=([,;|\t])\s*", re.I)
 UNQUOTED = "\t|"
 """Separators of tables in which quotes may be ordinary characters."""
 MAX_COLUMNS_SHOWN, MAX_NAME_SHOWN = 20, 40
@@ -195,6 +197,8 @@ def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int, encod
             fields = _fields(line, lines, separator, max_bytes)
             if isinstance(fields, str):
                 yield f"line {line.number}", fields
+            elif len(header) > 1 and [field.strip() for field in fields] == header:
+                yield f"line {line.number}", "the names of the columns again; remove the line"
             elif len(fields) == len(header):
                 yield f"line {line.number}", {column: fields[index] for column, index in indices.items()}
             else:
@@ -209,7 +213,8 @@ def _header(path: AnyPath, lines: LineReader, max_bytes: int) -> tuple[list[str]
     """Return the names of the columns and the separator.
 
     A `.tsv` is separated by tabs. A `.csv` is separated by commas. If the header has no comma, it is
-    separated by semicolons or tabs, as spreadsheets in many countries write it, or by bars.
+    separated by semicolons or tabs, as spreadsheets in many countries write it, or by bars. A line `sep=;`
+    above the header, as Excel reads it, names the separator.
 
     Raises: UserError: the file is empty, its first line can't be read, or two columns have the same name.
     """
@@ -218,6 +223,9 @@ def _header(path: AnyPath, lines: LineReader, max_bytes: int) -> tuple[list[str]
     if first is None:
         raise UserError(f"{path}, line 1: empty; give rows")
     separators = "\t" if path.suffix.lower() == ".tsv" else ",;\t|"
+    if named := NAMED_SEPARATOR.fullmatch(first.text):
+        separators = named[1]
+        first = next(lines, first)
     separator = next((character for character in separators if character in first.text), separators[0])
     header = _fields(first, lines, separator, max_bytes)
     if isinstance(header, str):

@@ -3,8 +3,9 @@
 A row has `values` (T, C) in float32 and, if the file has one, a `label`, T `labels` or a `text`.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ TARGET_FIELDS = {
 }
 """The fields of a series' target, for messages."""
 LABEL_FIELDS = ("label", "labels")
+LOOKED_AT = 20
+"""First series that decide how many channels all must have."""
 MAX_HEADER_LINES = 1000
 """Largest number of lines of the header of a `.ts` file."""
 
@@ -37,7 +40,8 @@ MAX_HEADER_LINES = 1000
 def read_series(
     path: Path, targets: Sequence[str] = LABEL_FIELDS, encoding: str = ""
 ) -> Iterator[Row | SkippedRow]:
-    """Read every series of a file, in order. All must have the channels and the fields of the first series.
+    """Read every series of a file, in order. All must have as many channels as most of the first series, and
+    the fields of the first of these.
 
     `targets` are the fields to read in addition to `values`, if the file has them. Series that are damaged,
     have no steps, or have missing values are skipped rows. Lines that are not UTF-8 are decoded by
@@ -50,17 +54,26 @@ def read_series(
         raise UserError(
             f"{path}: series are read from {', '.join(SERIES_READERS)}; convert it to one of them"
         )
-    first: Fields = {}
+    records = _select_fields(read(path, encoding), targets)
+    head = [*islice(records, LOOKED_AT)]
+    usable = [
+        fields
+        for _, record in head
+        if isinstance(record, dict) and isinstance(fields := _check_series(record), dict)
+    ]
+    channels = Counter(fields["values"].shape[1] for fields in usable)
+    reference = max(usable, key=lambda fields: channels[fields["values"].shape[1]], default=Fields())
+    name = "the first series" if usable and reference is usable[0] else "most series"
 
     def check(record: Fields) -> Fields | str:
+        nonlocal reference
         fields = _check_series(record)
         if isinstance(fields, str):
             return fields
-        if not first:
-            first.update(fields)
-        return _difference(fields, first) or fields
+        reference = reference or fields
+        return _difference(fields, reference, name) or fields
 
-    return validate_rows(str(path), _select_fields(read(path, encoding), targets), check)
+    return validate_rows(str(path), chain(head, records), check)
 
 
 def _select_fields(records: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:
@@ -110,16 +123,12 @@ def _check_series(record: Fields) -> Fields | str:
     return labels if isinstance(labels, str) else {"values": values} | labels
 
 
-def _difference(fields: Fields, first: Fields) -> str:
-    """Say how a series differs from the first series. Empty if there is no difference."""
-    if fields.keys() != first.keys():
-        return f"has {', '.join(fields)}, and the first series {', '.join(first)}; give all the same fields"
-    channels, needed = fields["values"].shape[1], first["values"].shape[1]
-    return (
-        ""
-        if channels == needed
-        else f"has {channels} channels, and the first series {needed}; fix the series"
-    )
+def _difference(fields: Fields, reference: Fields, name: str) -> str:
+    """Say how a series differs from `reference`, called `name`. Empty if there is no difference."""
+    if fields.keys() != reference.keys():
+        return f"has {', '.join(fields)}, and {name} {', '.join(reference)}; give all the same fields"
+    channels, needed = fields["values"].shape[1], reference["values"].shape[1]
+    return "" if channels == needed else f"has {channels} channels, and {name} {needed}; fix the series"
 
 
 def _labels(record: Fields, steps: int) -> Fields | str:

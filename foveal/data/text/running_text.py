@@ -10,10 +10,16 @@ from typing import NamedTuple
 from foveal.core.parse_json import parse_json
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import read_first_bytes
+from foveal.data.files.nested_classes import (
+    describe_nested_classes,
+    holds_numbered_parts,
+    shared_folders,
+)
 from foveal.data.files.split_names import is_document, list_names, split_of_name
 from foveal.data.files.tables import TABLE_SUFFIXES
 from foveal.data.files.unread_formats import missing_suffix, pickle_hint, unread_format_hint
 from foveal.data.files.utf8 import AnyPath
+from foveal.data.text.polarity_files import polarity_hint
 
 HEAD_BYTES = 1 << 16
 """First bytes of a file that are looked at."""
@@ -128,6 +134,10 @@ def _folder_doubt(part: DataPart) -> str:
             return f"files such as {first}: {hint}"
         if missing := "" if suffix else missing_suffix(listing.file(first)):
             return f"pictures or recordings without a suffix, such as {first}; rename them to NAME{missing}"
+    if hint := polarity_hint(part, names):
+        return hint
+    if holds_numbered_parts(part):
+        return describe_nested_classes(part, shared_folders(part)).removeprefix(f"{part}: ")
     if pairs := _language_pairs(listing.files):
         source, target = pairs
         return (
