@@ -1,5 +1,6 @@
 """The columns of a table that look like texts and like labels, for the commands that an error proposes."""
 
+import shlex
 from itertools import chain, combinations, islice
 from types import UnionType
 from typing import Any, NamedTuple
@@ -36,6 +37,11 @@ def guess_columns(table: DataPart, text: str = "") -> GuessedColumns:
     return GuessedColumns(text, min(labels, key=lambda name: labels[name], default=""))
 
 
+def name_columns(**columns: str) -> str:
+    """Return the settings, for a shell, that name columns: `data.text=review data.label=mood`."""
+    return shlex.join(f"data.{kind}={name}" for kind, name in columns.items())
+
+
 def row_in_header(table: DataPart) -> str:
     """Return the name of a column that is also a value of the column, so that the first line of a table is a
     row. Empty if there is no such name."""
@@ -45,7 +51,8 @@ def row_in_header(table: DataPart) -> str:
 
 def guess_tagged_columns(table: DataPart) -> tuple[str, str]:
     """Return the column of words and that of their tags: lists, or words between spaces, equally many in each
-    row. The tags are the column with fewer different values. Both are empty if there are no such columns.
+    row. The tags are the column with fewer different values, which are few and mostly no words. Both are
+    empty if there are no such columns.
     """
     lists: dict[str, list[list[str]]] = {}
     for name, values in _first_values(table, str | int | list).items():
@@ -56,7 +63,10 @@ def guess_tagged_columns(table: DataPart) -> tuple[str, str]:
         counts, other_counts = ([*map(len, lists[name])] for name in (first, second))
         if counts == other_counts and sum(count > 1 for count in counts) * 2 > len(counts):
             words, tags = sorted((first, second), key=lambda name: -len({*chain(*lists[name])}))
-            return words, tags
+            kinds = {*chain(*lists[tags])}
+            others = kinds.difference(chain(*lists[words]))
+            if len(kinds) * ROWS_PER_LABEL <= sum(counts) and 2 * len(others) > len(kinds):
+                return words, tags
     return "", ""
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from foveal.core.errors import UserError
-from foveal.data.files.mending import no_header_hint
+from foveal.data.files.mending import comment_lines_hint, no_header_hint
 from foveal.data.files.tables import list_columns
-from foveal.data.guess_columns import guess_columns, row_in_header
+from foveal.data.guess_columns import guess_columns, name_columns, row_in_header
 from foveal.data.open import OpenedData
 from foveal.tasks.base import Task
 from foveal.tasks.fit import Fit
@@ -109,7 +109,7 @@ def _no_fit_reason(data: OpenedData) -> str:
     """Say why the data fit no task, and how to mend that."""
     if data.kind != "table":
         return f"{data.evidence.reason}. To learn it as it is: --task {default_task().name}"
-    if hint := no_header_hint([*data.splits.values()], data.train.columns):
+    if hint := comment_lines_hint(data.train) or no_header_hint([*data.splits.values()], data.train.columns):
         return hint
     columns = f"no task reads the columns {list_columns(data.train.columns)}"
     guess = guess_columns(data.train)
@@ -123,7 +123,7 @@ def _no_fit_reason(data: OpenedData) -> str:
     if hint := next((hint for task in all_tasks().values() if (hint := task.columns_hint(data))), ""):
         return f"{columns}; {hint}"
     if guess.text and guess.label:
-        return f"{columns}; is it labeled texts? data.text={guess.text} data.label={guess.label}"
+        return f"{columns}; is it labeled texts? {name_columns(text=guess.text, label=guess.label)}"
     pairs = "data.source=NAME data.target=NAME"
     return f"{columns}; name those to learn: data.text=NAME, and data.label=NAME, or {pairs}"
 
@@ -136,6 +136,7 @@ def _check_no_labels(data: OpenedData) -> None:
     label = guess_columns(data.train, "text").label
     if label:
         raise UserError(
-            f"{data}: texts alone, or texts with the labels in '{label}'? add data.label={label}, or --task "
-            f"{default_task().name}"
+            f"{data}: texts alone, or texts with the labels in '{label}'? add "
+            f"{name_columns(label=label)}, or "
+            f"--task {default_task().name}"
         )

@@ -2,11 +2,18 @@
 
 from collections.abc import Mapping
 
+from foveal.data.guess_columns import name_columns
 from foveal.data.open import OpenedData
 from foveal.metrics.translation import bleu_if_meaningful, chrf
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.text_pairs import TextToTextTask
+
+SOURCES, TARGETS = (
+    ("instruction", "prompt", "question", "input"),
+    ("output", "response", "completion", "answer"),
+)
+"""Usual names of columns of texts to be answered, and of the answers."""
 
 
 class TranslationTask(TextToTextTask):
@@ -26,7 +33,16 @@ class TranslationTask(TextToTextTask):
         if data.kind == "aligned":
             return ""
         source, target = self.source.column(self.config.data), self.target.column(self.config.data)
-        return f"--task text-classification data.text={source} data.label={target}"
+        return f"--task text-classification {name_columns(text=source, label=target)}"
+
+    @classmethod
+    def columns_hint(cls, data: OpenedData) -> str:
+        """Name the settings for columns of questions or instructions, and of their answers."""
+        names = (next((name for name in kind if name in data.columns), "") for kind in (SOURCES, TARGETS))
+        source, target = names
+        return (
+            f"is it pairs of texts? {name_columns(source=source, target=target)}" if source and target else ""
+        )
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
