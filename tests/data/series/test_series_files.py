@@ -216,7 +216,7 @@ def test_jsonl_rows_that_are_skipped(tmp_path):
         ),
         ({"values": [["x", 2]], "label": "a"}, "are not numbers, equally many at each step"),
         ({"values": [[10**400, 2]], "label": "a"}, "are not numbers, equally many at each step"),
-        ({"values": [1, 2], "label": "a"}, "have the shape (2,)"),
+        ({"values": [1, 2], "label": "a"}, "are a flat list"),
         ({"values": [], "label": "a"}, "have the shape (0,)"),
         ({"values": [[1, None]], "label": "a"}, "a value is missing"),
         ('{"values": [[1, NaN]], "label": "a"}', "a value is missing"),
