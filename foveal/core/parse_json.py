@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 WHITE_SPACE = re.compile(r"\s*")
@@ -11,14 +13,25 @@ the value is written again."""
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text.
+    """Return the value of a JSON text. Of a key that an object has twice the last value is read.
 
-    Raises: ValueError: the text is not JSON, has more than `MAX_DEPTH` levels, or an object in it has a key
-        twice.
+    Raises: ValueError: the text is not JSON, or has more than `MAX_DEPTH` levels.
     """
+    return _parse(text, dict)
+
+
+def parse_row(text: str | bytes) -> Any:
+    """Return the value of a JSON text of the user's data, where a key twice is a column twice.
+
+    Raises: ValueError: as `parse_json` does, or an object has a key twice.
+    """
+    return _parse(text, _object)
+
+
+def _parse(text: str | bytes, make_object: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> Any:
     too_deep = ValueError(f"more than {MAX_DEPTH} lists and objects inside each other")
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=make_object)
     except RecursionError:
         raise too_deep from None
     level = _containers([value])
@@ -29,10 +42,10 @@ def parse_json(text: str | bytes) -> Any:
     raise too_deep
 
 
-def parse_json_values(text: str) -> list[Any]:
+def parse_rows(text: str) -> list[Any]:
     """Return the values of a text of JSON values one after another, with or without lines between them.
 
-    Raises: ValueError: as `parse_json` does.
+    Raises: ValueError: as `parse_row` does.
     """
     decoder, values, start = json.JSONDecoder(), list[Any](), 0
     text = text.strip()
@@ -41,7 +54,7 @@ def parse_json_values(text: str) -> list[Any]:
             _, end = decoder.raw_decode(text, start)
         except RecursionError:
             end = len(text)
-        values.append(parse_json(text[start:end]))
+        values.append(parse_row(text[start:end]))
         space = WHITE_SPACE.match(text, end)
         start = space.end() if space else end
     return values
@@ -50,8 +63,7 @@ def parse_json_values(text: str) -> list[Any]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"the key '{twice}' is there twice in an object")
     return value
 

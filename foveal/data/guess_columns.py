@@ -1,6 +1,5 @@
 """The columns of a table that look like texts and like labels, for the commands that an error proposes."""
 
-import shlex
 from itertools import chain, combinations, islice
 from types import UnionType
 from typing import Any, NamedTuple
@@ -37,16 +36,13 @@ def guess_columns(table: DataPart, text: str = "") -> GuessedColumns:
     return GuessedColumns(text, min(labels, key=lambda name: labels[name], default=""))
 
 
-def name_columns(**columns: str) -> str:
-    """Return the settings, for a shell, that name columns: `data.text=review data.label=mood`."""
-    return shlex.join(f"data.{kind}={name}" for kind, name in columns.items())
-
-
 def row_in_header(table: DataPart) -> str:
     """Return the name of a column that is also a value of the column, so that the first line of a table is a
-    row. Empty if there is no such name."""
+    row. Empty if there is no such name, or the whole line is there again, as in tables that were joined."""
     values = _first_values(table)
-    return next((name for name in values if name and name in map(str, values[name])), "")
+    counts = {name: [*map(str, column)].count(name) for name, column in values.items()}
+    lines = min(counts.values(), default=0)
+    return next((name for name, count in counts.items() if name and count > lines), "")
 
 
 def guess_tagged_columns(table: DataPart) -> tuple[str, str]:

@@ -122,14 +122,17 @@ class OpenedData:
 
     @cached_property
     def layout(self) -> Layout | None:
-        """The layout of a folder whose files are named by a table other than `metadata.csv`."""
+        """The layout of a folder whose files are named by a table other than `metadata.csv`.
+
+        Raises: UserError: DATA can't be unpacked, or `find_layout` refuses its tables.
+        """
         return find_layout(self.unpacked)
 
     @cached_property
     def whole(self) -> DataPart:
         """All of DATA, with or without splits, in a layout that is read.
 
-        Raises: UserError: DATA can't be unpacked, or several tables name the same files.
+        Raises: UserError: DATA can't be unpacked, or `find_layout` or `write_layout` refuses its tables.
         """
         if self.layout is None:
             return self.unpacked

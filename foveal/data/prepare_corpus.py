@@ -14,6 +14,7 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.core.log import Log
 from foveal.data.core.hash_split import Fractions, SplitName
 from foveal.data.core.prepared_data import PreparedData
+from foveal.data.files.split_column import check_split_columns
 from foveal.data.open import OpenedData, open_data
 from foveal.data.text.corpus import CorpusSource, Document, TextFolder, TextTable, open_text_source
 from foveal.data.text.corpus_split import split_documents
@@ -91,7 +92,7 @@ def prepare_corpus(
     If `valid` or `test` is given, no part of DATA is held out, and a split that is not given is None.
     `tokenizer` is used instead of a new tokenizer fitted to the training text.
 
-    Raises: UserError: a file can't be read, or a split has no text.
+    Raises: UserError: a file can't be read, a split has no text, or a column of DATA names the splits.
     """
     paths = {split: path for split, path in (("valid", valid), ("test", test)) if path is not None}
     opened = open_data(data, log, config.encoding)
@@ -99,6 +100,8 @@ def prepare_corpus(
     parts = opened.splits | {
         split: open_data(path, log, config.encoding).split(split) for split, path in paths.items()
     }
+    if len(parts) == 1:
+        check_split_columns(parts["train"], (config.text,), log)
     fractions = {} if len(parts) > 1 else {"valid": config.valid_fraction, "test": config.test_fraction}
     corpus = Corpus(
         to_split=open_text_source(parts["train"], config.text),

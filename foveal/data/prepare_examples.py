@@ -161,8 +161,8 @@ def _check_labels_left(data: str, rows: dict[str, list[Row]], splits_off: bool) 
         held_out = len(rows["valid"]) + len(rows["test"])
         reason = f"since {held_out:,} are held out" if splits_off else "while held-out rows have others"
         raise UserError(
-            f"{data}: the label '{label}' alone is {'left ' if splits_off else ''}to train on, in "
-            f"{len(rows['train']):,} rows, {reason}; give more rows of each label to train on"
+            f"{data}: only the label '{label}' is in the training rows ({len(rows['train']):,}), {reason}; "
+            "give more rows of each label to train on"
         )
 
 

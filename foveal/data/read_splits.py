@@ -8,6 +8,7 @@ from foveal.data.core.hash_split import SPLITS, SplitName, split_rows
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.aligned import check_same_order
 from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, DataPart
+from foveal.data.files.split_column import check_split_columns
 from foveal.data.files.tables import list_columns, read_records
 from foveal.data.open import OpenedData, open_data
 from foveal.data.pairs.pair import PairFormat
@@ -25,7 +26,8 @@ def open_splits(
 
     A held-out part of DATA without targets, or with a column of targets that is empty, is left out.
 
-    Raises: UserError: a part that the user names has no targets, or two files in another order than DATA.
+    Raises: UserError: a part that the user names has no targets, a column of DATA names the splits, or two
+    files are in another order than DATA.
     """
     paths = {"valid": valid, "test": test}
     replaced = {
@@ -36,6 +38,9 @@ def open_splits(
     for part in replaced.values():
         check_same_order(data.named.aligned, part.aligned)
     column = data_format.target.column(config)
+    if not replaced and len(data.splits) == 1:
+        used = (config.text, config.source, config.target, config.label)
+        check_split_columns(data.train, used, log)
     parts = {split: part for split, part in data.splits.items() if split == "train" or split not in replaced}
     for split, part in [*parts.items(), *replaced.items()]:
         lacks = _missing_target(part, data.train, column) if data_format.target.field else ""

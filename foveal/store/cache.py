@@ -38,7 +38,8 @@ def shorten_unpacked_paths(message: str) -> str:
     Places in rewritten tables, and paths of files beside them, are told as in the user's folder.
     """
     layout = re.escape(f"{cache_folder()}/layouts/") + r"[0-9a-f]{16}(?:/[^/\n]+)"
-    message = re.sub(layout + r"{1,2}?/metadata\.jsonl(?:, line \d+)?", _origin, message)
+    place = r"(?P<head>: [^:]*the first is |, )line (?P<line>\d+)"
+    message = re.sub(rf"(?P<table>{layout}{{1,2}}?/metadata\.jsonl)(?:{place})?", _origin, message)
     for depth in (2, 3):
         message = re.sub(layout + f"{{{depth}}}(?=/)", _linked_folder, message)
     for folder in ("unpacked", "layouts"):
@@ -48,9 +49,12 @@ def shorten_unpacked_paths(message: str) -> str:
 
 def _origin(match: re.Match[str]) -> str:
     """Return the place in the user's table of a line of a rewritten table; without a line, the table."""
-    table, _, line = match[0].partition(", line ")
     try:
-        return _as_typed(_read_origins(Path(table).parent / ORIGINS_FILE)[int(line or 0)])
+        origins = _read_origins(Path(match["table"]).parent / ORIGINS_FILE)
+        table, origin = _as_typed(origins[0]), _as_typed(origins[int(match["line"] or 0)])
+        if match["head"] in (None, ", "):
+            return origin
+        return table + match["head"] + origin.removeprefix(f"{table}, ")
     except (OSError, IndexError):  # removed since
         return match[0]
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -227,7 +228,7 @@ def check_resumable(run: Run) -> None:
         if not path.exists():
             raise UserError(
                 f"{path}: missing, so training can't continue; restore it, or train a new run: "
-                f"foveal train DATA --from {run.path}"
+                f"foveal train DATA --from {quote(str(run.path))}"
             )
 
 

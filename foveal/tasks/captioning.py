@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,8 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         check_single_view(self.config, "caption")
 
     def classifying_options(self, data: OpenedData) -> str:
-        return f"--task image-classification data.label={self.target.column(self.config.data)}"
+        label = quote(f"data.label={self.target.column(self.config.data)}")
+        return f"--task image-classification {label}"
 
     def encoder(self) -> ImageEncoder | PatchEncoder:
         encoder = image_encoder_for(self.config)

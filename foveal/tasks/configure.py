@@ -110,8 +110,8 @@ def choose_training(
 
 
 def _infer_task(data: OpenedData, named: Mapping[str, object], base_run: Run | None) -> TaskChoice | None:
-    """Return the task that fits DATA; None for that of the run to start from, which an encoder alone keeps only
-    on running text.
+    """Return the task that fits DATA; None for that of the run to start from, which an encoder alone keeps
+    only on running text.
 
     Raises: UserError: the data fit no task, or several tasks equally well.
     """

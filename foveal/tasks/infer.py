@@ -1,19 +1,18 @@
 """The task that fits DATA, inferred from its content, and why."""
 
 from collections.abc import Iterable, Mapping
+from shlex import join, quote
 from typing import NamedTuple
 
 from foveal.core.errors import UserError
 from foveal.data.files.mending import comment_lines_hint, no_header_hint
 from foveal.data.files.tables import list_columns
-from foveal.data.guess_columns import guess_columns, name_columns, row_in_header
+from foveal.data.guess_columns import guess_columns, row_in_header
 from foveal.data.open import OpenedData
 from foveal.tasks.base import Task
 from foveal.tasks.fit import Fit
 from foveal.tasks.registry import all_tasks, dataset_task, default_task
 
-SEPARATORS = {".csv": ",", ".tsv": "\\t"}
-"""The separators of tables with a header, as sed writes them."""
 MAX_OTHERS_SHOWN = 3
 """Other tasks that the data fit, which are listed."""
 
@@ -109,21 +108,18 @@ def _no_fit_reason(data: OpenedData) -> str:
     """Say why the data fit no task, and how to mend that."""
     if data.kind != "table":
         return f"{data.evidence.reason}. To learn it as it is: --task {default_task().name}"
-    if hint := comment_lines_hint(data.train) or no_header_hint([*data.splits.values()], data.train.columns):
+    if hint := comment_lines_hint(data.train):
         return hint
     columns = f"no task reads the columns {list_columns(data.train.columns)}"
     guess = guess_columns(data.train)
-    if data.train.suffix in SEPARATORS and (name := row_in_header(data.train)):
-        names = {guess.text: "text", guess.label: "label"}
-        header = [names.get(column, f"column{number}") for number, column in enumerate(data.train.columns, 1)]
-        return (
-            f"the first line looks like a row, since '{name}' is also a value below; write the names of the "
-            f"columns above it: sed -i '1i {SEPARATORS[data.train.suffix].join(header)}' {data.train.path}"
-        )
+    value = row_in_header(data.train)
+    if hint := no_header_hint([*data.splits.values()], guess.text, guess.label, value):
+        return hint
     if hint := next((hint for task in all_tasks().values() if (hint := task.columns_hint(data))), ""):
         return f"{columns}; {hint}"
     if guess.text and guess.label:
-        return f"{columns}; is it labeled texts? {name_columns(text=guess.text, label=guess.label)}"
+        settings = join([f"data.text={guess.text}", f"data.label={guess.label}"])
+        return f"{columns}; is it labeled texts? {settings}"
     pairs = "data.source=NAME data.target=NAME"
     return f"{columns}; name those to learn: data.text=NAME, and data.label=NAME, or {pairs}"
 
@@ -135,8 +131,8 @@ def _check_no_labels(data: OpenedData) -> None:
     """
     label = guess_columns(data.train, "text").label
     if label:
+        setting = quote(f"data.label={label}")
         raise UserError(
-            f"{data}: texts alone, or texts with the labels in '{label}'? add "
-            f"{name_columns(label=label)}, or "
-            f"--task {default_task().name}"
+            f"{data}: texts alone, or texts with the labels in '{label}'? add {setting}, or --task "
+            f"{default_task().name}"
         )

@@ -159,8 +159,8 @@ class LanguageModelTask(CorpusTask):
     def _looked_up(self, held_out: TokenArray) -> TokenArray:
         """Return the tokens of a held-out text with their followers."""
         tokens = from_numpy(held_out.astype(np.int64)).to(self.model.lookup.text.device)
-        followers: TokenArray = self.model.lookup.held_out_inputs(tokens).to(int32).cpu().numpy()
-        return followers
+        looked_up: TokenArray = self.model.lookup.held_out_inputs(tokens).to(int32).cpu().numpy()
+        return looked_up
 
     def _check_looked_up(self, tokens: int) -> None:
         """Check that the n-grams of a text fit into memory.

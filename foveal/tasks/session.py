@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import torch
@@ -253,7 +254,7 @@ def prepare_run_data(run: Run, log: Log) -> PreparedData[Any, Any]:
     if facts.data is None:
         raise UserError(
             f"{run.path}: imported, so the run has no data of its own: name other data, or train a new run "
-            f"with foveal train DATA --from {run.path}"
+            f"with foveal train DATA --from {quote(str(run.path))}"
         )
     paths, before = DataPaths(facts.data, facts.valid, facts.test), facts.facts.parts
     prepared = open_task(run).prepare(paths, log)

@@ -1,6 +1,7 @@
 """The transcript of a recording."""
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from foveal.data.core.split_data import SplitData
@@ -56,7 +57,8 @@ class SpeechRecognitionTask(AudioTask, SequenceToSequenceTask):
         return wer(references, outputs)  # few transcripts are right in every character
 
     def classifying_options(self, data: OpenedData) -> str:
-        return f"--task audio-classification data.label={self.target.column(self.config.data)}"
+        label = quote(f"data.label={self.target.column(self.config.data)}")
+        return f"--task audio-classification {label}"
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         return f"{facts['examples']:,}"

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from foveal.config import DataConfig
 from foveal.data.core.classes import class_names_to_json, load_class_names
-from foveal.data.guess_columns import guess_tagged_columns, name_columns
+from foveal.data.guess_columns import guess_tagged_columns
 from foveal.data.open import OpenedData
 from foveal.data.pairs.labels import LabelEachTarget, LabelProcessor
 from foveal.data.pairs.pair import PairFormat
@@ -83,7 +84,7 @@ class TextTaggingTask(TaggingTask):
         if not words:
             return ""
         rename = "" if words == WORDS_COLUMN else f", after renaming the column '{words}' to {WORDS_COLUMN}"
-        return f"is it tagged words? {name_columns(tags=tags)}{rename}"
+        return f"is it tagged words? {quote(f'data.tags={tags}')}{rename}"
 
     def check(self) -> None:
         super().check()

@@ -1,8 +1,8 @@
 """A translation for each text."""
 
 from collections.abc import Mapping
+from shlex import join
 
-from foveal.data.guess_columns import name_columns
 from foveal.data.open import OpenedData
 from foveal.metrics.translation import bleu_if_meaningful, chrf
 from foveal.tasks.fit import NO_FIT, Fit
@@ -33,16 +33,15 @@ class TranslationTask(TextToTextTask):
         if data.kind == "aligned":
             return ""
         source, target = self.source.column(self.config.data), self.target.column(self.config.data)
-        return f"--task text-classification {name_columns(text=source, label=target)}"
+        columns = join([f"data.text={source}", f"data.label={target}"])
+        return f"--task text-classification {columns}"
 
     @classmethod
     def columns_hint(cls, data: OpenedData) -> str:
         """Name the settings for columns of questions or instructions, and of their answers."""
         names = (next((name for name in kind if name in data.columns), "") for kind in (SOURCES, TARGETS))
         source, target = names
-        return (
-            f"is it pairs of texts? {name_columns(source=source, target=target)}" if source and target else ""
-        )
+        return f"is it pairs of texts? data.source={source} data.target={target}" if source and target else ""
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:

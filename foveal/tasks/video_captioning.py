@@ -1,6 +1,7 @@
 """A text for each clip."""
 
 from collections.abc import Mapping
+from shlex import quote
 
 from foveal.data.open import OpenedData
 from foveal.tasks.fit import NO_FIT, Fit
@@ -34,7 +35,8 @@ class VideoCaptioningTask(ClipTask, CaptioningTask):
         return Fit(2, f"{data.evidence.reason}, with a column {text} and no {label}")
 
     def classifying_options(self, data: OpenedData) -> str:
-        return f"--task video-classification data.label={self.target.column(self.config.data)}"
+        label = quote(f"data.label={self.target.column(self.config.data)}")
+        return f"--task video-classification {label}"
 
     def source_in_words(self) -> str:
         return f"frames of {super().source_in_words()}"

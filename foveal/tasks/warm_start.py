@@ -1,5 +1,6 @@
 """Warm starts: processors and weights of an earlier run for a new run, and a run's own initial weights."""
 
+from shlex import quote
 from typing import Any
 
 import torch
@@ -64,7 +65,7 @@ def load_run_weights(run: Run, task: Task) -> None:
     if _has_no_head(tensors):
         raise UserError(
             f"{run.path}: an encoder without a head, which can only be fine-tuned: "
-            f"foveal train DATA --from {run.path} --task TASK"
+            f"foveal train DATA --from {quote(str(run.path))} --task TASK"
         )
     load_weights(task.model, task.adapt_weights(tensors), str(run.weights))
 

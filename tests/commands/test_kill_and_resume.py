@@ -71,4 +71,4 @@ def test_while_modules_are_imported(foveal: list[str]) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 130, said
-    assert said == "foveal: stopped by SIGINT; nothing was saved\n"
+    assert said == "foveal train ...\nfoveal: stopped by SIGINT; nothing was saved\n"

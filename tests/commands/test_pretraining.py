@@ -165,8 +165,8 @@ def test_a_folder_of_berts(tmp_path_factory: pytest.TempPathFactory) -> None:
     for command in (("evaluate", "first", "text.txt"), ("evaluate", "first")):
         why = refuse(*command)
         assert "first: an encoder without a head" in why or "imported, so it has no data" in why
-    told = succeed("train", reviews(), "--from", "first", "--run", "labels", "--budget", "1steps").err
-    assert "taken as text-classification because there are the columns text and label" in told
+    told = succeed("train", reviews(), "--from", "first", "--run", "labels", "--budget", "1steps")
+    assert "taken as text-classification because there are the columns text and label" in told.err
     result = finetune("--run", "on", "--budget", "30steps", "optimizer.lr=3e-3", "data.max_length=40")
     assert result["accuracy"] > 0.6
     succeed(

@@ -46,7 +46,12 @@ def test_the_default_of_tagged_sentences() -> None:
     (foreign,) = table_rows(succeed("predict", "run", "foreign.txt").out)
     assert len(json.loads(foreign["answer"])) == 5
     Path("foreign.txt").write_text("猫 走る\n")
-    assert "foreign.txt: 100 % of its characters do not occur in" in refuse("predict", "run", "foreign.txt")
+    why = "foreign.txt: no readable source: foreign.txt, line 1: 100 % of its characters do not occur in"
+    assert why in refuse("predict", "run", "foreign.txt")
+    Path("foreign.txt").write_text("猫 走る\nthe cat naps\n")
+    unread, read = table_rows(succeed("predict", "run", "foreign.txt").out)
+    assert (unread["answer"], unread["reason"][:22]) == ("", "100 % of its character")
+    assert (len(json.loads(read["answer"])), read["reason"]) == (3, "")
     (row,) = table_rows(succeed("predict", "run", "--text", "猫 走る").out)
     assert (row["answer"], row["reason"][:22]) == ("", "100 % of its character")
     succeed("inspect", "run", "confusion")

@@ -127,7 +127,7 @@ def test_several_tables_are_named(tmp_path: Path) -> None:
         (
             "a.csv",
             b'"3","Markets rise","Shares rose on Monday in all markets"\n' * 9,
-            "1i label,column2,text",
+            "printf 'label,column2,text",
         ),
         ("a.xlsx", b"PK", ".xlsx is not read: save the table"),
         ("a.json", b'{"images": [], "annotations": []}', "in the format of COCO"),
@@ -178,8 +178,9 @@ def test_the_command_that_names_columns_makes_a_table(tmp_path: Path) -> None:
         (tmp_path / f"{split}.csv").write_text("".join(row.format(n % 3, f"{n} {split}") for n in range(9)))
     with pytest.raises(UserError, match="the first line looks like a row") as refused:
         infer_task(open_path(str(tmp_path)), {})
-    subprocess.run(["sh", "-euc", "sed" + str(refused.value).partition(": sed")[2]], check=True)
-    opened = open_path(str(tmp_path))
+    subprocess.run(["sh", "-euc", "(cd " + str(refused.value).partition(": (cd ")[2]], check=True)
+    assert str(tmp_path / "named") in str(refused.value)
+    opened = open_path(str(tmp_path / "named"))
     assert infer_task(opened, {}).name == "text-classification"
     rows_read = [[*TEXT_LABEL.read(part, DataConfig(), [])] for part in opened.splits.values()]
     assert [len(rows) for rows in rows_read] == [9, 9]

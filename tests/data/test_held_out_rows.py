@@ -156,12 +156,15 @@ def test_so_few_rows_that_nothing_can_be_learned_are_refused(kind: str, tmp_path
         prepare(kind, write(tmp_path / "a", kind, TEN[:1]))
     with pytest.raises(UserError, match="no rows for the test set; give more rows"):
         prepare(kind, write(tmp_path / "b", kind, TEN[:2]))
-    with pytest.raises(UserError, match=r"alone is left to train on, in 1 rows, since 2 are held out; give"):
+    with pytest.raises(
+        UserError, match=r"only the label '\w+' is in the training rows \(1\), since 2 are held out; give"
+    ):
         prepare(kind, write(tmp_path / "c", kind, TEN[:3]))
     given = write(tmp_path / "train", kind, [(number, "cat") for number in range(8)])
     other = write(tmp_path / "valid", kind, TEN[:4])
     with pytest.raises(
-        UserError, match="alone is to train on, in 8 rows, while held-out rows have others; give"
+        UserError,
+        match=r"only the label 'cat' is in the training rows \(8\), while held-out rows have others; give",
     ):
         prepare(kind, given, valid=other)
     with pytest.raises(UserError, match=r"'cat': at least two classes are needed"):

@@ -43,3 +43,18 @@ def test_images_are_beside_their_own_shard_and_shards_may_have_the_same_name(tmp
     assert [fields["id"] for fields in shard_columns(shards, "", rows)] == ["a", "b", "c"]
     read = read_question_rows(part, ("question", "answer"), VQADataConfig(), [])
     assert [int(row.fields["picture"].max()) for row in read] == [0, 127, 255]
+
+
+def test_a_name_that_ends_like_another_shard_is_not_mistaken(tmp_path: Path) -> None:
+    shards = [tmp_path / name for name in ("a.csv", "b.csv", "c, b.csv")]
+    for shard in shards:
+        shard.write_text(f'text,id\nx,"{shard.name}"\n')
+    rows = [Row(f"{shards[0]}, {name}line 2", {"text": "x"}) for name in ("", "b.csv, ", "c, b.csv, ")]
+    assert [fields["id"] for fields in shard_columns(shards, "", rows)] == [shard.name for shard in shards]
+
+
+def test_rows_of_json_without_a_column_keep_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('[{"text": "x", "id": 1}, {"text": "y"}, 3]')
+    rows = [Row(f"{path}, object {number}", {"text": ""}) for number in (1, 2, 3)]
+    assert shard_columns([path], "", rows) == [{"text": "x", "id": 1}, {"text": "y"}, {}]

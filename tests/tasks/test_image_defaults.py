@@ -113,7 +113,7 @@ def test_the_line_says_why_and_the_undo_works() -> None:
     write_images(count=20)
     told = succeed("train", "squares", "--run", "run").err
     assert "patch-similarities with data.image.channels=3, since 20 color images of about" in told
-    assert "0 steps" in told
+    assert "fitted at once, no training steps" in told
     (line,) = (line for line in told.splitlines() if line.startswith("patch-similarities"))
     undo = line.partition("; else ")[2].split()
     assert 'network = "resnet-20"' in succeed("train", "squares", *undo, "--print-config").out

@@ -1,11 +1,16 @@
 """What DATA is for: its form, its columns, and the settings that name them."""
 
+import json
+import shlex
+import subprocess
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow
 import pytest
 from PIL import Image
+from pyarrow import parquet
 
 from foveal.core.errors import UserError
 from foveal.data.open import OpenedData, open_path
@@ -120,7 +125,71 @@ def test_a_table_without_a_header_is_told(name: str, rows: str, header: str, tmp
     (tmp_path / name).write_text("\n".join(lines) + "\n")
     with pytest.raises(UserError, match="the first line looks like a row, since '") as error:
         infer_task(open_path(str(tmp_path / name)), {})
-    assert f"sed -i '1i {header}' {tmp_path / name}" in str(error.value)
+    written = f'{{ printf \'{header}\\n\'; cat "$f"; }} > "named/$f"'
+    assert written in str(error.value)
+    assert f"(cd {tmp_path} && for f in {name};" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "header"),
+    [
+        ("it's.csv", '"{label}";"A title; more";"a long text {number}"', "label;column2;text"),
+        ("b c.csv", "{label}|a text of many words {number}", "label|text"),
+        ("d.tsv", "{label}\ta text of many words {number}", "label\ttext"),
+    ],
+)
+def test_the_command_that_writes_a_header_keeps_the_file(
+    name: str, rows: str, header: str, tmp_path: Path
+) -> None:
+    content = "".join(rows.format(label=1 + number % 2, number=number) + "\n" for number in range(20))
+    (tmp_path / name).write_text(content)
+    with pytest.raises(UserError) as error:
+        infer_task(open_path(str(tmp_path / name)), {})
+    command = "(cd " + str(error.value).partition(": (cd ")[2]
+    subprocess.run(["sh", "-euc", command], check=True)
+    assert (tmp_path / name).read_text() == content
+    assert (tmp_path / "named" / name).read_text() == f"{header}\n{content}"
+    assert infer_task(open_path(str(tmp_path / "named")), {}).name == "text-classification"
+
+
+NUMBERED = [{"0": f"a text of many words {number}", "1": number % 2} for number in range(20)]
+
+
+def write_parquet(path: Path) -> None:
+    parquet.write_table(pyarrow.Table.from_pylist(NUMBERED), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.parquet", ""),
+        ("a.jsonl", "".join(json.dumps(row) + "\n" for row in NUMBERED)),
+        ("a.json", json.dumps(NUMBERED)),
+        ("pandas.csv", "0,1\n" + "".join(f"{row['0']},{row['1']}\n" for row in NUMBERED)),
+        ("survey.csv", "How do you feel today\n" + "".join(f"well {number}\n" for number in range(20))),
+        ("b.csv", "How do you feel today,What would you change here\n" + "so,no\nwell,a bit\n" * 9),
+        ("joined.csv", "review,mood\ngood film,1\nbad film,0\n" * 9),
+    ],
+)
+def test_no_header_is_written_above_names_of_columns(name: str, content: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    write_parquet(path) if name == "a.parquet" else path.write_text(content)
+    with pytest.raises(UserError, match="no task reads the columns") as error:
+        infer_task(open_path(str(path)), {})
+    assert "write" not in str(error.value)
+
+
+def test_names_of_columns_in_commands_are_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("my review,its mood\n" + "".join(f"a film {n},{n % 2}\n" for n in range(20)))
+    with pytest.raises(UserError) as error:
+        infer_task(open_path(str(path)), {})
+    settings = shlex.split(str(error.value).partition("labeled texts? ")[2])
+    assert settings == ["data.text=my review", "data.label=its mood"]
+    assert (
+        infer_task(open_path(str(path)), {"text": "my review", "label": "its mood"}).name
+        == "text-classification"
+    )
 
 
 SENTENCES = [f"the {one} {two}" for one in ("red", "big", "old") for two in ("cat", "dog", "hen", "cow")]

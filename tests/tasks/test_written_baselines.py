@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from foveal.metrics.recognition import exact_match, wer
-from foveal.tasks.base import Task
 from foveal.tasks.baseline import Baseline, best_baseline
 from foveal.tasks.shapes.text_baseline import text_memory, typical_text
 from foveal.tasks.translation import TranslationTask
@@ -175,4 +174,3 @@ def test_the_memory_of_the_baseline_is_told() -> None:
     few, many = (text_memory(TranslationTask.source, rows, 100) for rows in (100, 5000))
     assert many > 20 * few
     assert many == text_memory(TranslationTask.source, 500_000, 100) > 4 * 5000 * 4096
-    assert TranslationTask.baseline_memory is not Task.baseline_memory

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from foveal.core.parse_json import parse_json
+from foveal.core.parse_json import parse_row
 
 Fields = dict[str, Any]
 NUMPY_ITEM = re.compile(r"""'([^']*)'|"([^"]*)"|([-+.\d]+)""")
 NUMPY_LIST = re.compile(rf"\[\s*(?:(?:{NUMPY_ITEM.pattern})(?:\s+|(?=\])))+\]")
 """A list as NumPy prints it: without commas, which Python would read as one word."""
+ELIDED = "..."
+"""What NumPy and pandas print in place of the items in the middle of a long list."""
+SHORTENED = f"is a list that was shortened with '{ELIDED}' when it was printed; write the whole list"
 Record = tuple[str, Fields | str]
 """A location in a file ("line 7"), and the fields there, or why they can't be used and how to fix that."""
 
@@ -32,10 +35,10 @@ def text_error(name: str, value: object) -> str:
 
 def repeated_name_error(names: Sequence[str]) -> str:
     """Say which two columns have the same name. Empty if none have. Columns without names may be several."""
-    for index, name in enumerate(names):
-        if name and name in names[:index]:
-            first = names.index(name) + 1
-            return f"the columns {first} and {index + 1} are both named '{name}'; rename one of them"
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if name and first.setdefault(name, number) < number:
+            return f"the columns {first[name]} and {number} are both named '{name}'; rename one of them"
     return ""
 
 
@@ -80,10 +83,15 @@ def split_words(text: str) -> list[Any] | str:
     if not (trimmed.startswith("[") and trimmed.endswith("]")):
         return text.split()
     if NUMPY_LIST.fullmatch(trimmed):
-        return [single or double or bare for single, double, bare in NUMPY_ITEM.findall(trimmed[1:-1])]
-    for parse in (parse_json, ast.literal_eval):
+        items = NUMPY_ITEM.findall(trimmed[1:-1])
+        if len(items) > 1 and ELIDED in (bare for _, _, bare in items):
+            return SHORTENED
+        return [single or double or bare for single, double, bare in items]
+    for parse in (parse_row, ast.literal_eval):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             words = parse(trimmed)
+            if isinstance(words, list) and len(words) > 1 and ... in words:
+                return SHORTENED
             return words if isinstance(words, list) else text.split()
     if trimmed[1:].lstrip().startswith(("'", '"')):
         return "begins like a list and is none; write it as in JSON, or words with spaces between"

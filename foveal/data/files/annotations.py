@@ -1,8 +1,7 @@
 """Folders of pictures with boxes or masks of objects, which no task learns: YOLO, Pascal VOC, COCO, masks."""
 
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from foveal.data.files.data_part import DataPart
@@ -34,9 +33,9 @@ MASK_FOLDERS = {
 }
 """Names of folders that may hold a mask for each picture."""
 PICTURE_FOLDERS = {"images", "image", "imgs", "img", "jpegimages", "pictures", "photos", "leftimg8bit"}
-BOX_LINES = re.compile(r"(\d+([ \t]+-?\d*\.?\d+(e-?\d+)?){4,}\s*)+", re.I)
-"""Lines of a number of a class, and the center, width and height of a box, or the corners of a polygon."""
 FORMATS = {".txt": "YOLO", ".xml": "Pascal VOC", ".json": "COCO"}
+MIN_NUMBERS = 4
+"""Numbers of a box: its center, width and height. The corners of a polygon have more."""
 HEAD_BYTES = 1 << 16
 """First bytes of a file that are looked at."""
 MAX_LOOKED_AT = 20
@@ -104,5 +103,25 @@ def _has_boxes(listing: Listing, name: str) -> bool:
         return False
     text = read_first_bytes(listing.file(name), HEAD_BYTES).decode("utf-8", "replace")
     if _suffix(name) == ".txt":
-        return BOX_LINES.fullmatch(text if len(text) < HEAD_BYTES else text.rpartition("\n")[0]) is not None
+        return _are_boxes(text.splitlines(), is_cut=len(text) >= HEAD_BYTES)
     return ("<bndbox>" if _suffix(name) == ".xml" else '"bbox"') in text
+
+
+def _are_boxes(lines: Sequence[str], is_cut: bool) -> bool:
+    """Return whether each line has the number of a class, and the numbers of a box or of a polygon.
+
+    The last line may be cut anywhere if `is_cut`. A line that is alone loses its last word then.
+    """
+    rows = [words for line in lines if (words := line.split())]
+    if is_cut:
+        rows = rows[:-1] or [words[:-1] for words in rows]
+    return bool(rows) and all(map(_is_box, rows))
+
+
+def _is_box(words: Sequence[str]) -> bool:
+    if len(words) <= MIN_NUMBERS or not words[0].isdecimal():
+        return False
+    try:
+        return bool([float(word) for word in words])
+    except ValueError:
+        return False

@@ -1,11 +1,13 @@
 """The rows of a `.json`: an array of objects, objects one after another, an object of columns, or a single
 object."""
 
+import json
 from collections.abc import Iterator
+from shlex import quote
 from typing import Any
 
 from foveal.core.errors import UserError
-from foveal.core.parse_json import parse_json, parse_json_values
+from foveal.core.parse_json import parse_row, parse_rows
 from foveal.data.core.fields import Fields
 from foveal.data.files.encodings import encoding_hint
 from foveal.data.files.utf8 import AnyPath, open_file, utf16_encoding
@@ -44,10 +46,10 @@ def describe_no_object(value: Any) -> str:
 def _values(path: AnyPath, encoding: str) -> list[Any]:
     text = read_json_text(path, encoding)
     try:
-        value = parse_json(text)
+        value = parse_row(text)
     except ValueError as error:
         try:
-            return parse_json_values(text)
+            return parse_rows(text)
         except ValueError:
             raise UserError(f"{path}: not JSON: {error}; fix the file") from None
     if isinstance(value, list):
@@ -67,7 +69,7 @@ def _values(path: AnyPath, encoding: str) -> list[Any]:
         first = next(iter(tables))
         raise UserError(
             f"{path}: {len(tables)} lists of rows ({', '.join(tables)}); write each to a file of its own, as "
-            f"with: jq '.[\"{first}\"]' {path} > {first}.json"
+            f"with: jq {quote(f'.[{json.dumps(first)}]')} {quote(str(path))} > {quote(f'{first}.json')}"
         )
     return _rows_of_columns(value) or [_single_row(path, value)]
 
@@ -118,7 +120,7 @@ def _coco_hint(path: AnyPath, value: dict[str, Any]) -> str:
     return (
         "write a table of the captions beside the pictures: jq -c '(.images | map({(.id | tostring): "
         ".file_name}) | add) as $names | .annotations[] | {file_name: $names[.image_id | tostring], text: "
-        f".caption}}' {path} > metadata.jsonl"
+        f".caption}}' {quote(str(path))} > metadata.jsonl"
     )
 
 
@@ -132,7 +134,7 @@ def read_json_text(path: AnyPath, encoding: str) -> str:
     if len(data) > MAX_JSON_BYTES:
         raise UserError(
             f"{path}: more than {MAX_JSON_BYTES >> 20} MiB of JSON; write an object a line: jq -c '.[]' "
-            f"{path} > {path.name}l"
+            f"{quote(str(path))} > {quote(f'{path.name}l')}"
         )
     try:
         return data.decode(utf16_encoding(data) or "utf-8-sig")

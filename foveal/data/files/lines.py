@@ -60,9 +60,8 @@ class LineReader:
     def _decode(self, data: bytes, position: int) -> Line:
         """Return a line that is not UTF-8 at byte `position`."""
         if not self._encoding:
-            self._hint = self._hint or encoding_hint(
-                data
-            )  # of the first such line, since guessing takes long
+            # The hint is that of the first such line, since guessing takes long.
+            self._hint = self._hint or encoding_hint(data)
             return Line(self._number, "", f"{NOT_UTF8} at byte {position} of the line; {self._hint}")
         try:
             return Line(self._number, data.decode(self._encoding), "")

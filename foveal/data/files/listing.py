@@ -14,6 +14,8 @@ from foveal.data.files.utf8 import AnyPath
 
 MACOS_FOLDER = "__MACOSX"
 """The folder that macOS adds to a zip."""
+WINDOWS_FILES = {"thumbs.db", "desktop.ini", "ehthumbs.db"}
+"""Files that Windows adds to folders, in lower case. They count as hidden."""
 
 
 class Entry(NamedTuple):
@@ -58,7 +60,7 @@ class DiskTree(FileTree):
                 entries = [Entry(entry.name, entry.is_dir(), entry.is_symlink()) for entry in scanned]
         except OSError as error:
             raise UserError(f"{error.filename}: can't read: {error.strerror}") from None
-        return sorted(entry for entry in entries if not entry.name.startswith("."))
+        return sorted(entry for entry in entries if not _is_hidden(entry.name))
 
     def walk(self, folder: str) -> Iterator[str]:
         """Yield the folder's own files first, then the files of its folders. Links to folders are followed.
@@ -98,7 +100,7 @@ class ZipTree(FileTree):
         folders: dict[str, list[Entry]] = {}
         for name in self._names:
             parent, _, own_name = name.rstrip("/").rpartition("/")
-            if own_name and not own_name.startswith("."):
+            if own_name and not _is_hidden(own_name):
                 folders.setdefault(parent, []).append(Entry(own_name, name.endswith("/")))
         return {parent: sorted(entries) for parent, entries in folders.items()}
 
@@ -113,7 +115,7 @@ class ZipTree(FileTree):
                 return
             name = self._names[index][len(prefix) :]
             parts = name.split("/")
-            if parts[-1] and parts[0] != MACOS_FOLDER and not any(part.startswith(".") for part in parts):
+            if parts[-1] and parts[0] != MACOS_FOLDER and not any(map(_is_hidden, parts)):
                 yield name
 
     def path(self, folder: str) -> zipfile.Path:
@@ -179,6 +181,10 @@ def _follow(link: Path, root: Path, followed: dict[str, Path]) -> None:
     if target in followed:
         raise UserError(f"{link}: a link to {target}, as {followed[target]} is; remove one of them")
     followed[target] = link
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name.lower() in WINDOWS_FILES
 
 
 def _join(folder: str, name: str) -> str:

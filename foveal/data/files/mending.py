@@ -1,5 +1,6 @@
 """Commands that bring tables and texts beside media files into the form that is read: `metadata.csv`."""
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -7,12 +8,15 @@ from itertools import takewhile
 
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.file_bytes import read_first_bytes
+from foveal.data.files.tables import table_separator
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan", re.I)
 COMMENT_BYTES = 1 << 14
 """First bytes of a table in which comments are looked for."""
 WORDS_OF_ROW = 4
 """Words of a text that is no name of a column."""
+HEADED_SUFFIXES = (".csv", ".tsv")
+"""The suffixes of tables whose first line names the columns."""
 
 
 def backslash_hint(part: DataPart) -> str:
@@ -57,21 +61,38 @@ def comment_lines_hint(table: DataPart) -> str:
     return f"{which}; remove them: sed -i '1,{len(comments)}d' {_quoted([table])}"
 
 
-def no_header_hint(parts: Sequence[DataPart], columns: Sequence[str]) -> str:
-    """Say that the first line of a table looks like a row, and how to write names above. Empty if the line
-    may be names of columns."""
-    numbers = [NUMBER.fullmatch(name) is not None for name in columns]
-    if not any(numbers) and not any(len(name.split()) >= WORDS_OF_ROW for name in columns):
+def no_header_hint(parts: Sequence[DataPart], text: str, label: str, value: str) -> str:
+    """Say that the first line of a table looks like a row, and how to write the table with names above it.
+
+    `text` and `label` are the columns that look so, and `value` is a column whose name is also a value below;
+    each may be empty. Empty if the first line may be names of columns.
+    """
+    columns = parts[0].columns
+    numbered = [*columns] == [*map(str, range(len(columns)))]  # by pandas, which names columns so
+    if parts[0].suffix not in HEADED_SUFFIXES or numbered or not (value or _is_row(columns)):
         return ""
-    longest = max(range(len(columns)), key=lambda place: len(columns[place]))
-    label = next((place for place in range(len(columns)) if place != longest), longest)
-    names = [f"column{place}" for place in range(1, len(columns) + 1)]
-    names[longest], names[label] = "text", "label"
-    header = ("\\t" if parts[0].suffix == ".tsv" else ",").join(names)
+    text = text or max(columns, key=len)
+    label = label or next((name for name in columns if name != text), "")
+    names = {text: "text", label: "label"}
+    separator = table_separator(parts[0].files[0], parts[0].encoding)
+    header = separator.join(names.get(column, f"column{place}") for place, column in enumerate(columns, 1))
+    header = header.replace("\t", "\\t")
+    reason = f", since '{value}' is also a value below" if value else ", not like the names of the columns"
+    files = [str(file) for part in parts for file in part.files]
+    folder = os.path.commonpath([os.path.dirname(file) or "." for file in files])
+    names_inside = " ".join(shlex.quote(os.path.relpath(file, folder)) for file in files)
     return (
-        "the first line looks like a row, not like the names of the columns; write names above: "
-        f"sed -i '1i {header}' {_quoted(parts)}"
+        f"the first line looks like a row{reason}; write the names above, and train on "
+        f"{os.path.join(folder, 'named')}: (cd {shlex.quote(folder)} && for f in {names_inside}; do mkdir -p "
+        f'"named/$(dirname "$f")"; {{ printf \'{header}\\n\'; cat "$f"; }} > "named/$f"; done)'
     )
+
+
+def _is_row(columns: Sequence[str]) -> bool:
+    """Return whether most names of columns look like data, and one is a number."""
+    numbers = [NUMBER.fullmatch(name) is not None for name in columns]
+    texts = [len(name.split()) >= WORDS_OF_ROW for name in columns]
+    return any(numbers) and 2 * (sum(numbers) + sum(texts)) > len(columns)
 
 
 def header_hint(columns: tuple[str, ...]) -> str:

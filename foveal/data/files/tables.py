@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from foveal.core.errors import UserError
-from foveal.core.parse_json import parse_json
+from foveal.core.parse_json import parse_row
 from foveal.data.core.fields import Fields, Record, as_texts, repeated_name_error, text_error
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.json_rows import UNFINISHED_JSON, describe_no_object, read_json_rows
@@ -28,6 +28,8 @@ TEXT_COLUMN_HINT = (
     "labels; with data.source=NAME and data.target=NAME to learn pairs; with data.tags=NAME to learn tags of "
     "'tokens' (or with --task)"
 )
+NAMED_ROWS = 100
+"""First rows of JSON whose names are columns, since a row may lack a column."""
 FIXED_COLUMNS = ("file_name", "labels")
 """Columns that no setting names otherwise."""
 REASON_KEY = "/reason"
@@ -86,39 +88,47 @@ def read_records(
 
 
 def column_names(path: AnyPath, encoding: str = "") -> list[str]:
-    """Return the names of a table's columns; for a `.jsonl` or `.json` the names in its first row.
+    """Return the names of a table's columns; for a `.jsonl` or `.json` those in its first `NAMED_ROWS` rows.
 
     Raises: UserError: the table can't be read.
     """
     if isinstance(path, Path) and path.suffix.lower() == ".parquet":
         return parquet_columns(path)
     if path.suffix.lower() == ".json":
-        return _first_keys(path, encoding)
+        return _first_keys(path, read_json_rows(path, encoding))
     with open_lines(path) as file:
         lines = LineReader(file.readline, encoding=encoding)
-        if path.suffix.lower() != ".jsonl":
-            return _header(path, lines, MAX_LINE_BYTES)[0]
-        reasons = []
-        for line in lines:
-            row = line.reason or parse_object(line.text)
-            if not isinstance(row, str):
-                return list(row)
-            if line.reason or line.text.strip():
-                reasons.append(f"{path}, line {line.number}: {row}")
-        raise UserError(reasons[0] if reasons else f"{path}: no rows in it; give rows")
+        if path.suffix.lower() == ".jsonl":
+            return _first_keys(path, _objects(lines))
+        return _header(path, lines, MAX_LINE_BYTES)[0]
 
 
-def _first_keys(path: AnyPath, encoding: str) -> list[str]:
-    """Return the names of the first row of a `.json` that is an object.
+def table_separator(path: AnyPath, encoding: str = "") -> str:
+    """Return the character between the fields of a `.csv` or `.tsv`.
 
-    Raises: UserError: the file is not JSON, or has no such row.
+    Raises: UserError: the table can't be read.
     """
-    reason = ""
-    for location, row in read_json_rows(path, encoding):
-        if not isinstance(row, str):
-            return list(row)
-        reason = reason or f"{path}, {location}: {row}"
-    raise UserError(reason)
+    with open_lines(path) as file:
+        return _header(path, LineReader(file.readline, encoding=encoding), MAX_LINE_BYTES)[1]
+
+
+def _first_keys(path: AnyPath, rows: Iterable[tuple[str, Fields | str]]) -> list[str]:
+    """Return the names in the first `NAMED_ROWS` objects, in the order in which they occur first.
+
+    Raises: UserError: no row is an object.
+    """
+    reason, names, count = "", dict[str, None](), 0
+    for location, row in rows:
+        if isinstance(row, str):
+            reason = reason or f"{path}, {location}: {row}"
+            continue
+        names |= dict.fromkeys(row)
+        count += 1
+        if count == NAMED_ROWS:
+            break
+    if not count:
+        raise UserError(reason or f"{path}: no rows in it; give rows")
+    return [*names]
 
 
 def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, where: str = "") -> str:
@@ -140,13 +150,14 @@ def _jsonl(
     path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int, encoding: str
 ) -> Iterator[Record]:
     with open_lines(path) as file:
-        lines = (
-            line
-            for line in LineReader(file.readline, max_bytes, encoding)
-            if line.reason or line.text.strip()
-        )
-        rows = ((f"line {line.number}", line.reason or parse_object(line.text)) for line in lines)
-        yield from _select_columns(rows, columns, hint)
+        yield from _select_columns(_objects(LineReader(file.readline, max_bytes, encoding)), columns, hint)
+
+
+def _objects(lines: LineReader) -> Iterator[tuple[str, Fields | str]]:
+    """Yield the location of each line that is not empty, and its object or the reason why it has none."""
+    for line in lines:
+        if line.reason or line.text.strip():
+            yield f"line {line.number}", line.reason or parse_object(line.text)
 
 
 def _select_columns(rows: Iterable[Record], columns: Sequence[str], hint: str) -> Iterator[Record]:
@@ -163,7 +174,7 @@ def parse_object(text: str) -> Fields | str:
             "the start of JSON of several lines; write an object a line (jq -c), or rename the file to .json"
         )
     try:
-        row = parse_json(text)
+        row = parse_row(text)
     except ValueError as error:
         return f"not JSON: {error}; fix the row or leave it out"
     if not isinstance(row, dict):

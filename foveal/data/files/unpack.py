@@ -69,7 +69,7 @@ def mend_member_names(path: Path, archive: zipfile.ZipFile) -> None:
         name = member.filename
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
             raise UserError(f"{path}: the name {name!r} leads out of the zip; make the zip again")
-    names = Counter(member.filename for member in archive.filelist)
+    names = Counter(member.filename for member in archive.filelist if not member.is_dir())
     name, count = max(names.items(), key=lambda item: item[1], default=("", 1))
     if count > 1:
         raise UserError(

@@ -68,6 +68,8 @@ def array_splits(part: DataPart) -> dict[SplitName, str]:
 
 def _check_are_pictures(part: DataPart, array: str) -> None:
     shape = part.arrays[array]
+    if not shape:
+        raise UserError(f"{part}: {array} is damaged, or a single number; save it again with numpy.savez")
     if len(shape) not in PICTURE_AXES or min(shape[1:3]) < MIN_SIDE:
         raise UserError(
             f"{part}: {array} {shape} has not the shape of pictures (pictures, height, width); write the "

@@ -7,6 +7,7 @@ from foveal.data.core.fields import Fields
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, DataPart
 from foveal.data.files.folders import FILE_NAME_COLUMN
+from foveal.data.files.json_rows import read_json_rows
 from foveal.data.files.lines import LineReader
 from foveal.data.files.part_rows import shard_name
 from foveal.data.files.tables import column_names, parse_object, read_records
@@ -34,14 +35,16 @@ def shard_columns(tables: Sequence[AnyPath], encoding: str, rows: Sequence[Row |
     The location of a row ends with its place, such as "line 7", after the path of the shard, or its
     `shard_name`. A damaged row has no columns.
     """
-    columns = {str(table): _table_columns(table, encoding) for table in tables}
-    first, names = str(tables[0]), {f", {shard_name(tables[0], table)}": str(table) for table in tables}
+    columns = [_table_columns(table, encoding) for table in tables]
+    first = str(tables[0])
+    shards = {
+        f"{first}, {shard_name(tables[0], table)}": each for table, each in zip(tables, columns, strict=True)
+    }
+    shards |= zip(map(str, tables), columns, strict=True)
     row_columns = []
     for row in rows:
-        head, _, place = row.location.rpartition(", ")
-        named = (path for name, path in names.items() if head.endswith(name))
-        shard = head if head in columns else next(named, first)
-        row_columns.append(columns[shard].get(place, {}))
+        shard, _, place = row.location.rpartition(", ")
+        row_columns.append(shards.get(shard, columns[0]).get(place, {}))
     return row_columns
 
 
@@ -56,6 +59,11 @@ def _table_columns(table: AnyPath, encoding: str) -> dict[str, Fields]:
 def _whole_rows(table: AnyPath, encoding: str) -> Iterator[tuple[str, Fields]]:
     if table.suffix.lower() == ".jsonl":
         yield from _json_lines(table, encoding)
+        return
+    if table.suffix.lower() == ".json":
+        yield from (
+            (place, {} if isinstance(row, str) else row) for place, row in read_json_rows(table, encoding)
+        )
         return
     names = [*dict.fromkeys(column_names(table, encoding))]
     for location, record in read_records(table, names, max_bytes=MAX_ROW_BYTES, encoding=encoding):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
-from foveal.core.parse_json import parse_json
+from foveal.core.parse_json import parse_row
 from foveal.data.core.fields import Fields, Record, as_texts
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.data_part import ARRAYS_SUFFIX, DataPart
@@ -152,7 +152,7 @@ def _json(path: Path, encoding: str) -> Iterator[Record]:
 
 def _json_fields(text: str) -> Fields | str:
     try:
-        row = parse_json(text)
+        row = parse_row(text)
     except ValueError as error:
         return f"not JSON: {error}; fix the line"
     return _series_fields(row)

@@ -1,6 +1,7 @@
 """Whether files look like running text, such as prose and source code, or like data of another kind."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -94,7 +95,8 @@ def _file_doubt(path: AnyPath) -> str:
     if _most(lines, lambda line: FASTTEXT_LABEL.match(line) is not None):
         return (
             "labels and texts in the format of fastText; make a table: sed -E "
-            f"'s/^__label__([^ ]+) +/\\1\\t/; 1i label\\ttext' {path.name} > {path.stem}.tsv"
+            f"'s/^__label__([^ ]+) +/\\1\\t/; 1i label\\ttext' {shlex.quote(path.name)} > "
+            + shlex.quote(f"{path.stem}.tsv")
         )
     if _most(lines, lambda line: NUMBERS.fullmatch(line) is not None):
         return "numbers; save series as .jsonl (values and label, one series a line) or .npz (docs/series.md)"

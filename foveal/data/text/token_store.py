@@ -22,7 +22,7 @@ from foveal.core.errors import UserError
 from foveal.data.core.hash_split import SPLITS, SplitName
 from foveal.data.text.corpus import Document
 from foveal.data.text.tokenizers import Tokenizer, load_tokenizer
-from foveal.data.text.unknown_tokens import TOKENIZER_UNITS, unknown_token_facts
+from foveal.data.text.unknown_tokens import unknown_token_facts
 from foveal.store.durable import atomic_folder, file_sha256, write_synced
 from foveal.store.regular_files import read_regular
 from foveal.store.sealed import open_json, seal_json
@@ -123,9 +123,7 @@ def build_token_store(
         for split, split_facts in facts.items():
             path = new / f"{split}.bin"
             split_facts["tokens"] = path.stat().st_size // width.itemsize
-            split_facts |= unknown_token_facts(
-                unknown[split], TOKENIZER_UNITS.get(tokenizer.kind, "characters")
-            )
+            split_facts |= unknown_token_facts(unknown[split], tokenizer.unit or "characters")
         tokenizer.save(new)
         hashes = {path.name: file_sha256(path) for path in sorted(new.iterdir())}
         content = {"width": width.str, "parts": facts, "files": hashes}

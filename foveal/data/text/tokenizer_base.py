@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,20 @@ TOKENIZER_FILE = "tokenizer.json"
 TokenIds = NDArray[np.int64]
 
 
+class UnitCounts(NamedTuple):
+    """The known and unknown units of texts: characters or words that a training text has, or has not."""
+
+    unit: str
+    known: int
+    unknown: Counter[str]
+
+
 class Tokenizer(ABC):
     """A tokenizer. `pieces[i]` are the bytes of token i."""
 
     kind: str
+    unit = ""
+    """What a text may have without a token: "characters" or "words". Empty if any text can be encoded."""
     add_bos = False
     """Whether sources begin with `bos`. All sources end with `eos`."""
 
@@ -50,6 +60,15 @@ class Tokenizer(ABC):
         """Return the token ids of a text without its unknown characters or words, and counts of the unknown
         ones."""
         return self.encode(text), Counter()
+
+    def count_units(self, texts: Iterable[str]) -> UnitCounts:
+        """Count the known and unknown units of texts. A tokenizer that encodes any text counts none."""
+        known, unknown = 0, Counter[str]()
+        for text in texts if self.unit else ():
+            ids, unknown_in_text = self.encode_known(text)
+            known += len(ids)
+            unknown += unknown_in_text
+        return UnitCounts(self.unit, known, unknown)
 
     def decode(self, ids: Iterable[SupportsIndex]) -> str:
         """Return the text of tokens. Bytes that are not UTF-8 become U+FFFD."""

@@ -25,7 +25,7 @@ from foveal.store.regular_files import read_regular
 class CharacterTokenizer(Tokenizer):
     """One token for each character of `vocabulary`, in the order of their code points."""
 
-    kind = "character"
+    kind, unit = "character", "characters"
 
     def __init__(self, vocabulary: Iterable[str]):
         self.vocabulary = "".join(sorted(set(vocabulary)))
@@ -76,7 +76,7 @@ class WordTokenizer(Tokenizer):
     """A token for each word of `vocabulary`. Words are separated by white space. Decoding adds a space after
     each word."""
 
-    kind = "word"
+    kind, unit = "word", "words"
 
     def __init__(self, vocabulary: Iterable[str]):
         self.vocabulary = sorted(set(vocabulary))

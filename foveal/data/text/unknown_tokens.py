@@ -13,10 +13,8 @@ from foveal.data.text.word_vocabulary import WordVocabulary
 
 MAX_LISTED = 20
 """How many of the most frequent unknown characters or words are listed."""
-TOKENIZER_UNITS = {"character": "characters", "word": "words"}
-"""What tokenizers with unknown tokens drop. Other tokenizers encode any text."""
-
-
+UNITS = ("characters", "words")
+"""What may be unknown."""
 MAX_UNKNOWN_SHARE = 0.5
 """The largest share of unknown characters or words of which a score still says something."""
 
@@ -26,7 +24,7 @@ def check_known_facts(name: str, facts: Mapping[str, Any]) -> None:
 
     Raises: UserError: most are unknown.
     """
-    for unit in TOKENIZER_UNITS.values():
+    for unit in UNITS:
         known = facts.get("tokens", facts.get("target_tokens", 0))
         _check_share(name, facts.get("left_out", {}), facts.get(f"left_out_{unit}", 0), known, unit)
 
@@ -36,21 +34,9 @@ def check_known_sources(name: str, processor: Any, texts: Iterable[str]) -> None
 
     Raises: UserError: most are unknown.
     """
-    unknown, known = Counter[str](), 0
-    if isinstance(processor, WordVocabulary):
-        characters = Counter[str]()
-        for text in texts:
-            characters.update(text.replace(" ", ""))
-        unknown = Counter({each: n for each, n in characters.items() if each not in processor.characters})
-        known = characters.total() - unknown.total()
-    elif isinstance(processor, Tokenizer) and processor.kind in TOKENIZER_UNITS:
-        for text in texts:
-            ids, unknown_in_text = processor.encode_known(text)
-            known += len(ids)
-            unknown += unknown_in_text
-    kind = "character" if isinstance(processor, WordVocabulary) else getattr(processor, "kind", "character")
-    unit = TOKENIZER_UNITS.get(kind, "characters")
-    _check_share(name, dict(unknown.most_common(MAX_LISTED)), unknown.total(), known, unit)
+    if isinstance(processor, Tokenizer | WordVocabulary):
+        unit, known, unknown = processor.count_units(texts)
+        _check_share(name, dict(unknown.most_common(MAX_LISTED)), unknown.total(), known, unit)
 
 
 def _check_share(name: str, examples: Mapping[str, int], unknown: int, known: int, unit: str) -> None:
@@ -79,18 +65,15 @@ def unknown_target_facts(processor: PairProcessor, split: SplitData[Any]) -> dic
     if not isinstance(processor.target, TextTargetProcessor):
         return {}
     tokenizer = processor.target.tokenizer
-    if tokenizer.kind not in TOKENIZER_UNITS:
+    if not tokenizer.unit:
         return {}
-    unknown: Counter[str] = Counter()
-    for text in split.references:
-        unknown.update(tokenizer.encode_known(text)[1])
-    return unknown_token_facts(unknown, TOKENIZER_UNITS[tokenizer.kind])
+    return unknown_token_facts(tokenizer.count_units(split.references).unknown, tokenizer.unit)
 
 
 def log_unknown_tokens(splits: Mapping[Any, dict[str, Any]], log: Callable[[str], None]) -> None:
     """Log a line for each split whose facts count unknown characters or words."""
     for name, facts in splits.items():
-        for unit in TOKENIZER_UNITS.values():
+        for unit in UNITS:
             if count := facts.get(f"left_out_{unit}"):
                 log(
                     f"{name}: {count:,} {unit} that the training text does not have are left out and not "

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from foveal.core.parse_json import parse_json
 from foveal.data.core.standardize import explain_read_errors
+from foveal.data.text.tokenizer_base import UnitCounts
 
 VOCABULARY_FILE = "vocabulary.json"
 MAX_WORDS = 20_000
@@ -59,6 +60,14 @@ class WordVocabulary:
                 part_words[part] += 1
         shared = {part: parts[part] for part in sorted(parts) if part_words[part] > 1}
         return {**self.counts, **shared}
+
+    def count_units(self, texts: Iterable[str]) -> UnitCounts:
+        """Count the known and unknown characters of texts, except spaces."""
+        characters = Counter[str]()
+        for text in texts:
+            characters.update(text.replace(" ", ""))
+        unknown = Counter({each: n for each, n in characters.items() if each not in self._character_ids})
+        return UnitCounts("characters", characters.total() - unknown.total(), unknown)
 
     def encode(self, words: Sequence[str]) -> NDArray[np.int32]:
         """Return a row for each word (T, FORMS + MAX_CHARACTERS): the ids of its forms and its characters.

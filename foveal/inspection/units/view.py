@@ -117,9 +117,10 @@ class UnitsView(View[UnitsOptions, UnitsResult]):
     ) -> UnitsResult:
         task, model = with_center_crop(run.task), run.model
         layer = options.layer or f"encoder.blocks.{len(model.encoder.blocks) // 2}"
+        image = run.config.data.image
+        count = _count_units(run, layer, torch.zeros(1, image.channels, image.size, image.size))
         part, split = held_out_examples(run, options.data, log)
         batches = task.example_batches(part.examples)
-        count = _count_units(run, layer, batches.batch(0, 0).columns["source"][:1])
         units = evenly_spaced(count, UNITS_SHOWN)
         strongest = top_responses(model, layer, units, batches, IMAGES_PER_UNIT, progress)
         by_unit = dict(zip(units, strongest, strict=True))
@@ -135,7 +136,7 @@ class UnitsView(View[UnitsOptions, UnitsResult]):
 
 
 def _count_units(run: InspectedRun, layer: str, image: Tensor) -> int:
-    """Return the number of a layer's units, from the feature maps of an image.
+    """Return the number of a layer's units, from the feature maps of any image (1, C, H, W).
 
     Raises: UserError: there is no such layer, or its output is not a feature map.
     """

@@ -33,12 +33,11 @@ def answer_data(
     config = task.config.data
     part = open_path(data, config.encoding).sources(task.data_format.source.table)
     rows, reasons = _split_off_parts(task.data_format.read_in_order(part, config))
-    texts = (source_text(row) for row in rows if isinstance(row, Row))
-    check_known_sources(data, task.processor.source, texts)
     columns = task.data_format.own_columns(part, rows, config)
+    known = [_known_or_skipped(row, task.processor.source) for row in rows]
     answered = [
         row if row.answer is None else row._replace(reason="; ".join(reasons.get(row.location, ())))
-        for row in answer_rows(task, rows, columns, top, progress)
+        for row in answer_rows(task, known, columns, top, progress)
     ]
     missing = [row for row in answered if row.answer is None]
     if len(missing) == len(answered):
@@ -96,8 +95,10 @@ def answer_rows(
             yield AnsweredRow(row.location, source, own, None, reason)
 
 
-def _known_or_skipped(row: Row, processor: Any) -> Row | SkippedRow:
+def _known_or_skipped(row: Row | SkippedRow, processor: Any) -> Row | SkippedRow:
     """Return a row, or why there is no answer if the training had few of its characters or words."""
+    if isinstance(row, SkippedRow):
+        return row
     try:
         check_known_sources("text", processor, [source_text(row)])
     except UserError as error:

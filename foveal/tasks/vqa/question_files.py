@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
-from foveal.core.parse_json import parse_json
+from foveal.core.parse_json import parse_row
 from foveal.data.core.fields import Fields, as_texts, text_error
 from foveal.data.core.rows import Row, SkippedRow, validate_rows
 from foveal.data.files.data_part import METADATA_FILES, DataPart
@@ -113,7 +113,7 @@ def _choices_field(column: str, value: object) -> list[str]:
     choices_list = value
     if isinstance(value, str):
         try:
-            choices_list = parse_json(value) if value.lstrip().startswith("[") else value.split("|")
+            choices_list = parse_row(value) if value.lstrip().startswith("[") else value.split("|")
         except ValueError as error:
             raise ValueError(f"'{column}' is not a list: {error}; fix the row") from None
     if not isinstance(choices_list, list):

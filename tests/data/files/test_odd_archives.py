@@ -1,12 +1,14 @@
 """Zips that people have: empty, with names twice, with zips inside, and from a Mac."""
 
 import re
+import warnings
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from foveal.core.errors import UserError
+from foveal.data.files.unpack import unpack_zip
 from foveal.data.open import OpenedData, open_path
 from foveal.store.cache import cache_folder, shorten_unpacked_paths
 
@@ -66,3 +68,18 @@ def test_messages_name_the_packed_file_and_not_the_cache(tmp_path: Path) -> None
     data = open_zip(write_zip(tmp_path / "a.zip", {"data.csv": CSV}))
     assert str(cache_folder()) in str(data.whole)
     assert re.fullmatch(r"no, a\.zip/data\.csv", shorten_unpacked_paths(f"no, {data.whole}"))
+
+
+def test_a_folder_that_is_named_twice_is_no_double_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of zipfile, about names that are there twice
+        for name in ("cat/", "cat/", "dog\\", "dog/"):
+            archive.writestr(name, "")
+        archive.writestr("cat/1.txt", "a")
+        archive.writestr("dog/1.txt", "b")
+    folder = unpack_zip(path)
+    assert sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.txt")) == [
+        "cat/1.txt",
+        "dog/1.txt",
+    ]

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import struct
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +255,13 @@ def test_a_table_of_texts_with_an_image_somewhere_is_none_of_pictures(tmp_path):
     assert infer_task(open_path(str(path)), {}).name == "captioning"
     path.write_text(json.dumps({"question": "a", "answer": "b", "image": "a.png"}) + "\n")
     assert infer_task(open_path(str(path)), {}).name == "vqa"
+
+
+@pytest.mark.parametrize("content", [b"no array", b"\x93NUMPY\1\0"])
+def test_a_damaged_array_is_told_as_damaged(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x_train.npy", content)
+        archive.writestr("y_train.npy", content)
+    with pytest.raises(UserError, match=r"x_train is damaged, or a single number; save it again"):
+        infer_task(open_path(str(path)), {})

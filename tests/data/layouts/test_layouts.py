@@ -142,6 +142,8 @@ def test_a_message_names_the_files_of_the_user(tmp_path: Path, monkeypatch: pyte
     train = open_path(data).train
     message = shorten_unpacked_paths(f"{train.table}: no column; {train.path}/Images/0.jpg: damaged")
     assert message == "data/captions.txt: no column; data/Images/0.jpg: damaged"
+    message = shorten_unpacked_paths(f"{train.table}: no usable row, the first is line 12: no such file")
+    assert message == "data/captions.txt: no usable row, the first is line 14: no such file"
     assert str(cache_folder()) not in "".join(skipped)
 
 
