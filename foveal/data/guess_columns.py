@@ -47,7 +47,8 @@ def row_in_header(table: DataPart) -> str:
 
 def guess_tagged_columns(table: DataPart) -> tuple[str, str]:
     """Return the column of words and that of their tags: lists, or words between spaces, equally many in each
-    row. The tags are the column with fewer different values. Both are empty if there are no such columns.
+    row. The tags are the column with fewer different values, which are few and mostly no words. Both are
+    empty if there are no such columns.
     """
     lists: dict[str, list[list[str]]] = {}
     for name, values in _first_values(table, str | int | list).items():
@@ -58,7 +59,10 @@ def guess_tagged_columns(table: DataPart) -> tuple[str, str]:
         counts, other_counts = ([*map(len, lists[name])] for name in (first, second))
         if counts == other_counts and sum(count > 1 for count in counts) * 2 > len(counts):
             words, tags = sorted((first, second), key=lambda name: -len({*chain(*lists[name])}))
-            return words, tags
+            kinds = {*chain(*lists[tags])}
+            others = kinds.difference(chain(*lists[words]))
+            if len(kinds) * ROWS_PER_LABEL <= sum(counts) and 2 * len(others) > len(kinds):
+                return words, tags
     return "", ""
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.core.log import Log
+from foveal.data.core.classes import to_number
 from foveal.data.core.hash_split import SPLITS, count_overlap
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedPart, SkippedRow, source_text
@@ -217,10 +218,13 @@ def _log_lost_classes(
 
 
 def _log_similar_labels(rows: list[Row], log: Log) -> None:
-    """Log labels that differ only in case: they are separate classes, which is rarely intended."""
-    spellings: dict[str, set[str]] = {}
+    """Log labels that differ only in case or in how a number is written: they are separate classes, which is
+    rarely intended."""
+    spellings: dict[str | float, set[str]] = {}
     for label in {label for row in rows if isinstance(label := row.fields.get("label"), str)}:
-        spellings.setdefault(label.casefold(), set()).add(label)
+        number = to_number(label)
+        spellings.setdefault(label.casefold() if number is None else number, set()).add(label)
     for names in sorted(sorted(names) for names in spellings.values() if len(names) > 1):
         quoted = " and ".join(f"'{name}'" for name in names)
-        log(f"the labels {quoted} differ only in case, and count as {len(names)} classes")
+        kind = "case" if to_number(names[0]) is None else "how the number is written"
+        log(f"the labels {quoted} differ only in {kind}, and count as {len(names)} classes")

@@ -5,7 +5,7 @@ from shlex import join, quote
 from typing import NamedTuple
 
 from foveal.core.errors import UserError
-from foveal.data.files.mending import no_header_hint
+from foveal.data.files.mending import comment_lines_hint, no_header_hint
 from foveal.data.files.tables import list_columns
 from foveal.data.guess_columns import guess_columns, row_in_header
 from foveal.data.open import OpenedData
@@ -108,6 +108,8 @@ def _no_fit_reason(data: OpenedData) -> str:
     """Say why the data fit no task, and how to mend that."""
     if data.kind != "table":
         return f"{data.evidence.reason}. To learn it as it is: --task {default_task().name}"
+    if hint := comment_lines_hint(data.train):
+        return hint
     columns = f"no task reads the columns {list_columns(data.train.columns)}"
     guess = guess_columns(data.train)
     value = row_in_header(data.train)

@@ -9,6 +9,12 @@ from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.text_pairs import TextToTextTask
 
+SOURCES, TARGETS = (
+    ("instruction", "prompt", "question", "input"),
+    ("output", "response", "completion", "answer"),
+)
+"""Usual names of columns of texts to be answered, and of the answers."""
+
 
 class TranslationTask(TextToTextTask):
     name = "translation"
@@ -29,6 +35,13 @@ class TranslationTask(TextToTextTask):
         source, target = self.source.column(self.config.data), self.target.column(self.config.data)
         columns = join([f"data.text={source}", f"data.label={target}"])
         return f"--task text-classification {columns}"
+
+    @classmethod
+    def columns_hint(cls, data: OpenedData) -> str:
+        """Name the settings for columns of questions or instructions, and of their answers."""
+        names = (next((name for name in kind if name in data.columns), "") for kind in (SOURCES, TARGETS))
+        source, target = names
+        return f"is it pairs of texts? data.source={source} data.target={target}" if source and target else ""
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:

@@ -128,6 +128,10 @@ def load_initial_weights(run: Run, model: nn.Module) -> None:
 
 def _weights(run: Run) -> dict[str, Tensor]:
     if not run.weights.is_file():
+        if run.checkpoints.is_dir() and any(run.checkpoints.iterdir()):
+            raise UserError(
+                f"{run.weights}: missing; foveal resume {run.path} writes those of the newest checkpoint"
+            )
         raise UserError(f"{run.path}: no weights yet: continue training with foveal resume {run.path}")
     tensors = open_tensors(read_regular(run.weights), str(run.weights))[0]
     check_finite(tensors, str(run.weights))

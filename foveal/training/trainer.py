@@ -263,12 +263,14 @@ class Trainer:
             state.metrics.truncate(LogPosition())
             state.samples.truncate(LogPosition())
         weights = state.best or (self._last_weights() if newest else b"")
+        restored = ""
         if weights and not (folder.weights.is_file() and read_regular(folder.weights) == weights):
             durable.atomic_write(folder.weights, weights)
+            restored = f"{folder.weights} is written again, from a checkpoint; "
         if state.counters.finish_reason:
             raise FinishedError(
-                f"{folder.path}: finished after {state.counters.step} steps; train a new run with --from "
-                f"{folder.path} to go further"
+                f"{folder.path}: {restored}finished after {state.counters.step} steps; train a new run with "
+                f"--from {folder.path} to go further"
             )
         self.reporter.started(state.counters.step, state.plan, damaged)
 

@@ -29,6 +29,16 @@ def test_a_finished_run(run: Path) -> None:
     assert "run: finished after 20 steps; train a new run with --from run to go further" in line
 
 
+def test_missing_weights_are_written_again(run: Path) -> None:
+    weights = run / "model.safetensors"
+    content = weights.read_bytes()
+    weights.unlink()
+    line = refuse("evaluate", run)
+    assert f"{weights}: missing; foveal resume {run} writes those of the newest checkpoint" in line
+    assert f"{weights} is written again, from a checkpoint; finished after 20 steps" in refuse("resume", run)
+    assert weights.read_bytes() == content
+
+
 def test_what_is_no_run() -> None:
     for command in ("resume", "generate", "evaluate"):
         assert "nothing: no such run" in refuse(command, "nothing")

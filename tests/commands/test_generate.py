@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -141,6 +142,7 @@ def test_only_a_line_end_ends_a_prompt() -> None:
 
 def test_no_weights_yet(run: Path) -> None:
     (run / "model.safetensors").unlink()
+    shutil.rmtree(run / "checkpoints")
     told = run_command("generate", run)
     assert told.code == 2
     assert "no weights yet: continue training with foveal resume" in told.last

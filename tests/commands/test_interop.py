@@ -137,5 +137,5 @@ def test_export_refuses(run: Path, here: Path) -> None:
     exported("rwkv")
     assert "out exists: name a new folder" in refuse("export", "own", "out")
     (Path("own") / "model.safetensors").unlink()
-    assert "own: no weights yet" in refuse("export", "own", "other")
+    assert "own/model.safetensors: missing" in refuse("export", "own", "other")
     assert not Path("other").exists()

@@ -265,3 +265,13 @@ def test_scores_on_rows_of_the_training_are_told(learned: Path) -> None:
     assert "was trained on rows of" in succeed("evaluate", "other", "copy.csv").err
     assert "was trained on rows of" not in succeed("evaluate", "other", "held.csv").err
     assert "was trained on rows of" not in succeed("evaluate", "other").err
+
+
+def test_a_table_on_standard_input_is_refused() -> None:
+    """Its header would be answered as a text, and its rows with their labels."""
+    for header in ("text,label", 'id;"text"', "label | text"):
+        assert f"'{header}' is the header of a table with the column 'text'" in refuse(
+            "predict", "labels", "--text", header
+        )
+    succeed("predict", "labels", "--text", "a text, label", "--text", "text,label")
+    assert "the column 'tokens'" in refuse("predict", "tags", "--text", "tokens,tags")

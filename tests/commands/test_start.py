@@ -63,3 +63,23 @@ def test_the_first_line_comes_before_the_command_is_imported(command: str) -> No
     assert (told.stdout, told.stderr) == ("", f"foveal {command} ...\n")
     asked = subprocess.run([*program, "--help"], capture_output=True, text=True, check=True)
     assert asked.stderr == ""
+
+
+INTERRUPTED = """
+import sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "cyclopts":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Finder())
+import runpy
+runpy.run_module("foveal", run_name="__main__")
+"""
+
+
+def test_an_interrupt_of_the_first_imports_ends_quietly() -> None:
+    told = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+    assert told.returncode == 130
+    assert told.stderr == ""

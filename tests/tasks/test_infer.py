@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow
@@ -189,3 +190,36 @@ def test_names_of_columns_in_commands_are_quoted(tmp_path: Path) -> None:
         infer_task(open_path(str(path)), {"text": "my review", "label": "its mood"}).name
         == "text-classification"
     )
+
+
+SENTENCES = [f"the {one} {two}" for one in ("red", "big", "old") for two in ("cat", "dog", "hen", "cow")]
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "hint"),
+    [
+        (
+            "instruction,input,output",
+            [f"{text},,{other}" for text, other in pairwise(SENTENCES)],
+            "is it pairs of texts? data.source=instruction data.target=output",
+        ),
+        (
+            "gold_label,sentence1,sentence2",
+            [f"{'yn'[text < 'the old']},{text},{other} too" for text, other in pairwise(SENTENCES)],
+            "is it labeled texts? data.text=sentence2 data.label=gold_label",
+        ),
+        (
+            "Sentence #,it's",
+            [f"{text} or so,{'yn'[text < 'the old']}" for text in SENTENCES],
+            """is it labeled texts? 'data.text=Sentence #' 'data.label=it'"'"'s'""",
+        ),
+        ("# by me\n# v1\ntext,label", [f"{text},y" for text in SENTENCES], "lines 1-2 are comments; remove"),
+    ],
+)
+def test_hints_name_the_columns_so_that_a_shell_reads_them(
+    header: str, rows: list[str], hint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("\n".join([header, *rows]) + "\n")
+    with pytest.raises(UserError) as error:
+        infer_task(open_path(str(tmp_path / "a.csv")), {})
+    assert hint in str(error.value)

@@ -74,7 +74,7 @@ def check_are_no_numbers(data: str, labels: Sequence[str]) -> None:
     Raises: UserError: they are numbers.
     """
     names = sorted(set(labels))
-    numbers = [number for number in map(_to_number, names) if number is not None]
+    numbers = [number for number in map(to_number, names) if number is not None]
     if len(numbers) < len(names) or len(labels) <= MIN_CHECKED_LABELS:
         return
     are_whole = all(number.is_integer() for number in numbers)
@@ -90,7 +90,7 @@ def check_are_no_numbers(data: str, labels: Sequence[str]) -> None:
         )
 
 
-def _to_number(label: str) -> float | None:
+def to_number(label: str) -> float | None:
     """Return the finite number that a label is, if it is one."""
     try:
         number = float(label)

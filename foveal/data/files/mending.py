@@ -4,11 +4,15 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import takewhile
 
 from foveal.data.files.data_part import DataPart
+from foveal.data.files.file_bytes import read_first_bytes
 from foveal.data.files.tables import table_separator
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan", re.I)
+COMMENT_BYTES = 1 << 14
+"""First bytes of a table in which comments are looked for."""
 WORDS_OF_ROW = 4
 """Words of a text that is no name of a column."""
 HEADED_SUFFIXES = (".csv", ".tsv")
@@ -43,6 +47,18 @@ def series_hint(parts: Sequence[DataPart]) -> str:
 def _quoted(parts: Sequence[DataPart]) -> str:
     """Return the files of the splits as arguments of a command."""
     return " ".join(shlex.quote(str(file)) for part in parts for file in part.files)
+
+
+def comment_lines_hint(table: DataPart) -> str:
+    """Say that comments stand above the header of a table. Empty if there are none."""
+    lines = read_first_bytes(table.path, COMMENT_BYTES).decode("utf-8-sig", "replace").splitlines()
+    comments = [*takewhile(lambda line: line.startswith("#"), lines)]
+    after = lines[len(comments)] if len(comments) < len(lines) else ""
+    separators = max(",;\t|", key=after.count)
+    if not comments or all(line.count(separators) == after.count(separators) for line in comments):
+        return ""
+    which = "line 1 is a comment" if len(comments) == 1 else f"lines 1-{len(comments)} are comments"
+    return f"{which}; remove them: sed -i '1,{len(comments)}d' {_quoted([table])}"
 
 
 def no_header_hint(parts: Sequence[DataPart], text: str, label: str, value: str) -> str:

@@ -115,6 +115,10 @@ def _check_series(record: Fields) -> Fields | str:
             values = np.asarray(record["values"], np.float32)
     except (ValueError, TypeError, OverflowError):
         return "its values are not numbers, equally many at each step; fix the series"
+    if values.ndim == 1 and values.size:
+        missing = np.flatnonzero(~np.isfinite(values))
+        null = f" with value {missing[0] + 1} missing (fill it in)" if missing.size else ""
+        return f"its values are a flat list{null}; write a step of one channel as [number]: [[1.5], [2.0]]"
     if values.ndim != 2 or not values.size:
         return f"its values have the shape {values.shape}; (steps, channels) is needed"
     if not np.isfinite(values).all():

@@ -1,5 +1,6 @@
 """Rows with their answers, in the order of the data. A row that can't be used keeps its place."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,10 @@ def answer_data(
 
 
 def answer_lines(task: "ExampleTask", lines: Iterable[Line], top: int) -> Iterator[AnsweredRow]:
-    """Yield each line of text with its `top` likeliest answers, as soon as it is read."""
+    """Yield each line of text with its `top` likeliest answers, as soon as it is read.
+
+    Raises: UserError: the first line is the header of a table.
+    """
     source, config = task.data_format.source, task.config.data
     for line in lines:
         location, text = f"line {line.number}", line.text.strip()
@@ -59,6 +63,12 @@ def answer_lines(task: "ExampleTask", lines: Iterable[Line], top: int) -> Iterat
         else:
             row = _known_or_skipped(source.line_row(location, text), task.processor.source)
         columns = source.own_columns(row, config) or {}
+        names = [name.strip().strip('"') for name in re.split(r"[,;\t|]", text)]
+        if line.number == 1 and len(names) > 1 and (header := columns.keys() & {*names}):
+            raise UserError(
+                f"'{text}' is the header of a table with the column '{next(iter(header))}', and each line is "
+                "read as a text; give the file: foveal predict RUN FILE.csv"
+            )
         yield from answer_rows(task, [row], [columns], top, no_progress)
 
 

@@ -259,15 +259,24 @@ def test_an_unknown_label_is_skipped(tmp_path):
     assert {row.reason for row in found.skipped} == {"the label 'c' is not among those of training"}
 
 
-def test_labels_that_differ_in_case_alone_are_told(tmp_path):
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (("Cat", "cat"), "case"),
+        (("0", "0.0"), "how the number is written"),
+        (("01", "1"), "how the number is"),
+    ],
+)
+def test_labels_that_differ_in_spelling_alone_are_told(labels, kind, tmp_path):
     files = {
         f"{label}/{n}.png": encode_png(p)
-        for label in ("cat", "Cat", "dog")
+        for label in (*labels, "dog")
         for n, p in enumerate(random_images(9))
     }
     data, said = write_files(tmp_path / "a.zip", files), list[str]()
     prepare_examples.prepare_examples(DATA_FORMAT, data, data, None, CONFIG, said.append)
-    assert said[-1] == "the labels 'Cat' and 'cat' differ only in case, and count as 2 classes"
+    assert said[-1].startswith(f"the labels '{labels[0]}' and '{labels[1]}' differ only in {kind}")
+    assert said[-1].endswith(", and count as 2 classes")
     said.clear()
     small = write_files(tmp_path / "b", images_by_class(9))
     prepare_examples.prepare_examples(DATA_FORMAT, small, small, None, CONFIG, said.append)

@@ -206,9 +206,17 @@ def test_jsonl_rows_that_are_skipped(tmp_path):
         ([1], "a JSON object is needed"),
         ({"label": "a"}, "a JSON object is needed"),
         ({"values": [[1, 2], [3]], "label": "a"}, "are not numbers, equally many at each step"),
+        (
+            {"values": [1, 2.5], "label": "a"},
+            "are a flat list; write a step of one channel as [number]: [[1.5]",
+        ),
+        (
+            {"values": [1, None], "label": "a"},
+            "are a flat list with value 2 missing (fill it in); write a step",
+        ),
         ({"values": [["x", 2]], "label": "a"}, "are not numbers, equally many at each step"),
         ({"values": [[10**400, 2]], "label": "a"}, "are not numbers, equally many at each step"),
-        ({"values": [1, 2], "label": "a"}, "have the shape (2,)"),
+        ({"values": [1, 2], "label": "a"}, "are a flat list"),
         ({"values": [], "label": "a"}, "have the shape (0,)"),
         ({"values": [[1, None]], "label": "a"}, "a value is missing"),
         ('{"values": [[1, NaN]], "label": "a"}', "a value is missing"),
