@@ -209,11 +209,11 @@ def _log_lost_classes(
     """Log the folders of labels of which every file is skipped."""
     lost = {row.location for row in skipped if not isinstance(row, SkippedPart)}
     labels = {label for row in rows["train"] if isinstance(label := row.fields.get("label"), str)}
-    if train.table is not None or not train.is_folder or not labels <= {*train.filled_folders}:
+    if not labels or train.table is not None or not train.is_folder or not labels <= {*train.filled_folders}:
         return
     used = {row.fields["label"] for split in SPLITS for row in rows[split] if row.location not in lost}
     for folder in train.filled_folders:
-        if labels and folder not in used and not is_unlabeled_name(folder):
+        if folder not in used and not is_unlabeled_name(folder):
             log(f"{train}: the class {folder} has no readable file")
 
 

@@ -100,7 +100,7 @@ UNLEARNT: dict[Callable[[], None], str] = {
     folders_called_pictures: "a folder of a label without files",
     a_line_end_in_a_label: "have the label 'blue'",
     nulls: "the first is row 1: 'image' has neither the bytes nor the file of an image; save",
-    an_empty_zip: "data.zip: no metadata.csv or metadata.jsonl in it",
+    an_empty_zip: "data.zip: a zip without files",
 }
 
 
@@ -118,7 +118,7 @@ UNANSWERED: dict[Callable[[], None], str] = {
     texts: "a/1.jpg: not an image that can be read (JPEG, PNG, GIF, BMP, WEBP, TIFF, PPM); convert it",
     folders_called_pictures: "no images in it",
     nulls: "'image' has neither the bytes nor the file of an image",
-    an_empty_zip: "no images in it",
+    an_empty_zip: "data.zip: a zip without files",
 }
 
 
