@@ -104,10 +104,10 @@ def measure_cost(task: Task, prepared: PreparedData[Any, Any], batches: Batches)
         plan = make_plan(total_steps, config.schedule)
     evaluation = 0.0
     if prepared.valid is not None:
-        eval_batches = task.eval_batches(prepared.valid).per_epoch
-        schedule = EvaluationSchedule(config.training.evaluate_every, eval_batches, accumulation)
-        evaluations = schedule.left(0, plan)
-        evaluation = evaluations * eval_batches * first.seconds / FORWARDS_PER_STEP
+        valid = task.eval_batches(prepared.valid)
+        schedule = EvaluationSchedule(config.training.evaluate_every, valid.per_epoch, accumulation)
+        forward = first.seconds / FORWARDS_PER_STEP * valid.batch(0, 0).tokens / max(1, first_batch.tokens)
+        evaluation = schedule.left(0, plan) * valid.per_epoch * forward
     per_epoch = batches.per_epoch / accumulation
     steps = StepsCost(first.loss, step, tokens, per_epoch, plan.total_steps, evaluation)
     if next(task.model.parameters()).is_cuda:
