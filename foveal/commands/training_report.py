@@ -213,9 +213,9 @@ def _print_summary(
     rows += loss_rows(task, result["split"], result, report) if "split" in result else []
     if baseline is not None:
         rows.append(("baseline", f"{baseline.words_of(baseline.value)}: {baseline.name}"))
+    rows.append(("weights", f"{run.weights} ({weights})"))
+    rows += [("curves", str(run.path / "curves.png"))] if result["steps"] else []
     rows += [
-        ("weights", f"{run.weights} ({weights})"),
-        ("curves", str(run.path / "curves.png")),
         ("next", shell_command(name, run.path, *options)),
         ("", shell_command("evaluate", run.path, *missing)),
     ]

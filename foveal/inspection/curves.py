@@ -85,6 +85,8 @@ def _plot_losses(axes: "Axes", steps: list[Record], held_out: list[Record], loss
         _plot_held_out(axes, held_out, loss_suffix)
     if y:
         axes.set_ylim(*_y_limits(x, y, held_out))
+    else:
+        axes.text(0.5, 0.5, "no training steps", transform=axes.transAxes, ha="center")
     axes.grid(alpha=0.25)
     axes.legend(loc="upper right", frameon=False)
 

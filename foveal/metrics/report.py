@@ -125,7 +125,7 @@ class Report:
 
     @property
     def legend(self) -> list[str]:
-        """What the columns of the intervals and of n mean."""
+        """Return lines that say what the columns of the intervals and of n mean."""
         lines = []
         if self.place and self.intervals:
             lines.append(

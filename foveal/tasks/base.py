@@ -271,7 +271,7 @@ class Task(TaskFacts, AnsweringTask):
 
     @property
     def fits_head(self) -> bool:
-        """Whether the config says that the head is fitted in closed form."""
+        """Return whether the config says that the head is fitted in closed form."""
         return False
 
     def fit_head(self, data: Any, progress: ProgressCallback) -> bool:

@@ -1,7 +1,6 @@
 """Columns that name the split of each row are never passed over in silence."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -57,22 +56,15 @@ def prepare(data: Path, log: Any = print, **named: str) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("column", COLUMNS)
-def test_a_column_of_splits_is_refused_with_a_command(kind: str, column: str, tmp_path: Path) -> None:
+def test_a_column_of_splits_is_refused(kind: str, column: str, tmp_path: Path) -> None:
     values = COLUMNS[column]
     data = write_rows(tmp_path, kind, column, values)
     with pytest.raises(UserError, match=f"the column '{column}' .* names the split of each row") as refused:
         prepare(data)
     assert prepare(data, test=str(data)).test is not None
-    message = str(refused.value)
-    command = ("cd " + message.partition(": cd ")[2]) if data.is_dir() else message.partition(": python3 ")[2]
-    command = command.rpartition(" (or rename")[0].partition(" && foveal train ")[0]
-    command = command if data.is_dir() else f"python3 {command}"
-    subprocess.run(["sh", "-euc", command], check=True, capture_output=True)
-    written = prepare(data if data.is_dir() else data.with_suffix(""))
-    held_out = sum(len(each) for each in (written.valid, written.test) if each is not None)
-    assert (len(written.train), held_out) == (
-        ROWS * values.count(values[0]) // len(values),
-        ROWS - ROWS * values.count(values[0]) // len(values),
+    kind_of_part = "folder" if data.is_dir() else "file"
+    assert f"write the rows of each split to a {kind_of_part} of its own, named test, train" in str(
+        refused.value
     )
 
 

@@ -47,6 +47,7 @@ def test_the_line_says_why_and_how_to_undo() -> None:
     told = succeed("train", "slopes.ts", "--run", "run").err
     assert "series are few" in told
     assert "else --model series-classification" in told
+    assert "curves " not in told, "there are no steps to draw"
 
 
 def test_a_budget_is_told_what_the_default_would_be() -> None:

@@ -1,16 +1,14 @@
 """Columns of a table that name the split of each row, such as `split` with train and test, or `is_test`."""
 
-import json
-import shlex
 from collections.abc import Collection
 
+from foveal.config.values import TRUTH_VALUES
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.core.hash_split import SplitName
-from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, METADATA_FILES, DataPart
+from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, DataPart
 from foveal.data.files.split_names import is_split_like, is_unlabeled_name, list_names, split_of_name
-from foveal.data.files.tables import NAMED_SEPARATOR, read_records
-from foveal.store.cache import cache_folder
+from foveal.data.files.tables import read_records
 
 SPLIT_COLUMNS = {"split", "splits", "fold", "folds", "subset", "set", "partition", "part", "usage"}
 """Names of columns that may be splits, in lower case."""
@@ -21,10 +19,8 @@ TRUE_SPLITS: dict[str, tuple[SplitName, SplitName]] = {
     "is_val": ("valid", "train"),
 }
 """Maps names of columns of truth values to the splits of true and of false."""
-TRUTH = {"true": 0, "1": 0, "1.0": 0, "yes": 0, "false": 1, "0": 1, "0.0": 1, "no": 1}
 MAX_VALUES = 50
 """Distinct values of a column of splits at most."""
-SEPARATORS = {".csv": "", ".tsv": "\t"}
 
 
 def check_split_columns(part: DataPart, used: Collection[str], log: Log) -> None:
@@ -33,7 +29,7 @@ def check_split_columns(part: DataPart, used: Collection[str], log: Log) -> None
 
     `used` are the columns that are read.
 
-    Raises: UserError: a column names splits. The message says how to write the splits as files or folders.
+    Raises: UserError: a column names splits.
     """
     for column in part.columns:
         name = column.strip().lower().replace(" ", "_").replace("-", "_")
@@ -42,10 +38,12 @@ def check_split_columns(part: DataPart, used: Collection[str], log: Log) -> None
         values = _values(part, column)
         splits = _splits_by_value(name, values)
         if {"train"} < {*splits.values()}:
+            names = list_names(sorted({*splits.values()}))
+            kind = "folder" if part.is_folder else "file"
             raise UserError(
                 f"{part}: the column '{column}' ({list_names(values)}) names the split of each row, and is "
-                f"not read; write a {'folder' if part.is_folder else 'file'} for each split"
-                f"{_command(part, column, splits)} (or rename the column, to hold rows out at random)"
+                f"not read; write the rows of each split to a {kind} of its own, named {names}, or rename the "
+                "column, to hold rows out at random"
             )
         if len(values) > 1 and all(value.removesuffix(".0").isdecimal() for value in values):
             log(
@@ -74,70 +72,10 @@ def _values(part: DataPart, column: str) -> list[str]:
 def _splits_by_value(name: str, values: list[str]) -> dict[str, SplitName]:
     """Map the values of the column `name` to splits. Empty if a value is not the name of a split."""
     if name in TRUE_SPLITS:
-        places = {value: TRUTH.get(value.strip().lower()) for value in values}
-        return {value: TRUE_SPLITS[name][place] for value, place in places.items() if place is not None}
+        of_true, of_false = TRUE_SPLITS[name]
+        truths = {value: TRUTH_VALUES.get(value.strip().lower().removesuffix(".0")) for value in values}
+        return {value: of_true if truth else of_false for value, truth in truths.items() if truth is not None}
     if not all(map(is_split_like, values)):
         return {}
     splits = {value: split_of_name(value) for value in values if not is_unlabeled_name(value)}
     return {value: split for value, split in splits.items() if split is not None}
-
-
-def _command(part: DataPart, column: str, splits: dict[str, SplitName]) -> str:
-    """Return the command that writes the splits. Empty for several files, Parquet, nested JSON and zips."""
-    table = part.table
-    suffix = "" if table is None else "." + table.name.rpartition(".")[2].lower()
-    is_plain = suffix in (*SEPARATORS, ".jsonl") and not part.shards and (part.is_file or part.is_disk_folder)
-    if not is_plain or part.path.is_relative_to(cache_folder()):
-        return ", such as train and test"
-    if part.is_folder:
-        file, folder = METADATA_FILES[suffix == ".jsonl"], "."
-        target = f'f"{{s}}/{file}"'
-    else:
-        file, folder = str(part.path), str(part.path.with_suffix(""))
-        target = f'f"{{d}}/{{s}}{suffix}"'
-    if suffix == ".jsonl":
-        rows = 'r = [(x, json.loads(x)) for x in open(t, encoding="utf-8-sig") if x.strip()]; h = ""; '
-        of_split = f"n.get(str(x[1].get({_quoted(column)})))"
-        named, line = 'x[1]["file_name"]', 'x[0].rstrip("\\n") + "\\n"'
-        write = f'open({target}, "w", encoding="utf-8").writelines({line} for x in r if {of_split} == s)'
-    else:
-        place, separator = part.columns.index(column), _separator(part, suffix)
-        if not separator:
-            return ", such as train and test"
-        form = f"delimiter={_quoted(separator)}"
-        rows = f'h, *r = csv.reader(open(t, newline="", encoding="utf-8-sig"), {form}); '
-        rows += "r = [x for x in r if len(x) == len(h)]; "
-        of_split = f"n.get(x[{place}])"
-        named = f"x[{part.columns.index('file_name') if 'file_name' in part.columns else 0}]"
-        opened = f'open({target}, "w", newline="", encoding="utf-8")'
-        write = f"csv.writer({opened}, {form}).writerows([h] + [x for x in r if {of_split} == s])"
-    moved = ""
-    if part.is_folder:
-        moved = f'[os.renames({named}, {of_split} + "/" + {named}) for x in r if {of_split} and '
-        moved += f"os.path.exists({named})]; "
-    program = (
-        f"import csv, json, os; t, d, n = {_quoted(file)}, {_quoted(folder)}, {_quoted(splits)}; "
-        f"{rows}{moved}"
-        f"[os.makedirs({'s' if part.is_folder else 'd'}, exist_ok=True) for s in n.values()]; "
-        f"[{write} for s in sorted({{*n.values()}})]"
-    )
-    command = f"python3 -c {shlex.quote(program)}"
-    if part.is_folder:
-        return f": cd {shlex.quote(str(part))} && {command} && rm {file}"
-    return f": {command} && foveal train {shlex.quote(folder)}"
-
-
-def _separator(part: DataPart, suffix: str) -> str:
-    """Return the separator of the table of a file or folder on disk. Empty if a line above the header names
-    the separator."""
-    path = part.path / METADATA_FILES[0] if part.is_folder else part.path
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        first = file.readline()
-    if NAMED_SEPARATOR.fullmatch(first):
-        return ""
-    return SEPARATORS.get(suffix) or next((character for character in ",;\t|" if character in first), ",")
-
-
-def _quoted(value: object) -> str:
-    """Return a value as Python writes it, with double quotes."""
-    return json.dumps(value, ensure_ascii=False)
