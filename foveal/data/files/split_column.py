@@ -42,8 +42,8 @@ def check_split_columns(part: DataPart, used: Collection[str], log: Log) -> None
             kind = "folder" if part.is_folder else "file"
             raise UserError(
                 f"{part}: the column '{column}' ({list_names(values)}) names the split of each row, and is "
-                f"not read; write the rows of each split to a {kind} of its own, named {names}, or rename the "
-                "column, to hold rows out at random"
+                f"not read; write the rows of each split to a {kind} of its own, named {names}, or rename "
+                "the column, to hold rows out at random"
             )
         if len(values) > 1 and all(value.removesuffix(".0").isdecimal() for value in values):
             log(
