@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.commands.training_report import train_and_report
+from foveal.commands.training_report import eval_batches, train_and_report
 from foveal.core.runtime import keep_freed_memory, resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.store.manifest import data_facts
@@ -44,4 +44,5 @@ def resume(
         model = build_model(task, torch_device)
         load_initial_weights(opened, model)
         task = task.bind(data.processor, model)
-        train_and_report(opened, task, data, task.train_batches(data.train), signals, json)
+        batches, valid = task.train_batches(data.train), eval_batches(task, data.valid)
+        train_and_report(opened, task, data, batches, valid, signals, json)

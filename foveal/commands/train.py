@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from foveal.commands.training_cost import TrainingCost, measure_cost
-from foveal.commands.training_report import train_and_report
+from foveal.commands.training_report import eval_batches, train_and_report
 from foveal.commands.training_start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
 from foveal.core.errors import UserError
@@ -110,7 +110,8 @@ def train(
         start = prepare_training(bound_task, choice.preset, choice.base_run, paths, torch_device)
         with Activity("measuring a step"):
             batches = start.task.train_batches(start.prepared.train)
-            cost = measure_cost(start.task, start.prepared, batches)
+            valid_batches = eval_batches(start.task, start.prepared.valid)
+            cost = measure_cost(start.task, start.prepared, batches, valid_batches)
         if cost.steps is not None:
             shorter, warmup = _shorten_warmup(start.task, cost.steps.total_steps, overrides)
             start, choices = start.with_task(shorter), choices + warmup
@@ -120,7 +121,7 @@ def train(
         if _has_images(start.prepared):
             with Activity("drawing the contact sheet"):
                 _write_contact_sheet(new_run.path, start.task, start.prepared)
-        train_and_report(new_run, start.task, start.prepared, batches, signals, json)
+        train_and_report(new_run, start.task, start.prepared, batches, valid_batches, signals, json)
 
 
 def _choices(

@@ -83,8 +83,11 @@ class StepsMemory:
         return kept + max(self.passing, baseline)
 
 
-def measure_cost(task: Task, prepared: PreparedData[Any, Any], batches: Batches) -> TrainingCost:
-    """Return the cost of training the task's model on batches of the data, for the task's budget."""
+def measure_cost(
+    task: Task, prepared: PreparedData[Any, Any], batches: Batches, valid: Batches | None
+) -> TrainingCost:
+    """Return the cost of training the task's model on `batches` of the data, for the task's budget, with
+    evaluations on `valid`."""
     config = task.config
     accumulation, budget = config.training.grad_accumulation, parse_budget(config.training.budget)
     baseline = 0
@@ -103,8 +106,7 @@ def measure_cost(task: Task, prepared: PreparedData[Any, Any], batches: Batches)
         total_steps = budget_to_steps(budget, batches.per_epoch, accumulation, tokens)
         plan = make_plan(total_steps, config.schedule)
     evaluation = 0.0
-    if prepared.valid is not None:
-        valid = task.eval_batches(prepared.valid)
+    if valid is not None:
         schedule = EvaluationSchedule(config.training.evaluate_every, valid.per_epoch, accumulation)
         forward = first.seconds / FORWARDS_PER_STEP * valid.batch(0, 0).tokens / max(1, first_batch.tokens)
         evaluation = schedule.left(0, plan) * valid.per_epoch * forward

@@ -48,16 +48,22 @@ def shell_command(name: str, path: Path, *more: str) -> str:
     return shlex.join(["foveal", name, str(path), *more])
 
 
+def eval_batches(task: Task, split_data: Any) -> Batches | None:
+    """Return the batches that evaluate a split; None without the split."""
+    return None if split_data is None else task.eval_batches(split_data)
+
+
 def train_and_report(
     run: Run,
     task: Task,
     data: PreparedData[Any, Any],
     batches: Batches,
+    valid: Batches | None,
     signals: SignalHandler,
     json: bool,
 ) -> None:
-    """Train the run on `batches` from its last checkpoint to its end, then evaluate it, draw its curves, and
-    print scores.
+    """Train the run on `batches` from its last checkpoint to its end, with evaluations on `valid`. Then
+    evaluate it, draw its curves, and print scores.
 
     The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
     before its report, so the report is made now.
@@ -67,7 +73,6 @@ def train_and_report(
     config, model, curves_file = run.config, task.model, run.path / "curves.png"
     unit, held_out = task.summarize(data).unit, data.held_out
     objective = task.objective(held_out if data.valid is None else data.valid)
-    valid = None if data.valid is None else task.eval_batches(data.valid)
     budget = parse_budget(config.training.budget)
     screen = TrainingScreen(budget.amount if budget.unit == "seconds" else None, unit)
     tested = held_out if config.training.final_test else None
