@@ -13,7 +13,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from foveal.commands.training_report import train_and_report
+from foveal.api.training_report import eval_batches, train_and_report
 from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import Interrupted, SignalHandler
@@ -80,7 +80,8 @@ def main(text: str, folder: Path, *settings: str) -> str:
         stack = Stack([Block(Recurrent(MinimalGated(width, width)))])
         model = DecoderLM(Embedding(data.processor.size, width), stack, width)
         task = task_of(run.config).bind(data.processor, model)
-        train_and_report(run, task, data, task.train_batches(data.train), signals, json=False)
+        batches, valid = task.train_batches(data.train), eval_batches(task, data.valid)
+        train_and_report(run, task, data, batches, valid, signals, json=False)
     events = generate_text(model.eval(), data.processor, ["The "], 200, Sampling(temperature=0.8))
     return collect_texts(events)[0].text
 

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from foveal.commands.training_report import evaluate_and_score, loss_rows, print_report
+from foveal.api.training_report import evaluate_and_score, loss_rows, print_report
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.metrics.report import Report

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.commands.training_report import eval_batches, train_and_report
+from foveal.api.training_report import eval_batches, train_and_report
 from foveal.core.runtime import keep_freed_memory, resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.store.manifest import data_facts

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from foveal.commands.training_cost import TrainingCost, measure_cost
-from foveal.commands.training_report import eval_batches, train_and_report
-from foveal.commands.training_start import TrainingStart, create_run, prepare_training
+from foveal.api.training_cost import TrainingCost, measure_cost
+from foveal.api.training_report import eval_batches, train_and_report
+from foveal.api.training_start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
 from foveal.core.errors import UserError
 from foveal.core.runtime import has_fast_bfloat16, resolve_device
@@ -20,7 +20,7 @@ from foveal.data.open import DataPaths, OpenedData, open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
 from foveal.store.cache import shorten_unpacked_paths
-from foveal.store.run import Run, check_outside_data, check_run_path, default_run_path
+from foveal.store.run import RunFolder, check_outside_data, check_run_path, default_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.configure import TrainingChoice, choose_training, encoding_setting
 from foveal.tasks.infer import describe_named_task
@@ -163,7 +163,7 @@ def _origin_name(choice: TrainingChoice, model: str | None, from_: Path | None) 
     return Path(defaults.weights if choice.base_run and defaults else choice.preset).name
 
 
-def _open_base_run(path: Path) -> Run:
+def _open_base_run(path: Path) -> RunFolder:
     """Return the run at a path, or the run of published weights with that name.
 
     Raises: UserError: there is neither.

@@ -12,7 +12,7 @@ from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
-from foveal.store.run import Run
+from foveal.store.run import RunFolder
 from foveal.training.protocols import Batches, Objective
 
 Facts = Sequence[tuple[str, str]]
@@ -74,7 +74,7 @@ class InspectedRun(Protocol):
     """The methods of `tasks.session.Session` that views use."""
 
     @property
-    def run(self) -> Run: ...
+    def run(self) -> RunFolder: ...
 
     @property
     def task(self) -> Any:

@@ -41,7 +41,7 @@ class RunExistsError(UserError):
 
 
 @dataclass(frozen=True)
-class Run:
+class RunFolder:
     """A run folder whose config and inputs are unchanged."""
 
     path: Path
@@ -140,12 +140,12 @@ def create_run(
     data: dict[str, Any],
     weights: bytes | None = None,
     extra_files: Mapping[str, bytes] | None = None,
-) -> Run:
+) -> RunFolder:
     """Create a run folder, completely or not at all.
 
     `config_toml` is the config as text, without unread settings. `processor_files` maps names below `inputs/`
     (`text/tokenizer.json`) to contents. `data` has facts about the data, for users and for
-    `Run.manifest["data"]`. `weights` are the sealed weights of a trained model. `extra_files`
+    `RunFolder.manifest["data"]`. `weights` are the sealed weights of a trained model. `extra_files`
     (`skipped.jsonl`) are for users only.
 
     Raises: RunExistsError: `path` exists, or another process is creating it.
@@ -178,10 +178,10 @@ def create_run(
         if isinstance(cause, (NotADirectoryError, PermissionError)):
             raise UserError(f"{failure}; choose another --run") from None
         raise
-    return Run(path, config, facts)
+    return RunFolder(path, config, facts)
 
 
-def open_run(path: str | Path) -> Run:
+def open_run(path: str | Path) -> RunFolder:
     """Read and verify a run folder.
 
     Raises: UserError: the folder is missing, not a run, made by a newer version, or edited.
@@ -216,10 +216,10 @@ def open_run(path: str | Path) -> Run:
         config = parse_config(upgrade(tables) if facts["format"] <= LAST_OLD_FORMAT else tables)
     except ConfigError as error:
         raise UserError(f"{path / 'config.toml'}: {error}") from None
-    return Run(path, config, facts)
+    return RunFolder(path, config, facts)
 
 
-def check_resumable(run: Run) -> None:
+def check_resumable(run: RunFolder) -> None:
     """Check that the files exist that only training needs, and that a shipped run may lack.
 
     Raises: UserError: a file is missing.
@@ -233,7 +233,7 @@ def check_resumable(run: Run) -> None:
 
 
 @contextmanager
-def run_lock(run: Run) -> Iterator[None]:
+def run_lock(run: RunFolder) -> Iterator[None]:
     """Return a context that only one process at a time can enter for each run.
 
     A killed process releases the lock.
@@ -270,7 +270,7 @@ def next_run_path(path: Path) -> Path:
     return new
 
 
-def environment_changes(run: Run) -> str:
+def environment_changes(run: RunFolder) -> str:
     """Describe how torch and its threads differ from the run's. Return an empty string if they are the same.
 
     With other versions or threads, the last bits of sums may differ.

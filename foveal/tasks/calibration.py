@@ -18,7 +18,7 @@ from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.metrics.calibration import calibration_error
 from foveal.objectives.predicted_labels import ClassObjective
 from foveal.store import durable
-from foveal.store.run import Run
+from foveal.store.run import RunFolder
 from foveal.store.sealed import dataclass_from_dict, open_json, seal_json
 
 CALIBRATION_FILE = "calibration.json"
@@ -42,7 +42,7 @@ class Calibration:
 
 
 def fit_calibration(
-    run: Run, task: Any, objective: Any, held_out: Any, progress: ProgressCallback
+    run: RunFolder, task: Any, objective: Any, held_out: Any, progress: ProgressCallback
 ) -> Calibration:
     """Return the temperature for the labels of a held-out split. The model must be at temperature 1.
 
@@ -89,12 +89,12 @@ def fit_temperature(logits: Float[Tensor, "P C"], labels: Int[Tensor, " P"]) -> 
     return 1 / math.sqrt(low * high)
 
 
-def save_calibration(run: Run, calibration: Calibration) -> None:
+def save_calibration(run: RunFolder, calibration: Calibration) -> None:
     """Write the calibration durably into the run."""
     durable.atomic_write(run.path / CALIBRATION_FILE, seal_json(asdict(calibration)))
 
 
-def apply_calibration(run: Run, model: Any, log: Log) -> None:
+def apply_calibration(run: RunFolder, model: Any, log: Log) -> None:
     """Set the temperature of a model, if its run is calibrated.
 
     Raises: UserError: the calibration is damaged or edited.

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from foveal.config import (
     Config,
     DataConfig,
-    StackConfig,
     merge_tables,
     parse_overrides,
     preset_names,
@@ -21,13 +20,11 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.open import OpenedData
 from foveal.models.image_networks import NETWORKS
-from foveal.models.stack_settings import PIXEL_ENCODERS
-from foveal.store.run import Run
+from foveal.store.run import RunFolder
 from foveal.tasks.base import Task
-from foveal.tasks.config import checked, from_tables, load_config, load_tables
+from foveal.tasks.config import from_tables, load_config, load_tables
 from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.encoder_settings import (
-    STACK_WEIGHT_SETTINGS,
     check_encoder_reuse,
     encoder_overrides,
     encoder_tables,
@@ -36,18 +33,9 @@ from foveal.tasks.infer import TaskChoice, choose_task, task_for_data
 from foveal.tasks.published_run import published_run
 from foveal.tasks.recipes import network_overrides, network_recipe, optimizer_recipe
 from foveal.tasks.registry import all_tasks, default_task, network_task, task_class, task_of
-from foveal.tasks.warm_start import lacks_head, reuses_whole_model
+from foveal.tasks.warm_start import lacks_head
+from foveal.tasks.warm_start_checks import check_architecture, check_processor_settings
 from foveal.training.plan import parse_budget
-
-PROCESSOR_SETTINGS = (
-    "tokenizer",
-    "vocab_size",
-    "target_tokenizer",
-    "shared_vocabulary",
-    "sample_rate",
-    "mel_bins",
-)
-"""Settings of processors that belong to a run's weights."""
 
 
 class TrainingChoice(NamedTuple):
@@ -55,7 +43,7 @@ class TrainingChoice(NamedTuple):
 
     config: Config
     preset: str
-    base_run: Run | None
+    base_run: RunFolder | None
     defaults: Defaults | None
     """The defaults that were chosen for the data; None if the user chose."""
     inferred: TaskChoice | None
@@ -67,7 +55,7 @@ def choose_training(
     overrides: tuple[str, ...],
     task_name: str | None,
     model: str | None,
-    base_run: Run | None,
+    base_run: RunFolder | None,
     budget: str | None,
     pretrained: bool,
     log: Log,
@@ -104,12 +92,14 @@ def choose_training(
     config = from_tables(base, parse_overrides(settings))
     parse_budget(config.training.budget)
     if base_run is not None:
-        _check_architecture(base_run, config)
-        _check_processor_settings(base_run, config, overrides)
+        check_architecture(base_run, config)
+        check_processor_settings(base_run, config, overrides)
     return TrainingChoice(config, chosen or preset, base_run, defaults, inferred)
 
 
-def _infer_task(data: OpenedData, named: Mapping[str, object], base_run: Run | None) -> TaskChoice | None:
+def _infer_task(
+    data: OpenedData, named: Mapping[str, object], base_run: RunFolder | None
+) -> TaskChoice | None:
     """Return the task that fits DATA; None for that of the run to start from, which an encoder alone keeps
     only on running text.
 
@@ -127,7 +117,7 @@ def _defaults_for(
     settings: Sequence[str],
     pretrained: bool,
     log: Log,
-) -> tuple[Defaults, Run | None]:
+) -> tuple[Defaults, RunFolder | None]:
     """Return the task's defaults for the data, and the run of their published weights.
 
     A user who sets something of the model gets the task's own preset. If published weights can't be fetched,
@@ -170,7 +160,7 @@ def _untrained_advice(task: Task, request: DefaultsRequest, defaults: Defaults) 
 
 
 def _base_tables(
-    task: type[Task] | None, model: str | None, base_run: Run | None
+    task: type[Task] | None, model: str | None, base_run: RunFolder | None
 ) -> tuple[dict[str, Any], list[str], str]:
     """Return the tables of the preset, the overrides that belong to the preset, and its name.
 
@@ -232,69 +222,3 @@ def column_settings(overrides: tuple[str, ...]) -> dict[str, object]:
     data = parse_overrides(overrides).get("data")
     names = {name for task in all_tasks().values() for name in task.columns}
     return {key: value for key, value in data.items() if key in names} if isinstance(data, dict) else {}
-
-
-def _check_architecture(base_run: Run, config: Config) -> None:
-    """Check that the weights of `base_run` fit: all weights for its own task, the encoder's for other tasks.
-
-    Raises: UserError: the weights do not fit.
-    """
-    base_config = checked(base_run.config)
-    own, old = config.model, base_config.model
-    same_task = config.task.name == base_run.config.task.name
-    if not same_task:
-        check_encoder_reuse(base_run, type(task_of(config)))
-    if same_task or not reuses_whole_model(task_of(base_run.config), config):
-        fits = _architecture_settings(own.encoder) == _architecture_settings(old.encoder) and (
-            not same_task or _architecture_settings(own) == _architecture_settings(old)
-        )
-    else:  # the run's whole model is the encoder
-        fits = (
-            _architecture_settings(own.encoder).items()
-            >= {name: _architecture_settings(old)[name] for name in STACK_WEIGHT_SETTINGS}.items()
-        )
-    if not fits and same_task:
-        raise UserError(f"{base_run.path}: its model does not fit: leave out --model and model.* settings")
-    if not fits:
-        raise UserError(
-            f"{base_run.path}: its encoder does not fit: leave out --model and model.encoder.* settings, and "
-            f"name --task {config.task.name}"
-        )
-    if _encoder_image_shape(config) != _encoder_image_shape(base_config):
-        raise UserError(
-            f"{base_run.path}: its encoder reads other images: leave out --model and data.image.* settings"
-        )
-
-
-def _check_processor_settings(base_run: Run, config: Config, overrides: tuple[str, ...]) -> None:
-    """Check that no override changes a setting of the processors that belong to the weights of `base_run`.
-
-    Raises: UserError: an override changes such a setting.
-    """
-    task, base_task = task_of(config), task_of(base_run.config)
-    of_encoder = {*task.fixed_settings()} & {*base_task.fixed_settings()}
-    changed = {
-        name
-        for name in parse_overrides(overrides).get("data", {})
-        if name in PROCESSOR_SETTINGS and getattr(config.data, name) != getattr(base_run.config.data, name)
-    }
-    for name in sorted(changed):
-        if task.name == base_task.name or f"data.{name}" in of_encoder:
-            raise UserError(
-                f"{base_run.path}: data.{name} belongs to the weights and can't change: leave it out"
-            )
-
-
-def _architecture_settings(stack: StackConfig) -> dict[str, Any]:
-    """Return the settings on which the shapes of a stack's weights depend, without those of its encoder."""
-    return stack.model_dump(exclude={"dropout", "encoder", "head_fit"})
-
-
-def _encoder_image_shape(config: Config) -> tuple[int, int]:
-    """Return the channels and the size of images on which the shapes of an encoder's weights depend.
-
-    0 means that they do not depend on the size. Convolutions and patches work for any size. Encoders of
-    frames use all positions of a frame's feature map.
-    """
-    image, kind = config.data.image, config.model.encoder.kind
-    return image.channels if kind in PIXEL_ENCODERS else 0, image.size if kind in ("frames", "conv3d") else 0

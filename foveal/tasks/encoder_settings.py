@@ -5,7 +5,7 @@ from typing import Any
 
 from foveal.config import ModelConfig, StackConfig, merge_tables, parse_config, read_preset
 from foveal.core.errors import UserError
-from foveal.store.run import Run
+from foveal.store.run import RunFolder
 from foveal.tasks.base import Task
 from foveal.tasks.config import checked
 from foveal.tasks.read_settings import read_settings
@@ -15,7 +15,7 @@ STACK_WEIGHT_SETTINGS = set(StackConfig.model_fields) - {"dropout"}
 """Settings of a stack on which its weights depend."""
 
 
-def check_encoder_reuse(run: Run, task: type[Task]) -> None:
+def check_encoder_reuse(run: RunFolder, task: type[Task]) -> None:
     """Check that another task than the run's can start from the run's encoder.
 
     Raises: UserError: the run has no encoder, or the task does not read what the encoder reads. The error
@@ -36,7 +36,7 @@ def check_encoder_reuse(run: Run, task: type[Task]) -> None:
     )
 
 
-def encoder_tables(run: Run, task: type[Task]) -> dict[str, Any]:
+def encoder_tables(run: RunFolder, task: type[Task]) -> dict[str, Any]:
     """Return the tables of a task's preset, with the encoder of a run, and the settings that the encoder and
     its processor fix."""
     config = checked(run.config)
@@ -62,7 +62,7 @@ def _only(table: dict[str, Any], path: list[str]) -> dict[str, Any]:
     return {first: _only(table[first], rest) if rest else table[first]}
 
 
-def encoder_overrides(run: Run) -> list[str]:
+def encoder_overrides(run: RunFolder) -> list[str]:
     """Return the settings of an encoder that is the stack of a language model run, and those of its tokens.
 
     The vector of the last token summarizes a text.

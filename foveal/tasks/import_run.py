@@ -20,7 +20,7 @@ from foveal.interop.huggingface.wordpiece import read_wordpiece
 from foveal.interop.image_network import ImportedImageNetwork
 from foveal.interop.published import efficientnet
 from foveal.interop.published.catalog import PUBLISHED_WEIGHTS, fetch_weights, package_of
-from foveal.store.run import Run, check_run_path, create_run
+from foveal.store.run import RunFolder, check_run_path, create_run
 from foveal.store.sealed import check_finite, seal_tensors
 from foveal.tasks.config import from_tables
 from foveal.tasks.read_settings import config_to_toml
@@ -39,7 +39,9 @@ Fine-tuning usually has few images and few steps, so images are not cropped, and
 """
 
 
-def import_run(folder: Path, path: Path, log: Log) -> tuple[Run, ImportedTextModel | ImportedImageNetwork]:
+def import_run(
+    folder: Path, path: Path, log: Log
+) -> tuple[RunFolder, ImportedTextModel | ImportedImageNetwork]:
     """Create the run `path` from the model `folder`, or from the published weights with that name.
 
     Raises: UserError: the folder or the weights can't be used. Nothing is written.
@@ -75,7 +77,7 @@ def _create_imported_run(
     tensors: dict[str, Any],
     inputs: dict[str, bytes],
     tables: dict[str, Any],
-) -> Run:
+) -> RunFolder:
     """Create the run, which has no data.
 
     Raises: UserError: a weight is not finite.
@@ -100,7 +102,7 @@ def _create_image_run(
     model_type: str,
     network: ImportedImageNetwork,
     processor: PairProcessor,
-) -> tuple[Run, ImportedImageNetwork]:
+) -> tuple[RunFolder, ImportedImageNetwork]:
     tables = {
         **read_preset(import_task("image-network").preset),
         "data": {

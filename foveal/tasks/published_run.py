@@ -5,7 +5,7 @@ from pathlib import Path
 from foveal.core.log import Log
 from foveal.interop.published.catalog import SHORT_NAMES, package_of
 from foveal.store.cache import cache_folder, file_lock
-from foveal.store.run import Run, open_run
+from foveal.store.run import RunFolder, open_run
 from foveal.tasks.import_run import import_run
 
 
@@ -14,7 +14,7 @@ def is_published(name: str) -> bool:
     return name in SHORT_NAMES or name in SHORT_NAMES.values()
 
 
-def published_run(name: str, log: Log) -> Run:
+def published_run(name: str, log: Log) -> RunFolder:
     """Return the run of published weights. The first time, download the weights and import them.
 
     Raises: UserError: the weights can't be downloaded, or are damaged.

@@ -10,7 +10,7 @@ from foveal import tasks
 from foveal.config import Config, ConfigError, suggest
 from foveal.config.old_names import TASKS as OLD_TASKS
 from foveal.core.errors import UserError
-from foveal.store.run import Run
+from foveal.store.run import RunFolder
 from foveal.tasks.base import Task
 
 
@@ -48,7 +48,7 @@ def task_of(config: Config) -> Task:
     return task_class(config.task.name)(config)
 
 
-def open_task(run: Run) -> Task:
+def open_task(run: RunFolder) -> Task:
     """Return the task of a run, bound to the run's processor.
 
     Raises: UserError: a file of the processor does not have the content that Foveal writes.

@@ -24,7 +24,7 @@ from foveal.data.open import DataPaths, OpenedData
 from foveal.layers.initialization import initialize
 from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.manifest import data_facts
-from foveal.store.run import Run, create_run, open_run
+from foveal.store.run import RunFolder, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.base import Task
 from foveal.tasks.calibration import apply_calibration
@@ -52,7 +52,7 @@ class EvaluationData(NamedTuple):
 class Session:
     """A run, ready to use: `task` is bound to the run's processor, and to its model in evaluation mode."""
 
-    run: Run
+    run: RunFolder
     task: Any
     objective: Any
 
@@ -184,7 +184,7 @@ def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to
     return Session(run, task, task.objective())
 
 
-def open_logged(path: Path, log: Log = log_to_console) -> Run:
+def open_logged(path: Path, log: Log = log_to_console) -> RunFolder:
     """Open a run folder, and log if an older version created the run.
 
     Raises: UserError: the path is not a run, or is damaged.
@@ -203,7 +203,7 @@ def new_run(
     preset: str = "",
     device: str = "cpu",
     start: nn.Module | None = None,
-) -> Run:
+) -> RunFolder:
     """Create the folder of a run on `prepared`, the data at `data_paths`.
 
     `start` is a model whose initial weights do not come from the seed. These weights are stored for the case
@@ -225,7 +225,7 @@ def new_run(
     return create_run(path, task.config, toml, files, data_facts, extra_files=extra_files)
 
 
-def _was_trained_on(run: Run, data: str, facts: dict[str, Any]) -> bool:
+def _was_trained_on(run: RunFolder, data: str, facts: dict[str, Any]) -> bool:
     """Return whether `data` are the training split or all of the data of a run, by their hash or path."""
     own = run.manifest["data"]
     hashes = {split: part.get("sha256") for split, part in own["facts"]["parts"].items()}
@@ -245,7 +245,7 @@ def _absolute_paths(data: str | OpenedData | None) -> str | None:
     return ",".join(str(Path(each).absolute()) if Path(each).exists() else each for each in names)
 
 
-def prepare_run_data(run: Run, log: Log) -> PreparedData[Any, Any]:
+def prepare_run_data(run: RunFolder, log: Log) -> PreparedData[Any, Any]:
     """Return the data of a run as in training.
 
     Raises: UserError: the data have changed since training, or the run was imported.

@@ -11,7 +11,7 @@ from foveal.core.errors import UserError
 from foveal.core.module_facts import fit_weights, reusable_encoder
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.store.regular_files import read_regular
-from foveal.store.run import Run
+from foveal.store.run import RunFolder
 from foveal.store.sealed import check_finite, load_weights, open_tensors
 from foveal.tasks.base import Task
 from foveal.tasks.registry import open_task
@@ -20,7 +20,7 @@ ENCODER_PREFIX = "encoder."
 INITIAL_WEIGHTS_FILE = "start.safetensors"
 
 
-def processors_to_reuse(run: Run, task: Task) -> tuple[Any, ReusedProcessors]:
+def processors_to_reuse(run: RunFolder, task: Task) -> tuple[Any, ReusedProcessors]:
     """Return the processors of a run to reuse: all for its own task, or the encoder's for another task.
 
     Labels are always fitted to the new data.
@@ -43,7 +43,7 @@ def processors_to_reuse(run: Run, task: Task) -> tuple[Any, ReusedProcessors]:
     return None, ReusedProcessors(base_task.processor_to_reuse(task), base_task.labels)
 
 
-def lacks_head(run: Run) -> bool:
+def lacks_head(run: RunFolder) -> bool:
     """Return whether a run is an encoder without a head, which can only be fine-tuned.
 
     Raises: UserError: the run has no weights yet, or a weight is not finite.
@@ -56,7 +56,7 @@ def reuses_whole_model(base_task: Task, config: Config) -> bool:
     return bool(base_task.model_reused_as) and config.model.encoder.kind == base_task.model_reused_as
 
 
-def load_run_weights(run: Run, task: Task) -> None:
+def load_run_weights(run: RunFolder, task: Task) -> None:
     """Fill the model of `task` with the run's best weights.
 
     Raises: UserError: the run has no weights yet, no head, or a weight that is not finite.
@@ -70,7 +70,7 @@ def load_run_weights(run: Run, task: Task) -> None:
     load_weights(task.model, task.adapt_weights(tensors), str(run.weights))
 
 
-def load_encoder(run: Run, model: nn.Module) -> None:
+def load_encoder(run: RunFolder, model: nn.Module) -> None:
     """Fill the encoder of `model` with the encoder of the run's best weights, fitted to its sizes.
 
     If only one of the two encoders has a part that other runs can take over, only that part is used.
@@ -96,7 +96,7 @@ def load_encoder(run: Run, model: nn.Module) -> None:
     load_weights(encoder, weights, str(run.weights))
 
 
-def warm_start(run: Run, task: Task) -> bool:
+def warm_start(run: RunFolder, task: Task) -> bool:
     """Fill the new model of `task` with the weights of a run, or only its encoder.
 
     All weights are filled if the run has the same task and processor. Return whether all weights are filled.
@@ -119,14 +119,14 @@ def warm_start(run: Run, task: Task) -> bool:
     return fill_all
 
 
-def load_initial_weights(run: Run, model: nn.Module) -> None:
+def load_initial_weights(run: RunFolder, model: nn.Module) -> None:
     """Fill a new `model` with the run's initial weights, if they do not come from the seed."""
     path = run.processor_folder / INITIAL_WEIGHTS_FILE
     if path.is_file():
         load_weights(model, open_tensors(read_regular(path), str(path))[0], str(path))
 
 
-def _weights(run: Run) -> dict[str, Tensor]:
+def _weights(run: RunFolder) -> dict[str, Tensor]:
     if not run.weights.is_file():
         if run.checkpoints.is_dir() and any(run.checkpoints.iterdir()):
             raise UserError(

@@ -21,7 +21,7 @@ from foveal.store import checkpoint, durable
 from foveal.store.metrics_log import JsonlLog, LogPosition
 from foveal.store.plan import Plan
 from foveal.store.regular_files import read_regular
-from foveal.store.run import Run, run_lock
+from foveal.store.run import RunFolder, run_lock
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.training import snapshot
 from foveal.training.averaging import make_average
@@ -53,7 +53,7 @@ class Trainer:
 
     def __init__(
         self,
-        folder: Run,
+        folder: RunFolder,
         model: nn.Module,
         objective: Objective,
         batches: Batches,

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from foveal.commands.head_fit import HeadFit
-from foveal.commands.training_cost import (
+from foveal.api.head_fit import HeadFit
+from foveal.api.training_cost import (
     LATER_BYTES,
     MOST_SHAPES,
     StepsMemory,

@@ -12,18 +12,18 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
 from foveal.store.manifest import data_facts
 from foveal.store.plan import Plan
-from foveal.store.run import Run, check_resumable, create_run, default_run_path, open_run, run_lock
+from foveal.store.run import RunFolder, check_resumable, create_run, default_run_path, open_run, run_lock
 from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
 from foveal.training.snapshot import TrainingCounters
 from tests.support.toy_training import new_run, toy_config
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> RunFolder:
     return new_run(tmp_path / "runs" / "one", toy_config())
 
 
-def test_reads_back_what_was_written(run: Run) -> None:
+def test_reads_back_what_was_written(run: RunFolder) -> None:
     again = open_run(run.path)
     assert again == run
     assert again.config == toy_config()
@@ -33,12 +33,12 @@ def test_reads_back_what_was_written(run: Run) -> None:
     assert again.fingerprint == run.fingerprint
 
 
-def test_a_copy_elsewhere_works(run: Run, tmp_path: Path) -> None:
+def test_a_copy_elsewhere_works(run: RunFolder, tmp_path: Path) -> None:
     shutil.copytree(run.path, tmp_path / "elsewhere")
     assert open_run(tmp_path / "elsewhere").fingerprint == run.fingerprint
 
 
-def test_the_plan_goes_through_the_disk(run: Run) -> None:
+def test_the_plan_goes_through_the_disk(run: RunFolder) -> None:
     assert run.read_plan() is None
     run.write_plan(Plan(10, 5, 2))
     assert run.read_plan() == Plan(10, 5, 2)
@@ -47,7 +47,7 @@ def test_the_plan_goes_through_the_disk(run: Run) -> None:
         run.read_plan()
 
 
-def test_the_keys_of_files_stay_whatever_the_fields_are_called(run: Run) -> None:
+def test_the_keys_of_files_stay_whatever_the_fields_are_called(run: RunFolder) -> None:
     """Plans and checkpoints of runs made before are read by these keys."""
     run.write_plan(Plan(10, 5, 2))
     plan = open_json((run.path / "plan.json").read_bytes(), "")
@@ -58,7 +58,7 @@ def test_the_keys_of_files_stay_whatever_the_fields_are_called(run: Run) -> None
     assert dataclass_from_dict(TrainingCounters, counters, "") == TrainingCounters()
 
 
-def test_an_existing_folder_is_refused_and_left_alone(run: Run, tmp_path: Path) -> None:
+def test_an_existing_folder_is_refused_and_left_alone(run: RunFolder, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     with pytest.raises(UserError, match=f"choose another --run, or continue it: foveal resume {run.path}"):
         new_run(run.path, toy_config())
@@ -101,7 +101,7 @@ def test_half_a_run_folder_is_never_seen(tmp_path: Path, monkeypatch: pytest.Mon
         (lambda path: newer(path / "run.json"), "newer version of Foveal"),
     ],
 )
-def test_foreign_edited_and_newer_runs_are_told(run: Run, edit: object, message: str) -> None:
+def test_foreign_edited_and_newer_runs_are_told(run: RunFolder, edit: object, message: str) -> None:
     edit(run.path)  # type: ignore[operator]
     with pytest.raises(UserError, match=message) as error:
         open_run(run.path)
@@ -118,7 +118,7 @@ def newer(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["metrics.jsonl", "samples.jsonl", "checkpoints"])
-def test_a_shipped_run_opens_and_only_resuming_needs_the_rest(run: Run, name: str) -> None:
+def test_a_shipped_run_opens_and_only_resuming_needs_the_rest(run: RunFolder, name: str) -> None:
     path = run.path / name
     path.rmdir() if name == "checkpoints" else path.unlink()
     opened = open_run(run.path)
@@ -140,7 +140,9 @@ def replace_by_fifo(path: Path) -> None:
 
 @pytest.mark.parametrize("replace", [replace_by_link, replace_by_fifo])
 @pytest.mark.parametrize("name", ["run.json", "config.toml", "metrics.jsonl", "samples.jsonl", "plan.json"])
-def test_every_file_of_a_run_is_a_regular_file(run: Run, replace: Callable[[Path], None], name: str) -> None:
+def test_every_file_of_a_run_is_a_regular_file(
+    run: RunFolder, replace: Callable[[Path], None], name: str
+) -> None:
     """A link would be read and written outside of the run; a FIFO would be waited for."""
     run.write_plan(Plan(10, 5, 2))
     replace(run.path / name)
@@ -148,7 +150,7 @@ def test_every_file_of_a_run_is_a_regular_file(run: Run, replace: Callable[[Path
         open_run(run.path)
 
 
-def test_links_in_folders_of_a_run(run: Run, tmp_path: Path) -> None:
+def test_links_in_folders_of_a_run(run: RunFolder, tmp_path: Path) -> None:
     """Only `checkpoints` may be a link, to a folder."""
     (tmp_path / "disk").mkdir()
     run.checkpoints.rmdir()
@@ -164,7 +166,7 @@ HOSTILE_VALUES: tuple[Any, ...] = (None, True, -1, 2.5, "x", [], {}, [[[]]], {"a
 
 
 @pytest.mark.parametrize("value", HOSTILE_VALUES, ids=str)
-def test_resealed_manifests_of_wrong_types(run: Run, value: object) -> None:
+def test_resealed_manifests_of_wrong_types(run: RunFolder, value: object) -> None:
     """Whoever edits a file can seal it again; then types and names are checked."""
     path = run.path / "run.json"
     facts = open_json(path.read_bytes(), "")
@@ -184,7 +186,7 @@ def test_resealed_manifests_of_wrong_types(run: Run, value: object) -> None:
 
 
 @pytest.mark.parametrize("value", HOSTILE_VALUES, ids=str)
-def test_resealed_plans_of_wrong_types(run: Run, value: object) -> None:
+def test_resealed_plans_of_wrong_types(run: RunFolder, value: object) -> None:
     plan = dataclass_to_dict(Plan(10, 5, 2))
     for key in plan:
         (run.path / "plan.json").write_bytes(seal_json(plan | {key: value}))
@@ -202,7 +204,7 @@ def test_no_run_at_all(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_run_is_told_with_the_nearest(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     create_run(Path("runs/text-demo-1"), toy_config(), "", {}, {})
@@ -214,7 +216,7 @@ def test_a_misspelt_run_is_told_with_the_nearest(
         open_run(Path("x"))
 
 
-def test_every_flipped_byte_of_run_json_is_found(run: Run) -> None:
+def test_every_flipped_byte_of_run_json_is_found(run: RunFolder) -> None:
     path = run.path / "run.json"
     content = path.read_bytes()
     for position in range(len(content)):
@@ -245,7 +247,7 @@ def test_default_names_are_free_and_plain(tmp_path: Path, monkeypatch: pytest.Mo
         assert default_run_path(data, "demo") == Path("runs/films-demo-1")
 
 
-def test_one_process_trains_a_run(run: Run) -> None:
+def test_one_process_trains_a_run(run: RunFolder) -> None:
     """A second trainer of the same folder is refused, and may begin when the first one ends."""
     with run_lock(run), pytest.raises(UserError, match="another process is training this run"), run_lock(run):
         pass

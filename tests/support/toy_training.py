@@ -12,7 +12,7 @@ from foveal.core.progress import SecondsLeft
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import derived_seed
 from foveal.core.signals import SignalHandler
-from foveal.store.run import Run, create_run, open_run
+from foveal.store.run import RunFolder, create_run, open_run
 from foveal.tasks.config import from_tables
 from foveal.tasks.read_settings import config_to_toml
 from foveal.training.time_left import FinalTest
@@ -194,7 +194,7 @@ def toy_trainer(
     return ToyTrainer(folder, net, objective, batches, held_out, reporter, test)
 
 
-def new_run(path: Path, config: Config) -> Run:
+def new_run(path: Path, config: Config) -> RunFolder:
     return create_run(
         path,
         config,

@@ -15,7 +15,7 @@ from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import plot_curves
 from foveal.metrics.report import Report, make_report
 from foveal.store.durable import atomic_write
-from foveal.store.run import Run
+from foveal.store.run import RunFolder
 from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import EvaluationResult, LabelsByRow
@@ -54,7 +54,7 @@ def eval_batches(task: Task, split_data: Any) -> Batches | None:
 
 
 def train_and_report(
-    run: Run,
+    run: RunFolder,
     task: Task,
     data: PreparedData[Any, Any],
     batches: Batches,
@@ -197,7 +197,7 @@ def print_report(task: Task, report: Report, console: SafeConsole) -> None:
 
 
 def _print_summary(
-    run: Run,
+    run: RunFolder,
     task: Task,
     result: dict[str, Any],
     report: Report | None,

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from foveal.commands.head_fit import HeadFit, fit_head
+from foveal.api.head_fit import HeadFit, fit_head
 from foveal.core.errors import UserError
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData
 from foveal.data.open import DataPaths
-from foveal.store.run import Run, RunExistsError, next_run_path
+from foveal.store.run import RunExistsError, RunFolder, next_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.data_init import data_dependent_init
 from foveal.tasks.session import build_model, new_run
@@ -43,7 +43,7 @@ class TrainingStart:
 
 
 def prepare_training(
-    task: Task, preset: str, base_run: Run | None, paths: DataPaths, device: torch.device
+    task: Task, preset: str, base_run: RunFolder | None, paths: DataPaths, device: torch.device
 ) -> TrainingStart:
     """Read the data, build the model, and set its first weights.
 
@@ -68,7 +68,7 @@ def prepare_training(
 
 def create_run(
     folder: Path, may_rename: bool, start: TrainingStart, paths: DataPaths, preset: str, device: str
-) -> Run:
+) -> RunFolder:
     """Create the run of a training in a folder.
 
     If another process creates the folder first, the next free name is taken, if the folder may have another.
@@ -98,7 +98,7 @@ def _check_held_out(task: Task, prepared: PreparedData[Any, Any], paths: DataPat
                 raise UserError(f"{getattr(paths, split) or paths.data}: {error}") from None
 
 
-def _fill_from_run(task: Task, base_run: Run) -> tuple[str, bool]:
+def _fill_from_run(task: Task, base_run: RunFolder) -> tuple[str, bool]:
     """Fill the task's model with weights of an earlier run.
 
     Return in words which weights these are, and whether they are all weights of the run.

@@ -1,0 +1,1 @@
+"""The Python interface, which the commands are written on: train, open and use runs."""
