@@ -1,11 +1,12 @@
 """The private parts of torch that Foveal uses, each beside a public way to the same result.
 
-Another release of torch may lack a private part, or give it other arguments. So a private function is tried on
-a small example at its first use. If the example fails, the public way is taken from then on, and a line says
-so once. No other file of the package names a private part of torch, except `inspection/operation_mode.py`.
+Another release of torch may lack a private part, or give it other arguments. So a private function is tried
+on a small example at its first use. If the example fails, the public way is taken from then on, and a line
+says so once. No other file of the package names a private part of torch, except
+`inspection/operation_mode.py`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -56,12 +57,13 @@ def has_private(name: str) -> bool:
     try:
         EXAMPLES[name]()
     except Exception as error:  # whatever a changed part raises, the public way does not need it
-        notify(f"torch {torch.__version__} has no {name} as expected ({error}): a slower way computes the same")
+        reason = f"torch {torch.__version__} has no {name} as expected ({error})"
+        notify(f"{reason}: a slower way computes the same")
         return False
     return True
 
 
-def multiply_all(tensors: Sequence[Tensor], factor: float) -> None:
+def multiply_all(tensors: list[Tensor], factor: float) -> None:
     """Multiply tensors by a factor, in place."""
     if has_private("_foreach_mul_"):
         torch._foreach_mul_(tensors, factor)
@@ -70,7 +72,7 @@ def multiply_all(tensors: Sequence[Tensor], factor: float) -> None:
         tensor.mul_(factor)
 
 
-def clamp_all(tensors: Sequence[Tensor], bound: float) -> None:
+def clamp_all(tensors: list[Tensor], bound: float) -> None:
     """Clamp tensors to -bound .. bound, in place."""
     if has_private("_foreach_clamp_min_") and has_private("_foreach_clamp_max_"):
         torch._foreach_clamp_min_(tensors, -bound)
@@ -80,7 +82,7 @@ def clamp_all(tensors: Sequence[Tensor], bound: float) -> None:
         tensor.clamp_(-bound, bound)
 
 
-def interpolate_all(tensors: Sequence[Tensor], ends: Sequence[Tensor], amount: float) -> None:
+def interpolate_all(tensors: list[Tensor], ends: list[Tensor], amount: float) -> None:
     """Move each tensor toward its end by a share `amount` of their difference, in place."""
     if has_private("_foreach_lerp_"):
         torch._foreach_lerp_(tensors, ends, amount)
@@ -105,9 +107,7 @@ def has_cpu_flash_attention() -> bool:
     return has_private("_scaled_dot_product_flash_attention_for_cpu")
 
 
-def cpu_flash_attention(
-    q: Tensor, k: Tensor, v: Tensor, causal: bool, mask: Tensor
-) -> tuple[Tensor, Tensor]:
+def cpu_flash_attention(q: Tensor, k: Tensor, v: Tensor, causal: bool, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Return the attention, and the logarithms of the softmax's sums. `mask` is added to the scores."""
     y, log_sum = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
         q, k, v, 0.0, causal, attn_mask=mask

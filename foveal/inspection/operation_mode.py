@@ -1,4 +1,4 @@
-"""The parts of torch that show every operation of a model. torch documents them, in modules that are private."""
+"""Parts of torch that show every operation of a model. torch documents them, but in private modules."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -38,4 +38,5 @@ def flop_formulas() -> Mapping[Any, Callable[..., int]]:
 
 
 def _missing(part: str) -> UserError:
-    return UserError(f"torch {torch.__version__} has no {part}, which this view needs: pip install torch==2.13.*")
+    lack = f"torch {torch.__version__} has no {part}, which this view needs"
+    return UserError(f"{lack}: pip install 'torch==2.13.*'")

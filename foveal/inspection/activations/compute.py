@@ -132,7 +132,7 @@ class _CallSite(NamedTuple):
     shape: tuple[int, ...]
 
 
-class _ActivationRecorder(OperationMode):
+class _ActivationRecorder(OperationMode):  # type: ignore[no-untyped-call]
     """Keeps the outputs of activation functions and blocks by call site; a loop is one call site."""
 
     def __init__(self, functions: bool = True) -> None:

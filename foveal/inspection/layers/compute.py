@@ -75,7 +75,7 @@ def _parameter_counts(model: nn.Module, called: Collection[str]) -> dict[str, in
     return counts
 
 
-class _LayerRecorder(OperationMode):
+class _LayerRecorder(OperationMode):  # type: ignore[no-untyped-call]
     """Counts the multiply-adds of each module, and tracks receptive fields."""
 
     def __init__(self, x: Tensor):

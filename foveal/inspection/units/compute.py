@@ -51,7 +51,7 @@ class PixelWindow(NamedTuple):
     right: int
 
 
-class _GuidedReLU(OperationMode):
+class _GuidedReLU(OperationMode):  # type: ignore[no-untyped-call]
     """Changes gradients while they are computed.
 
     `guided` applies the guided rule at rectifiers. Otherwise rectifiers pass all gradients, as if they were
