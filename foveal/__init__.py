@@ -7,16 +7,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["RunFailed", "UserError", "__version__", "load"]
+__all__ = ["RunFailed", "UserError", "__version__", "create_model", "list_models", "load"]
 
 _EXPORTS = {
     "RunFailed": "foveal.core.errors",
     "UserError": "foveal.core.errors",
+    "create_model": "foveal.api.create_model",
+    "list_models": "foveal.api.create_model",
     "load": "foveal.tasks.session",
 }
 """The public names, and the modules that define them."""
 
 if TYPE_CHECKING:
+    from foveal.api.create_model import create_model, list_models
     from foveal.core.errors import RunFailed, UserError
     from foveal.tasks.session import load
 
