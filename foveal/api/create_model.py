@@ -10,16 +10,17 @@ import numpy as np
 import torch
 from torch import nn
 
+from foveal.api.training_request import setting
 from foveal.config import (
     Config,
     ConfigError,
-    merge_tables,
     parse_config,
     parse_overrides,
     preset_names,
     read_preset,
     suggest,
 )
+from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.module_facts import auxiliary_models
@@ -130,23 +131,11 @@ def _config(name: str, sizes: Mapping[str, int], seed: int, settings: Mapping[st
     """Return the config of a preset or network with the user's settings, and the sizes of its images."""
     is_preset = name in preset_names() or name.endswith(".toml")
     config = load_config(name) if is_preset else network_config(name)
-    own = merge_tables(
-        *(_nested(key, value) for key, value in settings.items()), _nested("training.seed", seed)
-    )
+    own = {"training.seed": seed}
     if _reads_pixels(task_of(config)):
-        image = {key: sizes[key] for key in ("channels", "size") if key in sizes}
-        own = merge_tables({"data": {"image": image}}, own)
-    return from_tables(config.model_dump(), own)
-
-
-def _nested(key: str, value: Any) -> dict[str, Any]:
-    """Return a setting as nested tables, with the checks of a setting on the command line."""
-    parse_overrides([f"{key}=0"])
-    *sections, last = key.split(".")
-    table: dict[str, Any] = {last: value}
-    for section in reversed(sections):
-        table = {section: table}
-    return table
+        own |= {f"data.image.{size}": sizes[size] for size in ("channels", "size") if size in sizes}
+    overrides = [setting(key, value) for key, value in (own | dict(flatten(settings))).items()]
+    return from_tables(config.model_dump(), parse_overrides(overrides))
 
 
 def _reads_pixels(task: Task) -> bool:
