@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from foveal.api.errors import plain_errors
 from foveal.api.training_request import setting
 from foveal.config import (
     Config,
-    ConfigError,
     parse_config,
     parse_overrides,
     preset_names,
@@ -50,6 +50,7 @@ SIZES = {
 """The sizes that a model without data may need, in words."""
 
 
+@plain_errors()
 def create_model(
     name: str,
     *,
@@ -90,16 +91,13 @@ def create_model(
     sizes = {"classes": classes, "vocabulary": vocabulary, "channels": channels, "size": size}
     named = {argument: value for argument, value in sizes.items() if value is not None}
     target = resolve_device(device)
-    try:
-        _check_sizes(named)
-        if pretrained:
-            return _pretrained_model(name, named, seed, target, settings, log)
-        task = task_of(_config(name, named, seed, settings or {}))
-        task = task.bind(task.sized_processor(_model_sizes(name, task, named)))
-        with generators_kept():
-            return _as_module(build_model(task, target))
-    except ConfigError as error:
-        raise UserError(str(error)) from None
+    _check_sizes(named)
+    if pretrained:
+        return _pretrained_model(name, named, seed, target, settings, log)
+    task = task_of(_config(name, named, seed, settings or {}))
+    task = task.bind(task.sized_processor(_model_sizes(name, task, named)))
+    with generators_kept():
+        return _as_module(build_model(task, target))
 
 
 def list_models(pattern: str = "*", *, pretrained: bool = False) -> list[str]:
