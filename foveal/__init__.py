@@ -8,18 +8,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Run", "RunFailed", "UserError", "__version__", "load", "train"]
+__all__ = [
+    "Run",
+    "RunFailed",
+    "UserError",
+    "__version__",
+    "create_model",
+    "list_models",
+    "load",
+    "train",
+]
 
 _EXPORTS = {
     "Run": "foveal.api.run",
     "RunFailed": "foveal.core.errors",
     "UserError": "foveal.core.errors",
+    "create_model": "foveal.api.create_model",
+    "list_models": "foveal.api.create_model",
     "load": "foveal.api.run",
     "train": "foveal.api.train",
 }
 """The public names, and the modules that define them."""
 
 if TYPE_CHECKING:
+    from foveal.api.create_model import create_model, list_models
     from foveal.api.run import Run, load
     from foveal.api.train import train
     from foveal.core.errors import RunFailed, UserError

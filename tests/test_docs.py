@@ -122,7 +122,8 @@ def test_commands_are_understood(page: Path | str) -> None:
     for command in commands(page) if isinstance(page, Path) else examples:
         arguments = shlex.split(command, comments=True)[1:]
         _, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
-        given = bound.arguments
+        given = {**bound.arguments}
+        given |= vars(given["options"]) if given.get("options") else {}  # those of a training
         preset = given.get("model")
         assert preset is None or preset in [*preset_names(), *NETWORKS] or preset.endswith(".toml"), command
         overrides = [*given.get("overrides", ())]

@@ -30,7 +30,7 @@ HISTOGRAM_STDS = 5
 """Standard deviations that a histogram reaches to both sides of the mean."""
 BLOCK, OUTPUT = "block", "output"
 RECTIFIERS = ("relu", "relu6")
-FUSED_OPS = ("Elman", "LSTM", "GRU", "mamba_gate", "depthwise_conv1d", "gelu")
+FUSED_OPS = ("ElmanCell", "LSTMCell", "GRUCell", "mamba_gate", "depthwise_conv1d", "gelu")
 """Operations whose kernels contain activation functions."""
 CAVEAT = (
     "one batch, its padding counted; gradient: of its mean loss; saturated: a slope below a tenth of the "

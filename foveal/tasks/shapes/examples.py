@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.data.read_splits import open_splits
 from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.tokenizer_base import Vocabulary
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
@@ -52,7 +53,7 @@ def default_vocab_size(config: Config) -> int:
     return {"character": 100, "byte": 256}.get(config.data.tokenizer, config.data.vocab_size)
 
 
-def token_vocab_size(config: Config, source: Tokenizer | None) -> int:
+def token_vocab_size(config: Config, source: Vocabulary | None) -> int:
     """Return the number of a tokenizer's tokens and of the special tokens.
 
     Without a tokenizer, use the default vocabulary size.
@@ -60,7 +61,7 @@ def token_vocab_size(config: Config, source: Tokenizer | None) -> int:
     return SpecialTokens(default_vocab_size(config) if source is None else source.size).vocab_size
 
 
-def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
+def text_encoder_for(config: Config, source: Vocabulary | None) -> TextEncoder:
     """Return the encoder for a tokenizer's texts. Without a tokenizer, use the default vocabulary size."""
     return text_encoder(config.model.encoder, token_vocab_size(config, source), config.data.max_length)
 
@@ -124,6 +125,13 @@ class ExampleTask(Task, ABC):
             rows = self.data_format.read_in_order(part, self.config.data)
             return any(isinstance(row, Row) for row in rows)
         return False
+
+    @property
+    def model_sizes(self) -> tuple[str, ...] | None:
+        return self.data_format.model_sizes
+
+    def sized_processor(self, sizes: Mapping[str, int]) -> PairProcessor:
+        return self.data_format.sized_processor(sizes, self.config.data)
 
     def load_processor(self, folder: Path) -> Any:
         return self.data_format.load_processor(folder)
