@@ -140,7 +140,7 @@ def simulate(
         if record["step"] == stop_at:
             raise Interrupted(2)
 
-    monkeypatch.setattr(toy.reporter, "step", step)
+    monkeypatch.setattr(toy.recorder, "step", step)
     with suppress(Interrupted):
         toy.run(SignalHandler())
     for _ in range(TEST_BATCHES):
