@@ -13,7 +13,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from foveal.api.training_report import eval_batches, train_and_report
+from foveal.api.training_report import eval_batches, ignore_result, train_and_report
 from foveal.core.errors import UserError
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import Interrupted, SignalHandler
@@ -81,7 +81,7 @@ def main(text: str, folder: Path, *settings: str) -> str:
         model = DecoderLM(Embedding(data.processor.size, width), stack, width)
         task = task_of(run.config).bind(data.processor, model)
         batches, valid = task.train_batches(data.train), eval_batches(task, data.valid)
-        train_and_report(run, task, data, batches, valid, signals, json=False)
+        train_and_report(run, task, data, batches, valid, signals, ignore_result)
     events = generate_text(model.eval(), data.processor, ["The "], 200, Sampling(temperature=0.8))
     return collect_texts(events)[0].text
 

@@ -41,6 +41,11 @@ class StepsCost:
     evaluation_seconds: float
     """Seconds of all evaluations, without the test."""
 
+    @property
+    def seconds(self) -> float:
+        """Seconds of the training with its evaluations, without the test."""
+        return self.total_steps * self.step_seconds + self.evaluation_seconds
+
     def summary(self, unit: str) -> str:
         """Return the time in words; `unit` is the unit of a step's inputs."""
         training = self.total_steps * self.step_seconds

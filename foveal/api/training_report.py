@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,6 @@ from foveal.ui.console import (
     format_extra_metrics,
     format_loss,
     print_facts,
-    print_json,
     truncate,
 )
 from foveal.ui.progress_bar import ProgressBar
@@ -48,6 +48,10 @@ def shell_command(name: str, path: Path, *more: str) -> str:
     return shlex.join(["foveal", name, str(path), *more])
 
 
+def ignore_result(result: dict[str, Any]) -> None:
+    """Do nothing with the scores of a training, which are printed in words as well."""
+
+
 def eval_batches(task: Task, split_data: Any) -> Batches | None:
     """Return the batches that evaluate a split; None without the split."""
     return None if split_data is None else task.eval_batches(split_data)
@@ -60,10 +64,10 @@ def train_and_report(
     batches: Batches,
     valid: Batches | None,
     signals: SignalHandler,
-    json: bool,
+    on_result: Callable[[dict[str, Any]], None],
 ) -> None:
     """Train the run on `batches` from its last checkpoint to its end, with evaluations on `valid`. Then
-    evaluate it, draw its curves, and print scores.
+    evaluate it, print scores, call `on_result` with them, and draw its curves.
 
     The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
     before its report, so the report is made now.
@@ -102,8 +106,7 @@ def train_and_report(
             result |= {} if baseline is None else {"baseline": baseline.to_json()}
         has_held_out = held_out is not None
         _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
-        if json:
-            print_json(result)
+        on_result(result)
         components = ", ".join(map(str, task.components()))
         with Activity("drawing the curves"):
             curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)

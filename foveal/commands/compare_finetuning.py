@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from cyclopts import Parameter
 
+from foveal.api.training_request import TrainingOptions
 from foveal.commands.evaluate import evaluate_run
 from foveal.commands.resume import resume
 from foveal.commands.train import train
@@ -217,17 +218,16 @@ def _train_or_resume(
         except FinishedError:
             log(f"{path}: already finished")
         return
-    train(
-        str(data_paths.data),
-        *settings,
+    options = TrainingOptions(
         task=network_task().name,
-        from_=base_run,
+        start_from=base_run,
         valid=data_paths.valid,
         test=data_paths.test,
         run=path,
         budget=budget,
         device=device,
     )
+    train(str(data_paths.data), *settings, options=options)
 
 
 def _evaluate_strategy(path: Path, device: str) -> dict[str, Any]:
