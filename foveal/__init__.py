@@ -7,16 +7,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["RunFailed", "UserError", "__version__", "load"]
+__all__ = ["Callback", "RunFailed", "StopTraining", "UserError", "__version__", "load"]
 
 _EXPORTS = {
+    "Callback": "foveal.core.callbacks",
     "RunFailed": "foveal.core.errors",
+    "StopTraining": "foveal.core.callbacks",
     "UserError": "foveal.core.errors",
     "load": "foveal.tasks.session",
 }
 """The public names, and the modules that define them."""
 
 if TYPE_CHECKING:
+    from foveal.core.callbacks import Callback, StopTraining
     from foveal.core.errors import RunFailed, UserError
     from foveal.tasks.session import load
 

@@ -1,13 +1,12 @@
 """The base class of callbacks: objects that hear of what happens in a training."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foveal.core.progress import HasTotalSteps
 
-Record = Mapping[str, Any]
+Record = dict[str, Any]
 """What happened, by name."""
 
 

@@ -21,8 +21,8 @@ class CallbackFailed(RunFailed):
 class CallbackList:
     """Calls callbacks in their order.
 
-    `end` is what `on_end` is called with. The block of `running` may enclose the training and what comes after
-    it; `on_end` is called when the outermost block ends.
+    `end` is what `on_end` is called with. The block of `running` may enclose the training and the test after
+    training; `on_end` is called when the outermost block ends.
     """
 
     def __init__(self, callbacks: Iterable[Callback] = ()):
@@ -31,6 +31,10 @@ class CallbackList:
         self.stops = False
         """Whether a callback has asked to end the training."""
         self._depth = 0
+
+    def add_first(self, callback: Callback) -> None:
+        """Call one more callback, before the others."""
+        self.callbacks.insert(0, callback)
 
     def emit(
         self, event: Callable[Concatenate[Any, P], None], *arguments: P.args, **keywords: P.kwargs

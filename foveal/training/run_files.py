@@ -1,6 +1,5 @@
 """The files of a run that its training writes and reads: kept weights, checkpoints and the plan."""
 
-import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -19,10 +18,6 @@ class RunFiles:
 
     def __init__(self, folder: RunFolder, model: nn.Module, state: snapshot.TrainingState):
         self.folder, self.model, self.state = folder, model, state
-        self.saved_at = time.monotonic()
-        """When the last checkpoint was complete, or the training began."""
-        self.save_seconds = 0.0
-        """The seconds that the last checkpoint took."""
         self._newest: Path | None = None
 
     def restore(self) -> tuple[str, list[str]]:
@@ -50,15 +45,11 @@ class RunFiles:
     def save(self) -> Path:
         """Write a checkpoint of the current state, between two steps. Without best weights, the last weights
         are written, too."""
-        state, started = self.state, time.monotonic()
-        if state.best is None:
-            durable.atomic_write(self.folder.weights, self._last_weights())
-        files = snapshot.to_files(state, self.model, self.folder.fingerprint)
-        self._newest = checkpoint.save(
-            self.folder.checkpoints, state.counters.step, files, self._newest, self.folder.fingerprint
-        )
-        self.saved_at = time.monotonic()
-        self.save_seconds = self.saved_at - started
+        folder, step = self.folder, self.state.counters.step
+        if self.state.best is None:
+            durable.atomic_write(folder.weights, self._last_weights())
+        files = snapshot.to_files(self.state, self.model, folder.fingerprint)
+        self._newest = checkpoint.save(folder.checkpoints, step, files, self._newest, folder.fingerprint)
         return self._newest
 
     def keep_best(self, loss: float) -> None:

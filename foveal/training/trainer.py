@@ -7,7 +7,6 @@ checkpoints are written change nothing.
 
 import math
 import time
-from collections.abc import Iterable
 from contextlib import closing, nullcontext
 from itertools import pairwise
 
@@ -48,8 +47,8 @@ class Trainer:
     """Trains `model` with `objective` on `batches` until the run's budget is spent.
 
     `valid` selects the best weights and stops early. Without `valid`, or if the config says so, the last
-    weights are kept. `test` is the caller's test afterwards, which counts in the time left. A caller with such
-    a test gives a `CallbackList`, whose block `running` encloses both.
+    weights are kept. `test` is the caller's test afterwards, which counts in the time left. Such a caller
+    encloses both in the block `running` of the callbacks.
     """
 
     def __init__(
@@ -59,13 +58,12 @@ class Trainer:
         objective: Objective,
         batches: Batches,
         valid: Batches | None,
-        callbacks: CallbackList | Iterable[Callback] = (),
+        callbacks: CallbackList | None = None,
         test: FinalTest | None = None,
     ):
         self.folder, self.config = folder, folder.config.training
         self.model, self.objective, self.batches, self.valid = model, objective, batches, valid
-        is_list = isinstance(callbacks, CallbackList)
-        self.callbacks = callbacks if is_list else CallbackList(callbacks)
+        self.callbacks = CallbackList() if callbacks is None else callbacks
         self.budget = parse_budget(self.config.budget)
         eval_batches = 0 if valid is None else valid.per_epoch
         accumulation, every = self.config.grad_accumulation, self.config.evaluate_every
@@ -80,6 +78,7 @@ class Trainer:
             samples=JsonlLog(folder.samples),
         )
         self.files = RunFiles(folder, model, self.state)
+        self._saved_at = time.monotonic()
 
     def run(self, signals: SignalHandler) -> snapshot.TrainingCounters:
         """Train to the end, from the newest checkpoint or from the beginning.
@@ -127,7 +126,7 @@ class Trainer:
                 counters.finish_reason = "callback"
             else:
                 self._train()
-                if time.monotonic() - self.files.saved_at >= self.config.checkpoint_seconds:
+                if time.monotonic() - self._saved_at >= self.config.checkpoint_seconds:
                     self.save()
         self.save()
 
@@ -243,8 +242,10 @@ class Trainer:
 
     def save(self) -> None:
         """Write a checkpoint of the current state, between two steps."""
+        started = time.monotonic()
         path = self.files.save()
-        self.time_left.saved(self.files.save_seconds, self.config.checkpoint_seconds)
+        self._saved_at = time.monotonic()
+        self.time_left.saved(self._saved_at - started, self.config.checkpoint_seconds)
         self.callbacks.emit(Callback.on_checkpoint, self.state.counters.step, path)
 
     def _resume(self) -> list[str]:
@@ -256,7 +257,8 @@ class Trainer:
         if self.state.counters.finish_reason:
             path, step = self.folder.path, self.state.counters.step
             raise FinishedError(
-                f"{path}: {restored}finished after {step} steps; train a new run with --from {path} to go further"
+                f"{path}: {restored}finished after {step} steps; train a new run with --from {path} to go "
+                "further"
             )
         return damaged
 

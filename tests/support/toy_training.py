@@ -16,6 +16,7 @@ from foveal.core.signals import SignalHandler
 from foveal.store.run import RunFolder, create_run, open_run
 from foveal.tasks.config import from_tables
 from foveal.tasks.read_settings import config_to_toml
+from foveal.training.callbacks import CallbackList
 from foveal.training.time_left import FinalTest
 from foveal.training.trainer import Trainer
 
@@ -191,9 +192,8 @@ def toy_trainer(
     batches = ToyBatches(per_epoch=6 * slots, slots=slots, seed=folder.config.training.seed)
     held_out = ToyBatches(per_epoch=2, seed=99) if valid else None
     recorder = RecordingCallback()
-    trainer = ToyTrainer(
-        folder, net, ToyObjective(net, hook=hook), batches, held_out, [recorder, *callbacks], test
-    )
+    all_callbacks, objective = CallbackList([recorder, *callbacks]), ToyObjective(net, hook=hook)
+    trainer = ToyTrainer(folder, net, objective, batches, held_out, all_callbacks, test)
     trainer.recorder = recorder
     return trainer
 
