@@ -1,27 +1,31 @@
 """Foveal trains, compares, looks inside and ships sequence and vision models.
 
-``foveal.load(run)`` opens a run folder: the model, its inputs' processors and its task.
+``foveal.train(data)`` trains a model on files or values in memory, and returns a run. ``foveal.load(run)``
+opens the folder of a run.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Callback", "RunFailed", "StopTraining", "UserError", "__version__", "load"]
+__all__ = ["Callback", "Run", "RunFailed", "StopTraining", "UserError", "__version__", "load", "train"]
 
 _EXPORTS = {
     "Callback": "foveal.core.callbacks",
+    "Run": "foveal.api.run",
     "RunFailed": "foveal.core.errors",
     "StopTraining": "foveal.core.callbacks",
     "UserError": "foveal.core.errors",
-    "load": "foveal.tasks.session",
+    "load": "foveal.api.run",
+    "train": "foveal.api.train",
 }
 """The public names, and the modules that define them."""
 
 if TYPE_CHECKING:
+    from foveal.api.run import Run, load
+    from foveal.api.train import train
     from foveal.core.callbacks import Callback, StopTraining
     from foveal.core.errors import RunFailed, UserError
-    from foveal.tasks.session import load
 
 
 def __getattr__(name: str) -> Any:

@@ -123,7 +123,7 @@ def choose(data: str, settings: tuple[str, ...], options: TrainingOptions) -> Ch
     """
     overrides = (*settings, *options.overrides())
     start_from = None if options.start_from is None else _open_base_run(options.start_from)
-    with Activity(f"looking at {data}"):
+    with Activity(f"looking at {shorten_unpacked_paths(data)}"):
         opened = open_data(data, log, encoding_setting(overrides))
         choice = choose_training(
             opened,
@@ -251,7 +251,7 @@ def _print_setup(
     if note := task.held_out_note(facts):
         log(f"held out: {note}")
     parts = ", ".join(f"{name} {task.describe_size(part)}" for name, part in facts.items())
-    rows = [("data", f"{data}: {summary.data}: {parts}")]
+    rows = [("data", f"{shorten_unpacked_paths(data)}: {summary.data}: {parts}")]
     if prepared.skipped:
         rows.append(("skipped", _skipped_summary(prepared, folder)))
     rows += [("task", summary.task), ("model", f"{start.origin}: {_model_summary(task)}")]

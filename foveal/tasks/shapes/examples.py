@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,8 @@ from foveal.models.encoder import text_encoder
 from foveal.tasks.base import Task
 from foveal.tasks.defaults import MAX_COUNTED_ROWS
 from foveal.tasks.results import Answer, AnsweredRow
-from foveal.tasks.shapes.answered_rows import answer_data, answer_lines
+from foveal.tasks.shapes.answered_rows import answer_data, answer_lines, answer_texts
+from foveal.tasks.shapes.embeddings import data_rows, embed_rows, text_rows
 from foveal.training.protocols import Batches
 
 SPLIT_SETTINGS = (
@@ -179,6 +180,15 @@ class ExampleTask(Task, ABC):
         if not self.source.reads_lines:
             return super().predict_lines(lines, top)
         return answer_lines(self, lines, top)
+
+    def predict_texts(self, texts: Sequence[str], top: int, progress: ProgressCallback) -> list[AnsweredRow]:
+        if not self.source.reads_lines:
+            return super().predict_texts(texts, top, progress)
+        return answer_texts(self, texts, top, progress)
+
+    def embed(self, data: str | Sequence[str], progress: ProgressCallback) -> Tensor:
+        rows = data_rows(self, data) if isinstance(data, str) else text_rows(self, data)
+        return embed_rows(self, rows, progress)
 
     def try_outputs(self, train: Any, held_out: Any) -> float:
         if not self.writes_answers:
