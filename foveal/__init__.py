@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
+    "Callback",
     "Run",
     "RunFailed",
+    "StopTraining",
     "UserError",
     "__version__",
     "create_model",
@@ -20,8 +22,10 @@ __all__ = [
 ]
 
 _EXPORTS = {
+    "Callback": "foveal.core.callbacks",
     "Run": "foveal.api.run",
     "RunFailed": "foveal.core.errors",
+    "StopTraining": "foveal.core.callbacks",
     "UserError": "foveal.core.errors",
     "create_model": "foveal.api.create_model",
     "list_models": "foveal.api.create_model",
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from foveal.api.create_model import create_model, list_models
     from foveal.api.run import Run, load
     from foveal.api.train import train
+    from foveal.core.callbacks import Callback, StopTraining
     from foveal.core.errors import RunFailed, UserError
 
 

@@ -53,7 +53,17 @@ class TrainingCounters:
     evals_without_improvement: int = field(default=0, metadata={"key": "stale"})
     """Evaluations since the best evaluation."""
     finish_reason: str = field(default="", metadata={"key": "finished"})
-    """Why training is finished, `budget` or `patience`. Empty while training is not finished."""
+    """Why training is finished: `budget`, `patience` or `callback`. Empty while training is not finished."""
+
+    def to_record(self) -> dict[str, Any]:
+        """Return what callbacks get at the end of training."""
+        return {
+            "step": self.step,
+            "seconds": self.seconds,
+            "reason": self.finish_reason,
+            "best_step": self.best_step,
+            "best_loss": self.best_loss,
+        }
 
 
 @dataclass
