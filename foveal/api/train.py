@@ -103,7 +103,7 @@ def train(
     with SignalHandler() as signals:
         try:
             prepared = prepare(chosen)
-            prepared.print(draws_images=True)
+            prepared.announce(draws_images=True)
             folder = prepared.run(signals, ignore_result)
         except Interrupted as stop:
             if prepared is None or not prepared.folder.exists():

@@ -71,7 +71,7 @@ class PreparedTraining:
     """The folder of the run, which another process may still take."""
     device: str
 
-    def print(self, draws_images: bool) -> None:
+    def announce(self, draws_images: bool) -> None:
         """Print what was chosen, and data, task, model and cost. `draws_images` says whether `run` comes
         next, which draws a contact sheet of images."""
         log_lines(self.lines)

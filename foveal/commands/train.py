@@ -49,7 +49,7 @@ def train(
         return
     with SignalHandler() as signals:
         prepared = prepare(chosen)
-        prepared.print(draws_images=not dry_run)
+        prepared.announce(draws_images=not dry_run)
         on_result = print_json if json else ignore_result
         if dry_run:
             log("nothing was trained or written: leave out --dry-run to begin")

@@ -5,8 +5,7 @@ import io
 import time
 from typing import Any
 
-from rich.console import Console
-
+from foveal.ui.console import SafeConsole
 from foveal.ui.fitting_progress import FittingProgress
 
 LINE_WIDTH, SECONDS_BETWEEN_UPDATES = 110, 0.3
@@ -45,7 +44,7 @@ class NotebookProgress(FittingProgress):
         self.refresh()
 
     def _line(self) -> dict[str, str]:
-        console = Console(file=io.StringIO(), width=LINE_WIDTH, force_terminal=False, force_jupyter=False)
+        console = SafeConsole(file=io.StringIO(), width=LINE_WIDTH, force_terminal=False, force_jupyter=False)
         with console.capture() as capture:
             console.print(self.make_tasks_table(self.tasks))
         text = capture.get().rstrip()
