@@ -1,6 +1,6 @@
 """`foveal.train`: from data on disk or in memory to a trained run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from foveal.api.training_request import TrainingOptions, setting
 from foveal.api.values.columns import split_tables
 from foveal.api.values.stored import stored_path
 from foveal.config.old_names import flatten
+from foveal.core.callbacks import Callback
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.ui.console import log
 
@@ -36,6 +37,7 @@ def train(
     device: str = "auto",
     run: str | Path | None = None,
     pretrained: Literal["auto", "no"] = "auto",
+    callbacks: Sequence[Callback] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> Run:
     """Train a model on `data`, and return the run. `foveal train` does the same, with the same options.
@@ -69,6 +71,8 @@ def train(
         The folder to create; runs/DATA-MODEL-N if not given.
     pretrained
         `auto` starts from published weights where data are few, and fetches them once; `no` never does.
+    callbacks
+        Objects that hear of each step, evaluation and checkpoint (`foveal.Callback`).
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
 
@@ -104,7 +108,7 @@ def train(
         try:
             prepared = prepare(chosen)
             prepared.announce(draws_images=True)
-            folder = prepared.run(signals, ignore_result)
+            folder = prepared.run(signals, ignore_result, callbacks)
         except Interrupted as stop:
             if prepared is None or not prepared.folder.exists():
                 raise KeyboardInterrupt from None

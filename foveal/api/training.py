@@ -1,7 +1,7 @@
 """A training from the user's options to the trained run: choose, prepare, create the run, train, report."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from foveal.api.training_report import eval_batches, train_and_report
 from foveal.api.training_request import TrainingOptions
 from foveal.api.training_start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
+from foveal.core.callbacks import Callback
 from foveal.core.runtime import has_fast_bfloat16, resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.data.core.prepared_data import PreparedData
@@ -96,8 +97,14 @@ class PreparedTraining:
         }
         return result | ({} if steps is None else {"seconds": steps.seconds, "first_loss": steps.first_loss})
 
-    def run(self, signals: SignalHandler, on_result: Callable[[dict[str, Any]], None]) -> RunFolder:
-        """Create the run, and train and report it. `on_result` is called with the scores."""
+    def run(
+        self,
+        signals: SignalHandler,
+        on_result: Callable[[dict[str, Any]], None],
+        callbacks: Sequence[Callback] = (),
+    ) -> RunFolder:
+        """Create the run, and train and report it. `on_result` is called with the scores; `callbacks` hear of
+        all of it."""
         chosen, start = self.chosen, self.start
         run = create_run(
             self.folder,
@@ -111,7 +118,7 @@ class PreparedTraining:
             with Activity("drawing the contact sheet"):
                 _write_contact_sheet(run.path, start.task, start.prepared)
         train_and_report(
-            run, start.task, start.prepared, self.batches, self.valid_batches, signals, on_result
+            run, start.task, start.prepared, self.batches, self.valid_batches, signals, on_result, callbacks
         )
         return run
 
