@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.api.answer_table import AnswerTable
+from foveal.api.errors import plain_errors
 from foveal.api.evaluation import RunEvaluation, evaluate_run
 from foveal.api.generation import collect_events, stream_text
 from foveal.api.picture import Picture
@@ -53,6 +54,7 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     @cached_property
+    @plain_errors()
     def session(self) -> Session:
         """The opened run.
 
@@ -89,6 +91,7 @@ class Run:
         file = self.path / "metrics.jsonl"
         return Table([row for kind in ("step", "evaluation") for row in read_metrics_log(file, kind)])
 
+    @plain_errors()
     def evaluate(self, data: Any = None) -> Evaluation:
         """Return the scores on the held-out data of the run, or on all of `data`: a path, or values in memory
         as for `foveal.train`.
@@ -99,6 +102,7 @@ class Run:
         evaluation: RunEvaluation = evaluate_run(self.session, path)
         return Evaluation(evaluation, evaluation.to_json(self.session))
 
+    @plain_errors()
     def predict(self, data: Any, *, top: int | None = None, threshold: float | None = None) -> Table:
         """Return the answer to each row of `data`, in order: a path, a list of texts, or other values in
         memory as for `foveal.train`.
@@ -114,6 +118,8 @@ class Run:
         with ProgressBar("predicted") as progress:
             if _are_texts(data):
                 rows = task.predict_texts(data, top or 1, progress)
+            elif isinstance(data, str) and task.source_kind == "text" and not Path(data).exists():
+                raise UserError(f"{data}: no such file; a text is given in a list: run.predict([{data!r}])")
             else:
                 rows = task.predict(stored_path(data, task.name), top or 1, log, progress)
         rows = apply_threshold(rows, threshold, task, str(self.path))
@@ -159,6 +165,7 @@ class Run:
         out: str | Path | None = ...,
         stream: Literal[False] = ...,
     ) -> GeneratedTexts: ...
+    @plain_errors()
     def generate(
         self,
         prompt: str | Sequence[str] | None = None,
@@ -201,6 +208,7 @@ class Run:
             result = collect_events(self.task.generate(request, log, progress), request)
         return GeneratedTexts(result.get("samples", []), result)
 
+    @plain_errors()
     def embed(self, data: Any) -> NDArray[np.float32]:
         """Return the vector (N, D) that the encoder makes of each row of `data`.
 
@@ -211,6 +219,7 @@ class Run:
             vectors: NDArray[np.float32] = self.task.embed(source, progress).numpy()
         return vectors
 
+    @plain_errors()
     def inspect(self, view: str | None = None, **options: Any) -> Picture:
         """Return a view of the run: a picture with its numbers. `options` are those of the view
         (`foveal inspect RUN VIEW --help`).
@@ -221,6 +230,7 @@ class Run:
         result = compute_view(chosen, self.session, view_options(chosen, options))
         return Picture(chosen.plot(result), result.to_json())
 
+    @plain_errors()
     def curves(self) -> Picture:
         """Return the curves of the training: loss on training and validation data, and the learning rate.
 
@@ -230,6 +240,7 @@ class Run:
         numbers = {kind: read_metrics_log(file, kind) for kind in ("step", "evaluation")}
         return Picture(plot_curves(file, self.path.name, "tokens", task.loss_unit), numbers)
 
+    @plain_errors()
     def resume(self) -> "Run":
         """Train a stopped run to its end, and return it. Ctrl-C stops it again, and saves.
 
@@ -244,6 +255,7 @@ class Run:
         return self
 
 
+@plain_errors()
 def load(path: str | Path, device: str = "auto") -> Run:
     """Open a run folder, and read its model.
 

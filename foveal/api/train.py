@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from foveal.api.errors import plain_errors
 from foveal.api.run import Run
 from foveal.api.training import choose, prepare
 from foveal.api.training_report import ignore_result
@@ -15,6 +16,7 @@ from foveal.core.signals import Interrupted, SignalHandler
 from foveal.ui.console import log
 
 
+@plain_errors()
 def train(
     data: Any,
     *,

@@ -21,7 +21,7 @@ from foveal.ui.console import (
     format_loss,
     truncate,
 )
-from foveal.ui.fitting_progress import FittingProgress
+from foveal.ui.live import is_live, new_progress
 from foveal.ui.progress_bar import TimeLeftColumn
 
 OVERRUN = 1.25
@@ -39,7 +39,7 @@ class TrainingScreen:
         self.plan: HasTotalSteps | None = None
         self._expected_seconds = budget_seconds or 0.0
         self.speed, self.valid = 0.0, math.nan
-        self._live = STDERR.is_terminal
+        self._live = is_live()
         self._last_line = time.monotonic()
         step, loss = (
             TextColumn("step {task.fields[step]}"),
@@ -48,10 +48,9 @@ class TrainingScreen:
         held_out = TextColumn("held out [bold]{task.fields[valid]}[/]")
         bar, left = BarColumn(24), TimeLeftColumn()
         speed, memory = TextColumn("{task.fields[speed]}"), TextColumn("{task.fields[memory]}")
-        self._progress = FittingProgress(
-            *(step, bar, loss, held_out, speed, memory, left),
+        self._progress = new_progress(
+            (step, bar, loss, held_out, speed, memory, left),
             droppable=(memory, speed, bar, held_out, loss),
-            console=STDERR,
         )
         self._bar = self._progress.add_task(
             "", total=1.0, step="0", loss="-", valid="-", speed="", memory="", left=""

@@ -65,11 +65,11 @@ def _columns_of(values: Any) -> Columns:
         return {SOURCE: _cells("the first", values[0]), LABEL: _cells("the second", values[1])}
     if library in ("numpy", "torch") and hasattr(values, "shape"):
         return {SOURCE: _cells("the array", values)}
-    if isinstance(values, Sequence) and not isinstance(values, str | bytes):
+    if isinstance(values, Sequence) and not isinstance(values, str | bytes | bytearray):
         return _from_rows(values)
-    if hasattr(values, "__getitem__") and hasattr(values, "__len__"):
+    if library != "builtins" and hasattr(values, "__getitem__") and hasattr(values, "__len__"):
         return _from_rows([values[index] for index in range(len(values))])
-    if isinstance(values, Iterable) and not isinstance(values, str | bytes):
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray):
         return _from_rows([*values])
     raise UserError(f"{type(values).__name__}: no data that are read; give {KINDS}")
 

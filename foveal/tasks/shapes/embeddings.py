@@ -11,6 +11,7 @@ from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.rows import Row, SkippedPart, SkippedRow
 from foveal.data.open import open_path
+from foveal.tasks.shapes.answered_rows import EMPTY_LINE
 
 if TYPE_CHECKING:
     from foveal.tasks.shapes.examples import ExampleTask
@@ -32,7 +33,11 @@ def text_rows(task: "ExampleTask", texts: Sequence[str]) -> list[Row | SkippedRo
     source = task.data_format.source
     if not source.reads_lines:
         raise UserError(f"this run reads no texts (task {task.name}); give a file, images, series or clips")
-    return [source.line_row(f"text {index}", text) for index, text in enumerate(texts)]
+    places = [f"text {index}" for index in range(len(texts))]
+    return [
+        source.line_row(place, text) if text.strip() else SkippedRow(place, EMPTY_LINE)
+        for place, text in zip(places, texts, strict=True)
+    ]
 
 
 def embed_rows(
