@@ -66,7 +66,7 @@ def train(
         The highest learning rate; the images or series in a batch, or else the tokens, words or frames; how
         often to train on all data, in place of `budget`; the seed of all that is drawn.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     run
         The folder to create; runs/DATA-MODEL-N if not given.
     pretrained
