@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from foveal.api.chosen_training import choose
 from foveal.api.errors import plain_errors
 from foveal.api.run import Run
-from foveal.api.training import choose, prepare
+from foveal.api.training import prepare
 from foveal.api.training_report import ignore_result
 from foveal.api.training_request import TrainingOptions, setting
 from foveal.api.values.columns import split_tables

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.training import choose, log_lines, prepare
+from foveal.api.chosen_training import choose
+from foveal.api.training import log_lines, prepare
 from foveal.api.training_report import ignore_result
 from foveal.api.training_request import NO_OPTIONS, TrainingOptions
 from foveal.core.errors import UserError
