@@ -110,7 +110,7 @@ def _train_and_report(
             try:
                 trainer.run(signals)
             except FinishedError:
-                if curves_file.exists():
+                if curves_file.exists() or not trainer.state.counters.step:
                     raise
         progress, report, baseline = trainer.state.counters, None, None
         load_run_weights(run, task)
@@ -129,9 +129,10 @@ def _train_and_report(
         _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
         on_result(result)
         components = ", ".join(map(str, task.components()))
-        with Activity("drawing the curves"):
-            curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
-            atomic_write(curves_file, curves)
+        if progress.step:
+            with Activity("drawing the curves"):
+                curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
+                atomic_write(curves_file, curves)
     except Interrupted as stop:
         step = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"

@@ -29,15 +29,22 @@ def stored_path(values: Any, task: str | None = None) -> str:
     """
     if isinstance(values, str | Path):
         return str(values)
-    columns = columns_of(values)
-    table = convert_columns(_named_pairs(columns, task))
-    content = _parquet(_with_label(table))
+    content = table_content(values, task)
     digest = hashlib.sha256(content).hexdigest()[:16]
     path = values_folder(digest) / f"{type(values).__name__}.parquet"
     with file_lock(path):
         if not path.exists():
             atomic_write(path, content)
     return str(path)
+
+
+def table_content(values: Any, task: str | None = None) -> bytes:
+    """Return a table of the values as a Parquet file.
+
+    Raises: UserError: the values are of no kind that is read, or can be read in two ways.
+    """
+    table = convert_columns(_named_pairs(columns_of(values), task))
+    return _parquet(_with_label(table))
 
 
 def _named_pairs(columns: Columns, task: str | None) -> Columns:
