@@ -1,0 +1,77 @@
+"""`foveal.layers`: every layer by name, and the examples in the docstrings."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from foveal import layers
+
+NAMES = {name: layers._MODULES[name] for name in sorted(layers._MODULES)}
+BASES = {"ContiguousGroupNorm", "MoELayer", "MultiHeadAttention", "PatchCodebook", "StackEncoder"}
+"""Base classes, and a layer that `replace_batch_norm` puts in."""
+NO_EXAMPLE = {"Segment"}
+
+
+def public_modules() -> Iterator[tuple[str, str]]:
+    """Yield the name and the file of each public `nn.Module` of layers, encoders and heads."""
+    for package in ("foveal.layers", "foveal.encoders", "foveal.heads"):
+        path = importlib.import_module(package).__path__
+        for file in pkgutil.walk_packages(path, f"{package}."):
+            for name, value in vars(importlib.import_module(file.name)).items():
+                if inspect.isclass(value) and issubclass(value, nn.Module) and value.__module__ == file.name:
+                    yield from [] if name.startswith("_") else [(name, file.name)]
+
+
+def test_every_layer_has_a_name() -> None:
+    missing = [name for name, module in public_modules() if name not in BASES and NAMES.get(name) != module]
+    assert missing == []
+    assert len(NAMES) > 80
+
+
+def test_names_for_the_type_checker_are_those_that_are_imported() -> None:
+    (block,) = (node for node in ast.parse(inspect.getsource(layers)).body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    assert {alias.name: node.module for node in imports for alias in node.names} == NAMES
+    assert dir(layers) == list(NAMES)
+
+
+def examples(name: str) -> list[doctest.Example]:
+    return doctest.DocTestParser().get_examples(inspect.getdoc(getattr(layers, name)) or "")
+
+
+@pytest.mark.parametrize("module", sorted(set(NAMES.values())))
+def test_examples(module: str) -> None:
+    torch.manual_seed(0)
+    for name in (name for name, place in NAMES.items() if place == module):
+        wanted = examples(name)
+        assert bool(wanted) == (name not in NO_EXAMPLE), name
+        test = doctest.DocTest(wanted, {"torch": torch, "layers": layers}, name, module, 0, None)
+        printed: list[str] = []
+        failed, _ = doctest.DocTestRunner().run(test, out=printed.append)
+        assert not failed, "".join(printed)
+
+
+def test_an_example_can_fail() -> None:
+    wanted = doctest.DocTestParser().get_examples(">>> tuple(torch.zeros(2).shape)\n(3,)\n")
+    test = doctest.DocTest(wanted, {"torch": torch}, "one", "here", 0, None)
+    assert doctest.DocTestRunner().run(test, out=lambda text: None).failed == 1
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(AttributeError, match=r"module 'foveal\.layers' has no attribute 'LSTN'"):
+        layers.LSTN  # noqa: B018
+
+
+def test_a_name_is_imported_when_it_is_used() -> None:
+    code = "import sys, foveal.layers; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2]).returncode == 0
