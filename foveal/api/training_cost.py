@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from foveal.core.runtime import peak_memory, release_freed_memory, resident_memory
+from foveal.core.allocator import resident_memory
+from foveal.core.runtime import peak_memory, release_freed_memory
 from foveal.data.core.prepared_data import PreparedData
 from foveal.tasks.base import Task
 from foveal.training.dry_run import DryRunResult, dry_run

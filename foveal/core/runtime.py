@@ -2,17 +2,15 @@
 
 import ctypes
 import hashlib
-import os
 import random
-import resource
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
 
+from foveal.core.allocator import machine_memory, process_peak
 from foveal.core.errors import UserError
 
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -62,7 +60,7 @@ def release_freed_memory() -> None:
 
 def physical_memory() -> int:
     """Return the memory of this machine in bytes: that of the GPU if it is larger."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = machine_memory()
     if torch.cuda.is_available():
         memory = max(memory, torch.cuda.get_device_properties(0).total_memory)
     return memory
@@ -72,17 +70,7 @@ def peak_memory() -> int:
     """Return the peak memory of this process in bytes: GPU memory if the process uses a GPU."""
     if torch.cuda.is_available() and torch.cuda.max_memory_reserved():
         return torch.cuda.max_memory_reserved()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
-
-
-def resident_memory() -> int:
-    """Return the memory that this process takes now, in bytes; its peak on systems other than Linux."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return peak_memory()
-    return pages * resource.getpagesize()
+    return process_peak()
 
 
 def resolve_device(name: str = "auto") -> torch.device:

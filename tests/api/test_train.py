@@ -36,9 +36,8 @@ def sentences() -> list[str]:
 
 @pytest.fixture(scope="module")
 def classifier(tmp_path_factory: pytest.TempPathFactory) -> foveal.Run:
-    folder = tmp_path_factory.mktemp("classifier")
-    with patch.dict(os.environ, FOVEAL_CACHE=str(folder / "cache")):
-        return foveal.train(reviews(), text="review", label="mood", run=folder / "run")
+    run = tmp_path_factory.mktemp("classifier") / "run"
+    return foveal.train(reviews(), text="review", label="mood", run=run)
 
 
 def test_a_run_answers_and_shows_itself(classifier: foveal.Run) -> None:
