@@ -7,7 +7,7 @@ from foveal.ops.dropout import dropout
 
 
 class Dropout(nn.Dropout):
-    """Applies `ops.dropout` in training, and nothing in evaluation.
+    """Applies `ops.dropout` in training, and nothing in evaluation (Srivastava et al. 2014).
 
     Example:
 

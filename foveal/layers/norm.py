@@ -14,6 +14,8 @@ from foveal.ops.normalization import fused_rms_norm, layer_norm, rms_norm
 class LayerNorm(nn.Module):
     """`ops.normalization.layer_norm` with a learned gain (initially ones) and bias (initially zeros).
 
+    (Ba, Kiros and Hinton 2016.)
+
     Example:
 
         >>> layers.LayerNorm(2)(torch.tensor([1.0, 3.0])).detach()
@@ -38,7 +40,7 @@ class LayerNorm(nn.Module):
 
 
 class RMSNorm(nn.Module):
-    """`ops.normalization.rms_norm` with a learned gain (initially ones).
+    """`ops.normalization.rms_norm` with a learned gain (initially ones) (Zhang and Sennrich 2019).
 
     Example:
 

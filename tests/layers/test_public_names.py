@@ -1,7 +1,5 @@
 """`foveal.layers`: every layer by name, and the examples in the docstrings."""
 
-import ast
-import doctest
 import importlib
 import inspect
 import pkgutil
@@ -15,6 +13,7 @@ import torch
 from torch import nn
 
 from foveal import layers
+from tests.support.docstring_examples import examples, failures, names_for_the_type_checker
 
 NAMES = {name: layers._MODULES[name] for name in sorted(layers._MODULES)}
 BASES = {"ContiguousGroupNorm", "MoELayer", "MultiHeadAttention", "PatchCodebook", "StackEncoder"}
@@ -39,32 +38,28 @@ def test_every_layer_has_a_name() -> None:
 
 
 def test_names_for_the_type_checker_are_those_that_are_imported() -> None:
-    (block,) = (node for node in ast.parse(inspect.getsource(layers)).body if isinstance(node, ast.If))
-    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    assert {alias.name: node.module for node in imports for alias in node.names} == NAMES
+    assert names_for_the_type_checker(layers) == NAMES
     assert dir(layers) == list(NAMES)
-
-
-def examples(name: str) -> list[doctest.Example]:
-    return doctest.DocTestParser().get_examples(inspect.getdoc(getattr(layers, name)) or "")
 
 
 @pytest.mark.parametrize("module", sorted(set(NAMES.values())))
 def test_examples(module: str) -> None:
     torch.manual_seed(0)
     for name in (name for name, place in NAMES.items() if place == module):
-        wanted = examples(name)
+        wanted = examples(getattr(layers, name))
         assert bool(wanted) == (name not in NO_EXAMPLE), name
-        test = doctest.DocTest(wanted, {"torch": torch, "layers": layers}, name, module, 0, None)
-        printed: list[str] = []
-        failed, _ = doctest.DocTestRunner().run(test, out=printed.append)
-        assert not failed, "".join(printed)
+        assert not failures(name, wanted, {"torch": torch, "layers": layers})
 
 
 def test_an_example_can_fail() -> None:
-    wanted = doctest.DocTestParser().get_examples(">>> tuple(torch.zeros(2).shape)\n(3,)\n")
-    test = doctest.DocTest(wanted, {"torch": torch}, "one", "here", 0, None)
-    assert doctest.DocTestRunner().run(test, out=lambda text: None).failed == 1
+    class Wrong:
+        """Two numbers.
+
+        >>> tuple(torch.zeros(2).shape)
+        (3,)
+        """
+
+    assert "Expected:\n    (3,)\nGot:\n    (2,)" in failures("wrong", examples(Wrong), {"torch": torch})
 
 
 def test_unknown_name() -> None:
@@ -73,5 +68,5 @@ def test_unknown_name() -> None:
 
 
 def test_a_name_is_imported_when_it_is_used() -> None:
-    code = "import sys, foveal.layers; sys.exit('torch' in sys.modules)"
+    code = "import sys, foveal.layers, foveal.metrics; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2]).returncode == 0

@@ -20,7 +20,7 @@ from foveal.layers.series.conv1d import (
 
 
 class ResidualSeriesBlock(nn.Module):
-    """`relu(body(x) + shortcut(x))`. The body is any number of layers in sequence.
+    """`relu(body(x) + shortcut(x))`, with a body of any number of layers (Wang, Yan and Oates 2017).
 
     Example:
 
