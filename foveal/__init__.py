@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
+    "Callback",
     "Run",
     "RunFailed",
+    "StopTraining",
     "UserError",
     "__version__",
     "create_model",
@@ -22,8 +24,10 @@ __all__ = [
 ]
 
 _EXPORTS = {
+    "Callback": "foveal.core.callbacks",
     "Run": "foveal.api.run",
     "RunFailed": "foveal.core.errors",
+    "StopTraining": "foveal.core.callbacks",
     "UserError": "foveal.core.errors",
     "create_model": "foveal.api.create_model",
     "generate": "foveal.api.generate",
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from foveal.api.generate import generate, stream
     from foveal.api.run import Run, load
     from foveal.api.train import train
+    from foveal.core.callbacks import Callback, StopTraining
     from foveal.core.errors import RunFailed, UserError
 
 

@@ -79,13 +79,6 @@ def test_hello():
     assert written[0].text == "ello"
 
 
-class Silent:
-    """A reporter that ignores all events."""
-
-    def __getattr__(self, event):
-        return lambda *facts: None
-
-
 def test_min_char_rnn(tmp_path):
     """A hundred steps of the preset, by the trainer, in float64: the losses of an independent run.
 
@@ -107,7 +100,7 @@ def test_min_char_rnn(tmp_path):
 
     folder = create_run(tmp_path / "run", config, config_to_toml(config), {}, {})
 
-    Trainer(folder, model, task.objective(), task.train_batches(data), None, Silent()).run(SignalHandler())
+    Trainer(folder, model, task.objective(), task.train_batches(data), None).run(SignalHandler())
     lines = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
     steps = [line for line in lines if line["kind"] == "step"]
     losses = [line["objective"] for line in steps]

@@ -1,17 +1,19 @@
 """`foveal.train`: from data on disk or in memory to a trained run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from foveal.api.chosen_training import choose
 from foveal.api.errors import plain_errors
 from foveal.api.run import Run
-from foveal.api.training import choose, prepare
+from foveal.api.training import prepare
 from foveal.api.training_report import ignore_result
 from foveal.api.training_request import TrainingOptions, setting
 from foveal.api.values.columns import split_tables
 from foveal.api.values.stored import stored_path
 from foveal.config.old_names import flatten
+from foveal.core.callbacks import Callback
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.ui.console import log
 
@@ -36,6 +38,7 @@ def train(
     device: str = "auto",
     run: str | Path | None = None,
     pretrained: Literal["auto", "no"] = "auto",
+    callbacks: Sequence[Callback] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> Run:
     """Train a model on `data`, and return the run. `foveal train` does the same, with the same options.
@@ -64,11 +67,13 @@ def train(
         The highest learning rate; the images or series in a batch, or else the tokens, words or frames; how
         often to train on all data, in place of `budget`; the seed of all that is drawn.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     run
         The folder to create; runs/DATA-MODEL-N if not given.
     pretrained
         `auto` starts from published weights where data are few, and fetches them once; `no` never does.
+    callbacks
+        Objects that hear of each step, evaluation and checkpoint (`foveal.Callback`).
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
 
@@ -103,8 +108,8 @@ def train(
     with SignalHandler() as signals:
         try:
             prepared = prepare(chosen)
-            prepared.print(draws_images=True)
-            folder = prepared.run(signals, ignore_result)
+            prepared.announce(draws_images=True)
+            folder = prepared.run(signals, ignore_result, callbacks)
         except Interrupted as stop:
             if prepared is None or not prepared.folder.exists():
                 raise KeyboardInterrupt from None

@@ -2,13 +2,14 @@
 
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
+from foveal.core.callbacks import Callback
 from foveal.core.runtime import release_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import escape_controls
@@ -21,6 +22,7 @@ from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.warm_start import load_run_weights
+from foveal.training.callbacks import CallbackList
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
 from foveal.training.protocols import Batches, Objective
@@ -65,15 +67,32 @@ def train_and_report(
     valid: Batches | None,
     signals: SignalHandler,
     on_result: Callable[[dict[str, Any]], None],
+    callbacks: Iterable[Callback] = (),
 ) -> None:
     """Train the run on `batches` from its last checkpoint to its end, with evaluations on `valid`. Then
-    evaluate it, print scores, call `on_result` with them, and draw its curves.
+    evaluate it, print scores, call `on_result` with them, and draw its curves. `callbacks` hear of all of it.
 
     The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
     before its report, so the report is made now.
 
     Raises: UserError: the log of the run is damaged, so it has no curves.
+    Raises: CallbackFailed: a callback raised an exception; a checkpoint was saved.
     """
+    all_callbacks = CallbackList(callbacks)
+    with all_callbacks.running():
+        _train_and_report(run, task, data, batches, valid, signals, on_result, all_callbacks)
+
+
+def _train_and_report(
+    run: RunFolder,
+    task: Task,
+    data: PreparedData[Any, Any],
+    batches: Batches,
+    valid: Batches | None,
+    signals: SignalHandler,
+    on_result: Callable[[dict[str, Any]], None],
+    callbacks: CallbackList,
+) -> None:
     config, model, curves_file = run.config, task.model, run.path / "curves.png"
     unit, held_out = task.summarize(data).unit, data.held_out
     objective = task.objective(held_out if data.valid is None else data.valid)
@@ -84,7 +103,8 @@ def train_and_report(
     if tested is not None:
         try_outputs = partial(task.try_outputs, data.train, tested)
         test = FinalTest(task.eval_batches(tested).per_epoch, partial(screen.try_outputs, try_outputs))
-    trainer = Trainer(run, model, objective, batches, valid, screen, test)
+    callbacks.add_first(screen)
+    trainer = Trainer(run, model, objective, batches, valid, callbacks, test)
     try:
         with screen:
             try:
@@ -104,6 +124,7 @@ def train_and_report(
             with Activity("fitting the baseline"):
                 baseline = task.baseline(data.train, tested)
             result |= {} if baseline is None else {"baseline": baseline.to_json()}
+            callbacks.emit(Callback.on_test, result)
         has_held_out = held_out is not None
         _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
         on_result(result)

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.training import choose, log_lines, prepare
+from foveal.api.chosen_training import choose
+from foveal.api.training import log_lines, prepare
 from foveal.api.training_report import ignore_result
 from foveal.api.training_request import NO_OPTIONS, TrainingOptions
 from foveal.core.errors import UserError
@@ -49,7 +50,7 @@ def train(
         return
     with SignalHandler() as signals:
         prepared = prepare(chosen)
-        prepared.print(draws_images=not dry_run)
+        prepared.announce(draws_images=not dry_run)
         on_result = print_json if json else ignore_result
         if dry_run:
             log("nothing was trained or written: leave out --dry-run to begin")

@@ -19,7 +19,7 @@ MAX_CHANNELS = 4
 """Channels of an image at most. An array with more columns may have its channels first."""
 
 
-class Kind(NamedTuple):
+class CellType(NamedTuple):
     """A kind of cells: the name of their column in a table, if it is fixed, and their conversion."""
 
     column: str
@@ -34,33 +34,33 @@ def convert_columns(columns: Columns) -> Columns:
     """
     converted: Columns = {}
     for name, cells in columns.items():
-        kind = _kind(name, cells)
-        target = kind.column or name or "text"
+        cell_type = _cell_type(name, cells)
+        target = cell_type.column or name or "text"
         if target in converted or (target != name and target in columns):
             raise UserError(f"{name or 'the first'} and {target}: two columns of {target}; leave one out")
-        converted[target] = kind.convert(name or target, cells)
+        converted[target] = cell_type.convert(name or target, cells)
     return converted
 
 
-def _kind(name: str, cells: list[Any]) -> Kind:
+def _cell_type(name: str, cells: list[Any]) -> CellType:
     first = next((cell for cell in cells if cell is not None), None)
     if type(first).__module__.startswith("PIL."):
-        return Kind(IMAGE_NAMES[0], _encode_pictures)
+        return CellType(IMAGE_NAMES[0], _encode_pictures)
     if isinstance(first, dict) and "bytes" in first:
-        return Kind(IMAGE_NAMES[0], _keep)
+        return CellType(IMAGE_NAMES[0], _keep)
     if isinstance(first, bytes):
-        return Kind(IMAGE_NAMES[0], _wrap_bytes)
+        return CellType(IMAGE_NAMES[0], _wrap_bytes)
     array = hasattr(first, "ndim") or hasattr(first, "detach")
     if not array and not _is_series(first):
-        return Kind("", _keep_plain)
+        return CellType("", _keep_plain)
     first = np.asarray(first)
     shape, dtype = first.shape, first.dtype
     if len(shape) == 3 or name in IMAGE_NAMES:
-        return Kind(IMAGE_NAMES[0], _encode_arrays)
+        return CellType(IMAGE_NAMES[0], _encode_arrays)
     if len(shape) == 1 or name in SERIES_NAMES or not array:
-        return Kind(SERIES_NAMES[0], _list_steps)
+        return CellType(SERIES_NAMES[0], _list_steps)
     if dtype == np.uint8:
-        return Kind(IMAGE_NAMES[0], _encode_arrays)
+        return CellType(IMAGE_NAMES[0], _encode_arrays)
     raise UserError(
         f"arrays of {dtype} {shape}: gray pictures, or series of {shape[0]:,} steps of {shape[1]:,} "
         f"channels? name the column: {{'image': ..., 'label': ...}} or {{'values': ..., 'label': ...}}"

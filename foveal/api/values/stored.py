@@ -9,11 +9,15 @@ from foveal.api.values.columns import LABEL, SOURCE, Columns, columns_of
 from foveal.core.errors import UserError
 from foveal.store.cache import file_lock, values_folder
 from foveal.store.durable import atomic_write
+from foveal.tasks.registry import all_tasks, task_class
 
 ROWS_PER_GROUP = 1024
 """Rows of a row group, few enough for large images."""
 MAX_LABELS, PAIRS_PER_LABEL = 50, 3
 """Different second texts at most for which pairs of texts may be texts with labels, and pairs of each."""
+LABELED, PAIRS = ("text", LABEL), ("source", "target")
+"""The columns that pairs of texts can be."""
+BOTH = (LABELED, PAIRS)
 
 
 def stored_path(values: Any, task: str | None = None) -> str:
@@ -47,13 +51,12 @@ def _named_pairs(columns: Columns, task: str | None) -> Columns:
     first, second = columns.values()
     different = len({*map(str, second)})
     may_be_labels = different <= MAX_LABELS and different * PAIRS_PER_LABEL <= len(second)
-    if task is None and may_be_labels and all(isinstance(cell, str) for cell in second):
-        raise UserError(
-            "pairs of texts: texts with labels, or sources with targets? give task='text-classification' or "
-            "task='translation'"
-        )
-    is_labeled = task == "text-classification" if task is not None else may_be_labels
-    names = ("text", "label") if is_labeled else ("source", "target")
+    names = PAIRS if not may_be_labels else LABELED
+    if task is not None:
+        names = LABELED if LABEL in task_class(task).columns else PAIRS
+    elif may_be_labels and all(isinstance(cell, str) for cell in second):
+        tasks = " or ".join(f"task='{each.name}'" for each in all_tasks().values() if each.columns in BOTH)
+        raise UserError(f"pairs of texts: texts with labels, or sources with targets? give {tasks}")
     return dict(zip(names, (first, second), strict=True))
 
 
