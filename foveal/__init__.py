@@ -16,8 +16,10 @@ __all__ = [
     "UserError",
     "__version__",
     "create_model",
+    "generate",
     "list_models",
     "load",
+    "stream",
     "train",
 ]
 
@@ -28,14 +30,17 @@ _EXPORTS = {
     "StopTraining": "foveal.core.callbacks",
     "UserError": "foveal.core.errors",
     "create_model": "foveal.api.create_model",
+    "generate": "foveal.api.generate",
     "list_models": "foveal.api.create_model",
     "load": "foveal.api.run",
+    "stream": "foveal.api.generate",
     "train": "foveal.api.train",
 }
 """The public names, and the modules that define them."""
 
 if TYPE_CHECKING:
     from foveal.api.create_model import create_model, list_models
+    from foveal.api.generate import generate, stream
     from foveal.api.run import Run, load
     from foveal.api.train import train
     from foveal.core.callbacks import Callback, StopTraining
