@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from keyword import iskeyword
 
 import cyclopts
@@ -13,9 +13,11 @@ import cyclopts
 import foveal
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import escape_controls, shorten_middle
+from foveal.plugins.options import HELP as PLUGIN_HELP
+from foveal.plugins.options import plugins_of_command, take_plugin_options
 from foveal.ui.standard_streams import STDOUT_NAME, drop_standard_output, prepare_standard_streams
 
-DEBUG_HELP = "`--debug` with any command shows the whole traceback of an error."
+DEBUG_HELP = f"{PLUGIN_HELP}\n\n`--debug` with any command shows the whole traceback of an error."
 APP = cyclopts.App(
     name="foveal",
     help="Train, inspect and use sequence and vision models on your own data.",
@@ -90,9 +92,12 @@ def main() -> None:
     if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) < MIN_COLUMNS:
         del os.environ["COLUMNS"]  # nothing, or a letter a line, would be printed
     try:
-        with SignalHandler() as signals:
+        options = take_plugin_options(arguments)
+        arguments = options.arguments
+        with SignalHandler() as signals, ExitStack() as plugins:
             with signals.deferred(), _starting(arguments):  # torch swallows exceptions while it is imported
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
+                plugins.enter_context(plugins_of_command(options))
             command(*bound.args, **bound.kwargs)
             sys.stdout.flush()
     except cyclopts.CycloptsError as error:
@@ -159,6 +164,7 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
     """Return the exit code and the message of an error."""
     from foveal.config import ConfigError
     from foveal.core.errors import RunFailed, UserError
+    from foveal.plugins.loading import line_in_plugin
 
     if isinstance(error, (UserError, ConfigError)):
         return 2, str(error)
@@ -171,7 +177,10 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
     if allocation or isinstance(error, MemoryError):
         size = f" for {allocation[1]}" if allocation else ""
         return 2, f"not enough memory{size}: take a smaller model, data.context_length or data.batch_tokens"
-    return 1, f"{type(error).__name__}: {error} (an error in Foveal itself: --debug shows where)"
+    problem = f"{type(error).__name__}: {error}"
+    if place := line_in_plugin(error):
+        return 1, f"{place}: {problem} (an error in a plugin: --debug shows the whole of it)"
+    return 1, f"{problem} (an error in Foveal itself: --debug shows where)"
 
 
 def _exit_with_error(message: str, code: int) -> None:
