@@ -1,6 +1,7 @@
 """Handling of SIGINT and SIGTERM: they end a command at once, but training saves first."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -23,7 +24,7 @@ class SignalHandler:
     """A context in which SIGINT and SIGTERM raise `Interrupted` at once.
 
     Inside `deferred`, the first signal waits for the next `poll`. The previous handlers are restored at the
-    end. Use this in the main thread only.
+    end. Outside the main thread, which alone gets signals, this does nothing.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,8 @@ class SignalHandler:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "SignalHandler":
-        for number in (signal.SIGINT, signal.SIGTERM):
+        is_main = threading.current_thread() is threading.main_thread()
+        for number in (signal.SIGINT, signal.SIGTERM) if is_main else ():
             self._previous[number] = signal.signal(number, self._handle)
         return self
 
