@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from foveal.api.training_report import eval_batches, train_and_report
-from foveal.core.runtime import keep_freed_memory, resolve_device
+from foveal.core.runtime import keep_freed_memory, resolve_device, resolve_precision
 from foveal.core.signals import SignalHandler
 from foveal.store.manifest import data_facts
 from foveal.store.run import check_resumable, environment_changes
@@ -26,6 +26,7 @@ def resume_run(
     run = open_logged(path)
     check_resumable(run)
     torch_device = resolve_device(device or data_facts(run.manifest, path).device)
+    resolve_precision(run.config.training.precision, torch_device)
     if changes := environment_changes(run):
         log(f"made with {changes}: training continues, but the result may differ in the last bits")
     with Activity(f"reading the data of {path}"):

@@ -1,19 +1,22 @@
 """`foveal.train`: from data on disk or in memory to a trained run."""
 
-from collections.abc import Mapping
+import signal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from foveal.api.chosen_training import choose
 from foveal.api.errors import plain_errors
 from foveal.api.run import Run
-from foveal.api.training import choose, prepare
+from foveal.api.training import prepare
 from foveal.api.training_report import ignore_result
 from foveal.api.training_request import TrainingOptions, setting
 from foveal.api.values.columns import split_tables
 from foveal.api.values.stored import stored_path
 from foveal.config.old_names import flatten
+from foveal.core.callbacks import Callback
 from foveal.core.signals import Interrupted, SignalHandler
-from foveal.ui.console import log
+from foveal.ui.console import log, silence
 
 
 @plain_errors()
@@ -36,6 +39,8 @@ def train(
     device: str = "auto",
     run: str | Path | None = None,
     pretrained: Literal["auto", "no"] = "auto",
+    callbacks: Sequence[Callback] = (),
+    quiet: bool = False,
     settings: Mapping[str, Any] | None = None,
 ) -> Run:
     """Train a model on `data`, and return the run. `foveal train` does the same, with the same options.
@@ -64,15 +69,20 @@ def train(
         The highest learning rate; the images or series in a batch, or else the tokens, words or frames; how
         often to train on all data, in place of `budget`; the seed of all that is drawn.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     run
         The folder to create; runs/DATA-MODEL-N if not given.
     pretrained
         `auto` starts from published weights where data are few, and fetches them once; `no` never does.
+    callbacks
+        Objects that hear of each step, evaluation and checkpoint (`foveal.Callback`).
+    quiet
+        Print nothing.
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
 
     Ctrl-C (or "interrupt kernel") ends the training and saves: the run that is returned can be resumed.
+    Before there is a run, it is a `KeyboardInterrupt`.
 
     Raises: UserError: the data can't be read, or a setting does not fit.
     Raises: RunFailed: the training failed: too many steps in a row were not finite, or the disk is full.
@@ -98,18 +108,19 @@ def train(
         device=device,
     )
     overrides = tuple(setting(key, value) for key, value in flatten(settings or {}))
-    chosen = choose(stored_path(splits["train"], task), overrides, options)
-    prepared = None
-    with SignalHandler() as signals:
+    folder = None
+    with silence(quiet), SignalHandler() as signals:
         try:
-            prepared = prepare(chosen)
+            prepared = prepare(choose(stored_path(splits["train"], task), overrides, options))
             prepared.announce(draws_images=True)
-            folder = prepared.run(signals, ignore_result)
+            folder = prepared.create_run()
+            prepared.train(folder, signals, ignore_result, callbacks)
         except Interrupted as stop:
-            if prepared is None or not prepared.folder.exists():
+            if stop.number != signal.SIGINT:
+                raise SystemExit(stop.exit_code) from None
+            if folder is None:
                 raise KeyboardInterrupt from None
             log(str(stop))
-            return Run(prepared.folder, device)
     return Run(folder.path, device)
 
 

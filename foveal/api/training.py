@@ -1,59 +1,35 @@
 """A training from the user's options to the trained run: choose, prepare, create the run, train, report."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foveal.api.chosen_training import ChosenTraining
 from foveal.api.training_cost import TrainingCost, measure_cost
 from foveal.api.training_report import eval_batches, train_and_report
-from foveal.api.training_request import TrainingOptions
 from foveal.api.training_start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
+from foveal.core.callbacks import Callback
 from foveal.core.runtime import has_fast_bfloat16, resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
-from foveal.data.open import DataPaths, OpenedData, open_data
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
 from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.run import RunFolder, check_outside_data, check_run_path, default_run_path
 from foveal.tasks.base import Task
-from foveal.tasks.configure import TrainingChoice, choose_training, encoding_setting
-from foveal.tasks.infer import describe_named_task
-from foveal.tasks.published_run import is_published, published_run
 from foveal.tasks.registry import task_of
-from foveal.tasks.session import open_logged, resolve_config
+from foveal.tasks.session import resolve_config
 from foveal.training.plan import limit_warmup, parse_budget
 from foveal.training.protocols import Batches
 from foveal.ui.activity import Activity
 from foveal.ui.console import log, print_facts
 
 CONTACT_SHEET_FILE = "contact_sheet.png"
-
-
-@dataclass(frozen=True)
-class ChosenTraining:
-    """All that is decided about a training before its data are read whole."""
-
-    data: str
-    overrides: tuple[str, ...]
-    """The user's settings as `key.sub=value`, with those that the options stand for."""
-    options: TrainingOptions
-    opened: OpenedData
-    choice: TrainingChoice
-
-    @property
-    def paths(self) -> DataPaths:
-        """The data of each split."""
-        return DataPaths(self.opened, self.options.valid, self.options.test)
-
-    def lines(self) -> list[str]:
-        """Return lines that tell what was chosen for DATA, and why."""
-        return _choices(self.paths, self.opened, self.choice, self.options)
 
 
 @dataclass(frozen=True)
@@ -96,46 +72,26 @@ class PreparedTraining:
         }
         return result | ({} if steps is None else {"seconds": steps.seconds, "first_loss": steps.first_loss})
 
-    def run(self, signals: SignalHandler, on_result: Callable[[dict[str, Any]], None]) -> RunFolder:
-        """Create the run, and train and report it. `on_result` is called with the scores."""
+    def create_run(self) -> RunFolder:
+        """Create the folder of the run, with a contact sheet of its images."""
         chosen, start = self.chosen, self.start
-        run = create_run(
-            self.folder,
-            chosen.options.run is None,
-            start,
-            chosen.paths,
-            chosen.choice.preset,
-            self.device,
-        )
+        may_rename = chosen.options.run is None
+        run = create_run(self.folder, may_rename, start, chosen.paths, chosen.choice.preset, self.device)
         if _has_images(start.prepared):
             with Activity("drawing the contact sheet"):
                 _write_contact_sheet(run.path, start.task, start.prepared)
-        train_and_report(
-            run, start.task, start.prepared, self.batches, self.valid_batches, signals, on_result
-        )
         return run
 
-
-def choose(data: str, settings: tuple[str, ...], options: TrainingOptions) -> ChosenTraining:
-    """Open DATA, and choose task, model and all settings.
-
-    Raises: UserError or ConfigError: DATA can't be opened, or a setting does not fit.
-    """
-    overrides = (*settings, *options.overrides())
-    start_from = None if options.start_from is None else _open_base_run(options.start_from)
-    with Activity(f"looking at {shorten_unpacked_paths(data)}"):
-        opened = open_data(data, log, encoding_setting(overrides))
-        choice = choose_training(
-            opened,
-            overrides,
-            options.task,
-            options.model,
-            start_from,
-            options.batch,
-            options.pretrained == "auto",
-            log,
-        )
-    return ChosenTraining(data, overrides, options, opened, choice)
+    def train(
+        self,
+        run: RunFolder,
+        signals: SignalHandler,
+        on_result: Callable[[dict[str, Any]], None],
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events."""
+        start, valid = self.start, self.valid_batches
+        train_and_report(run, start.task, start.prepared, self.batches, valid, signals, on_result, callbacks)
 
 
 def prepare(chosen: ChosenTraining) -> PreparedTraining:
@@ -147,7 +103,7 @@ def prepare(chosen: ChosenTraining) -> PreparedTraining:
     lines = chosen.lines()
     device = resolve_device(options.device)
     task = task_of(resolve_config(choice.config, device))
-    folder = options.run or default_run_path(data, _origin_name(choice, options))
+    folder = options.run or default_run_path(data, chosen.origin_name)
     check_run_path(folder)
     check_outside_data(folder, data, options.valid, options.test)
     start = prepare_training(task, choice.preset, choice.base_run, chosen.paths, device)
@@ -161,52 +117,10 @@ def prepare(chosen: ChosenTraining) -> PreparedTraining:
     return PreparedTraining(chosen, start, batches, valid_batches, cost, lines, folder, str(device))
 
 
-def _choices(
-    paths: DataPaths,
-    data: OpenedData,
-    choice: TrainingChoice,
-    options: TrainingOptions,
-) -> list[str]:
-    """Return lines that tell what was chosen for DATA, and why."""
-    task = task_of(choice.config)
-    if choice.inferred is not None:
-        lines = [str(choice.inferred)]
-    else:
-        named_model = f"--model {options.model}" if options.model else f"--from {options.start_from}"
-        origin = "--task" if options.task is not None else named_model
-        lines = [describe_named_task(data, type(task), origin)]
-    if data.kind not in ("aligned", "missing"):
-        replaced = {"valid": paths.valid, "test": paths.test}
-        used = [split for split in task.labeled_splits(data) if replaced.get(split) is None]
-        if splits := str(data.found_splits.only(used)):
-            lines.append(f"splits: {splits}")
-    if (defaults := choice.defaults) is not None:
-        lines += [line for line in (str(defaults) if defaults.reason else "", defaults.advice) if line]
-    return lines
-
-
 def log_lines(lines: list[str]) -> None:
     """Log what was chosen for DATA, once nothing can be refused any more: a refusal is a single line."""
     for line in lines:
         log(line)
-
-
-def _origin_name(choice: TrainingChoice, options: TrainingOptions) -> str:
-    """Return the name of what the training starts from, for the name of the run."""
-    if options.model or options.start_from:
-        return options.model or Path(options.start_from or "").name
-    defaults = choice.defaults
-    return Path(defaults.weights if choice.base_run and defaults else choice.preset).name
-
-
-def _open_base_run(path: Path) -> RunFolder:
-    """Return the run at a path, or the run of published weights with that name.
-
-    Raises: UserError: there is neither.
-    """
-    return (
-        published_run(str(path), log) if is_published(str(path)) and not path.exists() else open_logged(path)
-    )
 
 
 def _write_contact_sheet(folder: Path, task: Task, prepared: PreparedData[Any, Any]) -> None:

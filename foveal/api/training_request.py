@@ -48,7 +48,7 @@ class TrainingOptions:
     pretrained: Literal["auto", "no"] = "auto"
     """auto starts from published weights where DATA are few, and fetches them once; no never does."""
     device: str = "auto"
-    """cpu, cuda, or auto."""
+    """cpu, cuda, mps, or auto."""
 
     def overrides(self) -> list[str]:
         """Return the options that are short names of settings, as `key.sub=value`.

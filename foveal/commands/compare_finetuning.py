@@ -91,7 +91,7 @@ def compare_finetuning(
     budget
         How long to train each way: 90s, 3m, 2000steps, 5epochs.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     json
         Print one JSON object with the result on standard output.
     """

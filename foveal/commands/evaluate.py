@@ -41,7 +41,7 @@ def evaluate(
     tta_scales
         The scales of these views: 1, or several such as 1,1.125,1.25.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     json
         Print one JSON object with the scores on standard output.
     """

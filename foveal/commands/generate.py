@@ -58,7 +58,7 @@ def generate(
     out
         The file for --samples images: a .png with all of them, or a folder to create with a .png for each.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     json
         Print one JSON object on standard output.
     """

@@ -42,7 +42,7 @@ class CommonOptions:
     out: Path | None = None
     """Draw the view into this .png."""
     device: str = "auto"
-    """cpu, cuda, or auto."""
+    """cpu, cuda, mps, or auto."""
     json: Annotated[bool, Parameter(negative="")] = False
     """Print one JSON object on standard output."""
 

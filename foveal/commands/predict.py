@@ -85,7 +85,7 @@ def predict(
     tta_scales
         The scales of these views: 1, or several such as 1,1.125,1.25.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     json
         Print one JSON object on standard output.
     """

@@ -21,7 +21,7 @@ def resume(
     run
         The run folder.
     device
-        cpu, cuda, or auto; the run's own if not given.
+        cpu, cuda, mps, or auto; the run's own if not given.
     json
         Print one JSON object with the result on standard output.
     """

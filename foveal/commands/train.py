@@ -4,7 +4,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.training import choose, log_lines, prepare
+from foveal.api.chosen_training import choose
+from foveal.api.training import log_lines, prepare
 from foveal.api.training_report import ignore_result
 from foveal.api.training_request import NO_OPTIONS, TrainingOptions
 from foveal.core.errors import UserError
@@ -55,4 +56,4 @@ def train(
             log("nothing was trained or written: leave out --dry-run to begin")
             on_result(prepared.to_json())
         else:
-            prepared.run(signals, on_result)
+            prepared.train(prepared.create_run(), signals, on_result)

@@ -24,7 +24,7 @@ class SignalHandler:
     """A context in which SIGINT and SIGTERM raise `Interrupted` at once.
 
     Inside `deferred`, the first signal waits for the next `poll`. The previous handlers are restored at the
-    end. Outside the main thread, which alone gets signals, this does nothing.
+    end. In another thread than the main one, signals are left alone.
     """
 
     def __init__(self) -> None:
@@ -35,8 +35,9 @@ class SignalHandler:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "SignalHandler":
-        is_main = threading.current_thread() is threading.main_thread()
-        for number in (signal.SIGINT, signal.SIGTERM) if is_main else ():
+        if threading.current_thread() is not threading.main_thread():
+            return self  # Python handles signals in the main thread alone
+        for number in (signal.SIGINT, signal.SIGTERM):
             self._previous[number] = signal.signal(number, self._handle)
         return self
 

@@ -47,6 +47,10 @@ class Optimizer:
         extremes = torch.stack([extreme for gradient in gradients for extreme in gradient.aminmax()])
         return float(nn.utils.get_total_norm(gradients)), float(extremes.abs().max())
 
+    def divide_gradients(self, factor: float) -> None:
+        """Divide all gradients by the factor of the loss."""
+        multiply_all(self._gradients(), 1 / factor)
+
     def step(self, lr: float, norm: float) -> None:
         """Clip by `norm`, the current global norm, then by value, and update every parameter with `lr`."""
         if 0 < self.config.clip_norm < norm:

@@ -27,6 +27,7 @@ from foveal.store.sealed import (
     unique_state_dict,
 )
 from foveal.training.averaging import WeightAverage
+from foveal.training.loss_scaling import LossScaling
 from foveal.training.optim import Optimizer
 from foveal.training.protocols import PlacedBatches
 
@@ -81,6 +82,7 @@ class TrainingState:
     samples: JsonlLog
     batches: PlacedBatches | None = None
     """The training batches, if a checkpoint has to store the place in them."""
+    scaling: LossScaling | None = None
     plan: Plan | None = None
     best: bytes | None = None
     """Content of model.safetensors with the best weights, after the first evaluation."""
@@ -104,6 +106,8 @@ class StoredState(BaseModel):
     samples: NonNegativeInt
     log_sha256: dict[str, str] = {}
     """Hashes of the logs up to these lengths; checkpoints of older versions have none."""
+    loss_scaling: dict[str, Any] | None = None
+    """The factor of the loss, of runs in float16."""
     carry: Any
 
 
@@ -120,6 +124,8 @@ def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, b
         "log_sha256": {"metrics": metrics.sha256, "samples": samples.sha256},
         "carry": skeleton,
     }
+    if training.scaling:
+        state["loss_scaling"] = dataclass_to_dict(training.scaling)
     files = {
         "state.json": seal_json(state),
         "weights.safetensors": seal_tensors(unique_state_dict(model), {}),
@@ -163,6 +169,9 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
     if (counters.best_step is None) != ("best.safetensors" not in files):
         raise UserError(f"{path}: best.safetensors does not match state.json; restore the checkpoint")
 
+    if (training.scaling is None) != (state.loss_scaling is None):
+        raise UserError(f"{name}: loss_scaling does not match training.precision; restore the checkpoint")
+
     tensors = {
         name: open_tensors(files[name], str(path / name))[0]
         for name in files
@@ -179,6 +188,8 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
         raise UserError(f"{name}: its carry does not fit carry.safetensors; restore the checkpoint") from None
     training.carries = map_state(lambda leaf: leaf.to(device) if hasattr(leaf, "to") else leaf, carries)
     training.counters = counters
+    if state.loss_scaling is not None:
+        training.scaling = dataclass_from_dict(LossScaling, state.loss_scaling, name)
     training.best = files.get("best.safetensors")
     training.metrics.truncate(LogPosition(state.metrics, state.log_sha256.get("metrics")))
     training.samples.truncate(LogPosition(state.samples, state.log_sha256.get("samples")))

@@ -24,6 +24,7 @@ from foveal.training import snapshot
 from foveal.training.averaging import make_average
 from foveal.training.callbacks import CallbackFailed, CallbackList
 from foveal.training.evaluate import evaluate
+from foveal.training.loss_scaling import make_loss_scaling
 from foveal.training.optim import Optimizer
 from foveal.training.plan import (
     EvaluationSchedule,
@@ -77,6 +78,7 @@ class Trainer:
             metrics=JsonlLog(folder.metrics),
             samples=JsonlLog(folder.samples),
             batches=batches if isinstance(batches, PlacedBatches) else None,
+            scaling=make_loss_scaling(self.config.precision),
         )
         self.files = RunFiles(folder, model, self.state)
         self._saved_at = time.monotonic()
@@ -150,6 +152,7 @@ class Trainer:
             lr=lr,
             seed=(config.seed, step),
             precision=config.precision,
+            scaling=state.scaling,
         )
         if state.average and result.first_nonfinite is None:
             state.average.update(step)

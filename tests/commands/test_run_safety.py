@@ -108,7 +108,7 @@ def test_the_tokens_of_a_run_to_begin_from_stay(finished: Path, setting: str, wh
 
 
 def test_a_device_that_no_model_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match="models run on cpu or cuda"):
+    with pytest.raises(UserError, match="models run on cpu, cuda or mps"):
         resolve_device("meta")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

@@ -175,7 +175,7 @@ def test_a_state_keeps_its_precision_under_autocast(cell):
 
 def test_an_lstm_in_bfloat16_where_the_processor_has_no_kernel_for_it(monkeypatch):
     """It computes in float32, and gives what it is asked for."""
-    monkeypatch.setattr(cells, "_has_bfloat16", lambda: False)
+    monkeypatch.setattr(cells, "has_bfloat16_lstm", lambda: False)
     mixer, x, lengths = Recurrent(LSTMCell(D, H)), torch.randn(2, 5, D), torch.tensor([5, 3])
     exact, after = mixer(x, lengths=lengths)
     with autocast(torch.device("cpu"), "bfloat16"):

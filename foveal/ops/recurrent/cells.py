@@ -144,11 +144,12 @@ def _run_fused(
 
     The layer runs in float32 where torch has no bfloat16 kernel: oneDNN's LSTM on processors without AVX-512,
     and all of cuDNN's kernels. For these, autocast would choose float16, in which small gradients underflow.
+    So the layer runs in float32 with float16 too.
     """
     device_type = x.device.type
     precision = torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else x.dtype
     missing = device_type != "cpu" or (run is torch.lstm and not has_bfloat16_lstm())
-    if precision == torch.bfloat16 and missing:
+    if precision == torch.float16 or (precision == torch.bfloat16 and missing):
         with torch.autocast(device_type, enabled=False):
             state32 = map_state(lambda part: part.float(), state)
             outputs = _run_fused(run, x.float(), state32, [part.float() for part in weights])
