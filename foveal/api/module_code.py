@@ -95,16 +95,15 @@ def import_code(code: CodeReference, what: str, run: Path) -> Callable[..., Any]
 
     Raises: UserError: the code can't be imported.
     """
-    if not code.name:
-        raise UserError(f"{run}: its {what} can't be imported: {code.reason}")
     module, _, name = code.name.partition(":")
     try:
         value = _look_up(module, name)
-    except ImportError as error:
+    except Exception as error:  # whatever the code of a user raises
+        reason = f"{type(error).__name__}: {error}"
         raise UserError(
-            f"{run}: its {what} {code.name} can't be imported ({error}): run the command in the folder of "
+            f"{run}: its {what} {code.name} can't be imported ({reason}): run the command in the folder of "
             "that code"
-        ) from None
+        ) from error
     if not callable(value):
         raise UserError(f"{run}: {code.name}, its {what}, is not there any more: restore that code")
     function: Callable[..., Any] = value

@@ -33,9 +33,7 @@ def make_module(module: Module, seed: int) -> nn.Module:
     if any(map(is_lazy, parameters)):
         raise UserError(f"module: {name} has lazy layers: call it once on a batch before foveal.Trainer")
     if not any(weight.requires_grad for weight in parameters):
-        raise UserError(
-            f"module: {name} has no weight that is trained (requires_grad): there is nothing to do"
-        )
+        raise UserError(f"module: {name} has no weight with requires_grad, so nothing to train")
     return module
 
 

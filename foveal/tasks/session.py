@@ -187,9 +187,14 @@ def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to
 def open_logged(path: Path, log: Log = log_to_console) -> RunFolder:
     """Open a run folder, and log if an older version created the run.
 
-    Raises: UserError: the path is not a run, or is damaged.
+    Raises: UserError: the path is not a run, is damaged, or has no task.
     """
     run = open_run(path)
+    if run.has_own_module:
+        raise UserError(
+            f"{path}: trained by foveal.Trainer, so its model is a module of your own code, without a task: "
+            f"its script goes on with it, and foveal evaluate {quote(str(path))} scores it"
+        )
     if run.is_old:
         log(f"{path}: {UPGRADE_NOTE}")
     return run

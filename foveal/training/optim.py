@@ -40,9 +40,7 @@ class Optimizer:
         """Return the gradient's global norm `sqrt(sum g²)` and its largest absolute value."""
         gradients = self._gradients()
         if not gradients:
-            raise UserError(
-                "no weight that is trained has a gradient: the loss does not depend on any of them"
-            )
+            raise UserError("no trained weight has a gradient: compute the loss from what the model returns")
         # On a CPU torch's infinity norm takes a hundred times as long as aminmax.
         extremes = torch.stack([extreme for gradient in gradients for extreme in gradient.aminmax()])
         return float(nn.utils.get_total_norm(gradients)), float(extremes.abs().max())

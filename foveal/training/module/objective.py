@@ -82,9 +82,7 @@ def _number(name: str, value: Any) -> float:
     Raises: UserError: the value is no number, or the name is taken.
     """
     if name in LOG_FIELDS:
-        raise UserError(
-            f"objective returned a metric {name!r}, a name of the log's own: give it another name"
-        )
+        raise UserError(f"objective returned a metric {name!r}, which the log has already: rename the metric")
     is_scalar = isinstance(value, Tensor) and value.numel() == 1
     if not is_scalar and not isinstance(value, Real):
         raise UserError(f"objective returned the metric {name!r} as {_describe(value)}: return a number")

@@ -48,8 +48,9 @@ def kill(path: Path, source: Any, step: int, objective: Any = loss, **more: Any)
 
 
 @pytest.mark.filterwarnings(STATE_WARNING)
-@pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize("accumulation", [1, 4])
+@pytest.mark.parametrize(
+    ("name", "accumulation"), [*((name, 1) for name in SOURCES), ("loader", 4), ("generator function", 4)]
+)
 def test_killed_and_resumed_is_not_killed(
     tmp_path: Path, name: str, accumulation: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
