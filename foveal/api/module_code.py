@@ -45,13 +45,13 @@ def reference(value: Any) -> CodeReference:
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not module or not name:
         return CodeReference(reason=f"a {type(value).__name__} has no name that can be imported")
-    if module == "__main__":
+    if module == "__main__" or module not in sys.modules:
         return CodeReference(
             reason=f"{name} is in the script itself: move it to a module that the script imports"
         )
     if "<" in name:
         return CodeReference(reason=f"{name} is made inside a function: define it at the top of its module")
-    if _look_up(module, name) is not value:
+    if _look_up(sys.modules[module], name) is not value:
         return CodeReference(
             reason=f"{module}:{name} is something else: give it the name that it is defined by"
         )
@@ -97,7 +97,7 @@ def import_code(code: CodeReference, what: str, run: Path) -> Callable[..., Any]
     """
     module, _, name = code.name.partition(":")
     try:
-        value = _look_up(module, name)
+        value = _look_up(import_module(module), name)
     except Exception as error:  # whatever the code of a user raises
         reason = f"{type(error).__name__}: {error}"
         raise UserError(
@@ -122,9 +122,8 @@ def module_facts(run: RunFolder) -> ModuleFacts:
         raise UserError(f"{run.path / 'run.json'}: data.{field} is not that of a run; restore it") from None
 
 
-def _look_up(module: str, name: str) -> Any:
+def _look_up(value: Any, name: str) -> Any:
     """Return what a module has under a qualified name; None if there is nothing."""
-    value: Any = import_module(module)
     for part in name.split("."):
         value = getattr(value, part, None)
     return value

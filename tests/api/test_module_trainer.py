@@ -360,6 +360,14 @@ def test_evaluate_says_why_it_can_not(module: Any, objective: Any, held_out: Any
     assert reason in refuse("evaluate", "run")
 
 
+def test_code_of_a_module_that_is_none_is_said() -> None:
+    """As in a cell of a notebook, or in text that is executed."""
+    names: dict[str, Any] = {"__name__": "nowhere"}
+    exec("def objective(module, batch): return module(batch[0]).mean()", names)
+    foveal.Trainer(make_net, names["objective"], batches(), valid, budget="1step", run="run").run()
+    assert "its objective can't be imported: objective is in the script itself" in refuse("evaluate", "run")
+
+
 def test_evaluate_says_if_the_code_makes_another_module(capsys: pytest.CaptureFixture[str]) -> None:
     foveal.Trainer(Net(7), loss, batches(), valid, budget="1step", run="run").run()
     assert "Net() makes another module than was trained" in refuse("evaluate", "run", "--trust-plugin")
