@@ -93,7 +93,7 @@ def answer_values(run: Run, column: str, sources: Sequence[Any], top: int) -> li
     """Return each source with its `top` likeliest answers. The table that is read is not kept."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "X.parquet"
-        path.write_bytes(table_content({column: sources}, run.task.name))
+        path.write_bytes(table_content({column: [*sources]}))
         try:
             rows: list[AnsweredRow] = run.task.predict(str(path), top, log, no_progress)
         except UserError as error:
