@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from foveal.sklearn.errors import InputError, list_rows
 from foveal.sklearn.kept_run import KeptRun
-from foveal.sklearn.runs import answer_values, skipped_rows, train_run
+from foveal.sklearn.runs import answer_values, count_skipped, train_run
 from foveal.sklearn.targets import Targets, read_targets
 from foveal.tasks.registry import labeling_task
 from foveal.tasks.results import AnsweredRow
@@ -92,7 +92,7 @@ class RunClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Raises: UserError: X, y or a parameter can't be used.
         Raises: RunFailed: the training failed.
-        Raises: KeyboardInterrupt: the training was interrupted.
+        Raises: KeyboardInterrupt: the training was interrupted. Its run can be resumed, as a run alone.
         """
         sources = self._sources(X, is_fit=True)
         targets = read_targets(y, len(sources), self)
@@ -105,8 +105,8 @@ class RunClassifier(ClassifierMixin, BaseEstimator, ABC):
             self.settings or {},
             {name: getattr(self, name) for name in TRAIN_OPTIONS} | {"quiet": not self.verbose},
         )
-        if skipped := skipped_rows(run):
-            count = f"{len(skipped):,} of {len(sources):,} rows of X"
+        if skipped := count_skipped(run):
+            count = f"{skipped:,} of {len(sources):,} rows of X"
             warnings.warn(f"{count} can't be used, all in {run.path / 'skipped.jsonl'}", stacklevel=2)
         self.run_ = run
         self.classes_, self.labels_ = targets.classes, targets.names
@@ -133,7 +133,8 @@ class RunClassifier(ClassifierMixin, BaseEstimator, ABC):
                 unread.append(index)
                 probabilities[index] = self.class_frequencies_
                 continue
-            for name, probability in row.answer.top:
+            likeliest: Sequence[Any] = row.answer.top
+            for name, probability in likeliest:
                 probabilities[index, columns[name]] = probability
         if unread:
             reason = f"X, {list_rows(unread)}: {rows[unread[0]].reason}"

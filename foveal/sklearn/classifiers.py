@@ -50,6 +50,7 @@ class ImageClassifier(RunClassifier):
     """
 
     _encoder, _column = "image", "image"
+    white_levels_: dict[str, int]
 
     def _read(self, X: Any, is_fit: bool) -> list[Any]:
         images = read_images(X)

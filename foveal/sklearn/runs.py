@@ -101,7 +101,7 @@ def answer_values(run: Run, column: str, sources: Sequence[Any], top: int) -> li
     return rows
 
 
-def skipped_rows(run: Run) -> list[str]:
-    """Return the lines about the training rows that could not be used."""
+def count_skipped(run: Run) -> int:
+    """Return the number of training rows that could not be used."""
     file = run.path / "skipped.jsonl"
-    return file.read_text("utf-8").splitlines() if file.exists() else []
+    return len(file.read_text("utf-8").splitlines()) if file.exists() else 0
