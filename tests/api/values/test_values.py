@@ -191,6 +191,7 @@ def test_the_column_of_labels_of_arrays() -> None:
     with pytest.raises(UserError, match="did you mean 'kind'"):
         store_values(series, None, "kid")
 
+
 def test_without_pyarrow_tables_are_json_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Images are the only values that need it, and ask for its extra."""
     tables: list[Any] = [
