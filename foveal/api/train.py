@@ -43,6 +43,11 @@ def train(
 ) -> Run:
     """Train a model on `data`, and return the run. `foveal train` does the same, with the same options.
 
+    Ctrl-C (or "interrupt kernel") ends the training and saves: the run that is returned can be resumed.
+
+    Raises: UserError: the data can't be read, or a setting does not fit.
+    Raises: RunFailed: the training failed: too many steps in a row were not finite, or the disk is full.
+
     Parameters
     ----------
     data
@@ -76,11 +81,6 @@ def train(
         Objects that hear of each step, evaluation and checkpoint (`foveal.Callback`).
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
-
-    Ctrl-C (or "interrupt kernel") ends the training and saves: the run that is returned can be resumed.
-
-    Raises: UserError: the data can't be read, or a setting does not fit.
-    Raises: RunFailed: the training failed: too many steps in a row were not finite, or the disk is full.
     """
     splits = split_tables(data)
     held_out = {"valid": splits.get("valid", valid), "test": splits.get("test", test)}

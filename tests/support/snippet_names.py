@@ -36,6 +36,13 @@ def first_run() -> Names:
     return {"tokens": torch.zeros(1, 5, dtype=torch.int64)}
 
 
+def notes() -> Names:
+    """Write the texts of the quickstart."""
+    for name in ("notes.txt", "other.txt"):
+        Path(name).write_text(f"The old man.\n{story()}")
+    return {"torch": torch}
+
+
 def sentence_encoder() -> Names:
     """Train an encoder of sentences in place of the published one."""
     Path("text.txt").write_text(f"A sentence.\n{story()}")
@@ -75,6 +82,6 @@ NAMES: dict[str, Callable[[], Names]] = {
     "docs/metrics.md": translations,
     "docs/own-cell.md": cells,
     "docs/pretraining.md": sentence_encoder,
-    "docs/quickstart.md": first_run,
+    "docs/quickstart.md": notes,
     "docs/taps.md": first_run,
 }
