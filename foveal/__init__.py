@@ -19,6 +19,9 @@ __all__ = [
     "generate",
     "list_models",
     "load",
+    "load_plugin",
+    "register_mixer",
+    "register_task",
     "stream",
     "train",
 ]
@@ -33,6 +36,9 @@ _EXPORTS = {
     "generate": "foveal.api.generate",
     "list_models": "foveal.api.create_model",
     "load": "foveal.api.run",
+    "load_plugin": "foveal.plugins.loading",
+    "register_mixer": "foveal.layers.mixers.registry",
+    "register_task": "foveal.tasks.registry",
     "stream": "foveal.api.generate",
     "train": "foveal.api.train",
 }
@@ -45,6 +51,9 @@ if TYPE_CHECKING:
     from foveal.api.train import train
     from foveal.core.callbacks import Callback, StopTraining
     from foveal.core.errors import RunFailed, UserError
+    from foveal.layers.mixers.registry import register_mixer
+    from foveal.plugins.loading import load_plugin
+    from foveal.tasks.registry import register_task
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,6 @@
 """`foveal.train`: from data on disk or in memory to a trained run."""
 
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,11 +12,11 @@ from foveal.api.training import prepare
 from foveal.api.training_report import ignore_result
 from foveal.api.training_request import TrainingOptions, setting
 from foveal.api.values.columns import split_tables
-from foveal.api.values.stored import stored_path
+from foveal.api.values.stored import store_values
 from foveal.config.old_names import flatten
 from foveal.core.callbacks import Callback
 from foveal.core.signals import Interrupted, SignalHandler
-from foveal.ui.console import log
+from foveal.ui.console import log, silence
 
 
 @plain_errors()
@@ -39,11 +40,13 @@ def train(
     run: str | Path | None = None,
     pretrained: Literal["auto", "no"] = "auto",
     callbacks: Sequence[Callback] = (),
+    quiet: bool = False,
     settings: Mapping[str, Any] | None = None,
 ) -> Run:
     """Train a model on `data`, and return the run. `foveal train` does the same, with the same options.
 
     Ctrl-C (or "interrupt kernel") ends the training and saves: the run that is returned can be resumed.
+    Before there is a run, it is a `KeyboardInterrupt`.
 
     Raises: UserError: the data can't be read, or a setting does not fit.
     Raises: RunFailed: the training failed: too many steps in a row were not finite, or the disk is full.
@@ -79,20 +82,26 @@ def train(
         `auto` starts from published weights where data are few, and fetches them once; `no` never does.
     callbacks
         Objects that hear of each step, evaluation and checkpoint (`foveal.Callback`).
+    quiet
+        Print nothing.
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
     """
     splits = split_tables(data)
-    held_out = {"valid": splits.get("valid", valid), "test": splits.get("test", test)}
+    stored = {
+        split: store_values(values, task, label)
+        for split, values in ({"valid": valid, "test": test} | splits).items()
+        if values is not None
+    }
     options = TrainingOptions(
         task=task,
         model=model,
         start_from=_base_path(start_from),
         text=text,
-        label=label,
+        label=stored["train"].label,
         target=target,
-        valid=None if held_out["valid"] is None else stored_path(held_out["valid"], task),
-        test=None if held_out["test"] is None else stored_path(held_out["test"], task),
+        valid=stored["valid"].path if "valid" in stored else None,
+        test=stored["test"].path if "test" in stored else None,
         run=None if run is None else Path(run),
         budget=budget,
         epochs=epochs,
@@ -103,18 +112,19 @@ def train(
         device=device,
     )
     overrides = tuple(setting(key, value) for key, value in flatten(settings or {}))
-    chosen = choose(stored_path(splits["train"], task), overrides, options)
-    prepared = None
-    with SignalHandler() as signals:
+    folder = None
+    with silence(quiet), SignalHandler() as signals:
         try:
-            prepared = prepare(chosen)
+            prepared = prepare(choose(stored["train"].path, overrides, options))
             prepared.announce(draws_images=True)
-            folder = prepared.run(signals, ignore_result, callbacks)
+            folder = prepared.create_run()
+            prepared.train(folder, signals, ignore_result, callbacks)
         except Interrupted as stop:
-            if prepared is None or not prepared.folder.exists():
+            if stop.number != signal.SIGINT:
+                raise SystemExit(stop.exit_code) from None
+            if folder is None:
                 raise KeyboardInterrupt from None
             log(str(stop))
-            return Run(prepared.folder, device)
     return Run(folder.path, device)
 
 

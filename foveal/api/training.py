@@ -72,30 +72,26 @@ class PreparedTraining:
         }
         return result | ({} if steps is None else {"seconds": steps.seconds, "first_loss": steps.first_loss})
 
-    def run(
-        self,
-        signals: SignalHandler,
-        on_result: Callable[[dict[str, Any]], None],
-        callbacks: Sequence[Callback] = (),
-    ) -> RunFolder:
-        """Create the run, and train and report it. `on_result` is called with the scores; `callbacks` hear of
-        all of it."""
+    def create_run(self) -> RunFolder:
+        """Create the folder of the run, with a contact sheet of its images."""
         chosen, start = self.chosen, self.start
-        run = create_run(
-            self.folder,
-            chosen.options.run is None,
-            start,
-            chosen.paths,
-            chosen.choice.preset,
-            self.device,
-        )
+        may_rename = chosen.options.run is None
+        run = create_run(self.folder, may_rename, start, chosen.paths, chosen.choice.preset, self.device)
         if _has_images(start.prepared):
             with Activity("drawing the contact sheet"):
                 _write_contact_sheet(run.path, start.task, start.prepared)
-        train_and_report(
-            run, start.task, start.prepared, self.batches, self.valid_batches, signals, on_result, callbacks
-        )
         return run
+
+    def train(
+        self,
+        run: RunFolder,
+        signals: SignalHandler,
+        on_result: Callable[[dict[str, Any]], None],
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events."""
+        start, valid = self.start, self.valid_batches
+        train_and_report(run, start.task, start.prepared, self.batches, valid, signals, on_result, callbacks)
 
 
 def prepare(chosen: ChosenTraining) -> PreparedTraining:

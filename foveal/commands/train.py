@@ -56,4 +56,4 @@ def train(
             log("nothing was trained or written: leave out --dry-run to begin")
             on_result(prepared.to_json())
         else:
-            prepared.run(signals, on_result)
+            prepared.train(prepared.create_run(), signals, on_result)

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ class SafeConsole(Console):
     @property
     def is_terminal(self) -> bool:
         """Whether this is a terminal. The output of a notebook says that it is, but moves no cursor."""
-        return super().is_terminal and not in_notebook()
+        return super().is_terminal and not in_notebook() and not self.quiet
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield the segments of anything that is printed. Only the console's own segments control."""
@@ -95,6 +96,16 @@ STDERR = SafeConsole(stderr=True, highlight=False, force_jupyter=False)
 STDOUT = SafeConsole(highlight=False, force_jupyter=False)
 PREVIEW_WIDTH = 144
 """Most characters of a preview, which takes two lines of a terminal at this length."""
+
+
+@contextmanager
+def silence(is_quiet: bool) -> Iterator[None]:
+    """Return a context in which nothing but results and errors is printed, if `is_quiet`."""
+    before, STDERR.quiet = STDERR.quiet, is_quiet or STDERR.quiet
+    try:
+        yield
+    finally:
+        STDERR.quiet = before
 
 
 def log(message: str) -> None:

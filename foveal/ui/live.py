@@ -11,7 +11,7 @@ from foveal.ui.notebook_progress import NotebookProgress
 
 def is_live() -> bool:
     """Return whether progress is shown in place."""
-    return STDERR.is_terminal or in_notebook()
+    return STDERR.is_terminal or (in_notebook() and not STDERR.quiet)
 
 
 def new_progress(columns: Sequence[ProgressColumn], droppable: Sequence[ProgressColumn]) -> FittingProgress:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -185,4 +186,33 @@ def test_dry_run_and_short_options() -> None:
     assert result["task"] == "language-model"
     assert result["steps"] > 0
     assert "nothing was trained" in told.last
+    assert not Path("runs").exists()
+
+
+def test_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+    run = foveal.train(reviews(), text="review", label="mood", quiet=True)
+    assert run.predict(["great film"]).column("answer") == ["good"]
+    assert capfd.readouterr() == ("", "")
+    told = run_command("evaluate", run.path, "-q", "--json")
+    assert (told.code, told.err) == (0, "")
+    assert json.loads(told.out)["split"] == "test"
+    refused = run_command("evaluate", "nowhere", "--quiet")
+    assert refused.err.startswith("foveal: nowhere: no such run")
+    assert run_command("evaluate", run.path, "--json").err == ""
+
+
+def test_in_another_thread() -> None:
+    results = []
+    thread = threading.Thread(
+        target=lambda: results.append(foveal.train(reviews(), text="review", label="mood", quiet=True))
+    )
+    thread.start()
+    thread.join()
+    assert results[0].predict(["dull film"]).column("answer") == ["bad"]
+
+
+def test_interrupted_before_there_is_a_run() -> None:
+    interrupt = patch("foveal.api.training.measure_cost", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    with interrupt, pytest.raises(KeyboardInterrupt):
+        foveal.train(reviews(), text="review", label="mood")
     assert not Path("runs").exists()

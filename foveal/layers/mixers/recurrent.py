@@ -67,6 +67,10 @@ class RecurrentCell(nn.Module, ABC):
         """
         return cells.run_recurrence(self.step, self.project(x), state, lengths)
 
+    def as_mixer(self) -> "Recurrent":
+        """Return the mixer that runs the cell."""
+        return Recurrent(self)
+
     def fast_path(self) -> str:
         """Return the name of the path of `fused` for `ops.jit.dispatch`; empty if steps are the fastest."""
         return ""

@@ -18,9 +18,10 @@ from foveal.core.state import State
 from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.base import check_input
-from foveal.layers.mixers.registry import MixerPlace, MixerSpec, NoSettings, register_mixer
+from foveal.layers.mixers.registry import MixerPlace, MixerSpec, register_mixer
 from foveal.ops.padding import last_valid, zero_padding
 from foveal.ops.recurrent.rwkv import EMPTY_EXPONENT, wkv
+from foveal.plugins.constructor_settings import NoSettings
 
 
 class TimeMixing(TappedModule):
