@@ -38,6 +38,13 @@ def first_run() -> Names:
     return {"tokens": torch.zeros(1, 5, dtype=torch.int64)}
 
 
+def notes() -> Names:
+    """Write the texts of the quickstart."""
+    for name in ("notes.txt", "other.txt"):
+        Path(name).write_text(f"The old man.\n{story()}")
+    return {"torch": torch}
+
+
 def sentence_encoder() -> Names:
     """Train an encoder of sentences in place of the published one."""
     Path("text.txt").write_text(f"A sentence.\n{story()}")
@@ -83,6 +90,6 @@ NAMES: dict[str, Callable[[], Names]] = {
     "docs/own-cell.md": cells,
     "docs/plugins.md": plugins,
     "docs/pretraining.md": sentence_encoder,
-    "docs/quickstart.md": first_run,
+    "docs/quickstart.md": notes,
     "docs/taps.md": first_run,
 }
