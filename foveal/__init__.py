@@ -13,6 +13,7 @@ __all__ = [
     "Run",
     "RunFailed",
     "StopTraining",
+    "Trainer",
     "UserError",
     "__version__",
     "create_model",
@@ -31,6 +32,7 @@ _EXPORTS = {
     "Run": "foveal.api.run",
     "RunFailed": "foveal.core.errors",
     "StopTraining": "foveal.core.callbacks",
+    "Trainer": "foveal.api.module_trainer",
     "UserError": "foveal.core.errors",
     "create_model": "foveal.api.create_model",
     "generate": "foveal.api.generate",
@@ -47,6 +49,7 @@ _EXPORTS = {
 if TYPE_CHECKING:
     from foveal.api.create_model import create_model, list_models
     from foveal.api.generate import generate, stream
+    from foveal.api.module_trainer import Trainer
     from foveal.api.run import Run, load
     from foveal.api.train import train
     from foveal.core.callbacks import Callback, StopTraining
