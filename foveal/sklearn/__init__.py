@@ -1,19 +1,9 @@
 """Classifiers with scikit-learn's conventions, for its pipelines, grid searches and cross-validation."""
 
-from foveal.core.errors import UserError
+from foveal.core.extras import require
 
+require("sklearn", "foveal.sklearn")
 
-class MissingExtraError(UserError, ImportError):
-    """A library that an optional part needs is not installed."""
-
-
-try:
-    from foveal.sklearn.classifiers import ImageClassifier, SeriesClassifier, TextClassifier
-except ImportError as error:
-    if not (error.name or "").startswith("sklearn"):
-        raise
-    raise MissingExtraError(
-        "foveal.sklearn needs scikit-learn 1.6 on: pip install 'foveal[sklearn]'"
-    ) from None
+from foveal.sklearn.classifiers import ImageClassifier, SeriesClassifier, TextClassifier  # noqa: E402
 
 __all__ = ["ImageClassifier", "SeriesClassifier", "TextClassifier"]

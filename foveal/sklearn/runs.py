@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from foveal.api.run import Run
 from foveal.api.train import train
-from foveal.api.values.stored import table_content
+from foveal.api.values.stored import write_table
 from foveal.config.old_names import flatten
 from foveal.core.callbacks import Callback, Record
 from foveal.core.errors import UserError
@@ -92,8 +92,7 @@ def answer_texts(run: Run, texts: Sequence[str], top: int) -> list[AnsweredRow]:
 def answer_values(run: Run, column: str, sources: Sequence[Any], top: int) -> list[AnsweredRow]:
     """Return each source with its `top` likeliest answers. The table that is read is not kept."""
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "X.parquet"
-        path.write_bytes(table_content({column: [*sources]}))
+        path = write_table({column: [*sources]}, Path(folder))
         try:
             rows: list[AnsweredRow] = run.task.predict(str(path), top, log, no_progress)
         except UserError as error:

@@ -248,9 +248,9 @@ def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     for name in [name for name in sys.modules if name.startswith(("sklearn.", "foveal.sklearn."))]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(
-        ImportError, match=r"^foveal.sklearn needs scikit-learn 1.6 on: pip install 'foveal\[sklearn\]'$"
-    ):
+    line = r"^foveal.sklearn needs the package sklearn: pip install 'foveal\[sklearn\]'$"
+    with pytest.raises(ImportError, match=line) as error:
         reload(foveal.sklearn)
+    assert isinstance(error.value, foveal.UserError)
     monkeypatch.undo()
     reload(foveal.sklearn)
