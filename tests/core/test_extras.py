@@ -13,20 +13,18 @@ import foveal
 from foveal.api.answer_table import check_answer_file
 from foveal.api.table import Table
 from foveal.core.errors import UserError
-from foveal.core.extras import EXTRAS, require
+from foveal.core.extras import EXTRAS, project_name, require
 from foveal.data.datasets.printed_words import printed_words
 from foveal.data.files.parquet import parquet_columns
 
 PACKAGE = Path(foveal.__file__).parent
 PROJECT = PACKAGE.parent / "pyproject.toml"
-NAMES = {"sklearn": "scikit-learn"}
-"""The names of packages on the index that differ from those by which they are imported."""
 
 
 def test_every_extra_installs_its_package() -> None:
     extras = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["optional-dependencies"]
     for package, extra in EXTRAS.items():
-        assert any(requirement.startswith(NAMES.get(package, package)) for requirement in extras[extra])
+        assert any(requirement.startswith(project_name(package)) for requirement in extras[extra])
         assert extra in extras["all"][0]
     assert "foveal[all]" in extras["test"]
 

@@ -248,7 +248,7 @@ def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     for name in [name for name in sys.modules if name.startswith(("sklearn.", "foveal.sklearn."))]:
         monkeypatch.delitem(sys.modules, name)
-    line = r"^foveal.sklearn needs the package sklearn: pip install 'foveal\[sklearn\]'$"
+    line = r"^foveal.sklearn needs the package scikit-learn: pip install 'foveal\[sklearn\]'$"
     with pytest.raises(ImportError, match=line) as error:
         reload(foveal.sklearn)
     assert isinstance(error.value, foveal.UserError)
