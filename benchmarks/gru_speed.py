@@ -10,14 +10,15 @@ from benchmarks.lstm_speed import copy_weights, measure
 from benchmarks.own_cell import forward_and_backward
 from benchmarks.timing import Measurement, interleave, parse_options, ratio, report
 from foveal.core.runtime import keep_freed_memory
-from foveal.layers.mixers.recurrent import GRU, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import GRUCell
 
 
 def measure_layer(width: int, batch: int, chunk: int, quick: bool) -> list[Measurement]:
     """Measure forward and backward of the layer alone."""
     if quick:
         batch, chunk = 4, 8
-    ours, theirs = GRU(width, width), nn.GRU(width, width, batch_first=True)
+    ours, theirs = GRUCell(width, width), nn.GRU(width, width, batch_first=True)
     copy_weights(ours, theirs)
     x, gradient = torch.randn(batch, chunk, width, requires_grad=True), torch.randn(batch, chunk, width)
     runs = {

@@ -1,6 +1,7 @@
 """Foveal trains, compares, looks inside and ships sequence and vision models.
 
-``foveal.load(run)`` opens a run folder: the model, its inputs' processors and its task.
+``foveal.train(data)`` trains a model on files or values in memory, and returns a run. ``foveal.load(run)``
+opens the folder of a run.
 """
 
 from importlib import import_module
@@ -8,31 +9,46 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
+    "Callback",
+    "Run",
     "RunFailed",
+    "StopTraining",
     "UserError",
     "__version__",
+    "create_model",
+    "list_models",
     "load",
     "load_plugin",
     "register_mixer",
     "register_task",
+    "train",
 ]
 
 _EXPORTS = {
+    "Callback": "foveal.core.callbacks",
+    "Run": "foveal.api.run",
     "RunFailed": "foveal.core.errors",
+    "StopTraining": "foveal.core.callbacks",
     "UserError": "foveal.core.errors",
-    "load": "foveal.tasks.session",
+    "create_model": "foveal.api.create_model",
+    "list_models": "foveal.api.create_model",
+    "load": "foveal.api.run",
     "load_plugin": "foveal.plugins.loading",
     "register_mixer": "foveal.layers.mixers.registry",
     "register_task": "foveal.tasks.registry",
+    "train": "foveal.api.train",
 }
 """The public names, and the modules that define them."""
 
 if TYPE_CHECKING:
+    from foveal.api.create_model import create_model, list_models
+    from foveal.api.run import Run, load
+    from foveal.api.train import train
+    from foveal.core.callbacks import Callback, StopTraining
     from foveal.core.errors import RunFailed, UserError
     from foveal.layers.mixers.registry import register_mixer
     from foveal.plugins.loading import load_plugin
     from foveal.tasks.registry import register_task
-    from foveal.tasks.session import load
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from keyword import iskeyword
 
 import cyclopts
@@ -17,7 +17,11 @@ from foveal.plugins.options import HELP as PLUGIN_HELP
 from foveal.plugins.options import plugins_of_command, take_plugin_options
 from foveal.ui.standard_streams import STDOUT_NAME, drop_standard_output, prepare_standard_streams
 
-DEBUG_HELP = f"{PLUGIN_HELP}\n\n`--debug` with any command shows the whole traceback of an error."
+DEBUG_HELP = (
+    f"{PLUGIN_HELP}\n\n"
+    "`-q` with any command prints results and errors alone; `--debug` shows the whole traceback of an error."
+)
+QUIET_FLAGS = {"-q", "--quiet"}
 APP = cyclopts.App(
     name="foveal",
     help="Train, inspect and use sequence and vision models on your own data.",
@@ -86,8 +90,8 @@ def main() -> None:
     """Run the `foveal` command. It exits with 0, 1 (failed while running), 2 (a user's error), 130 or 143."""
     arguments = sys.argv[1:]
     prepare_standard_streams()
-    debug = "--debug" in arguments
-    arguments = [argument for argument in arguments if argument != "--debug"]
+    debug, quiet = "--debug" in arguments, not QUIET_FLAGS.isdisjoint(arguments)
+    arguments = [argument for argument in arguments if argument not in {"--debug", *QUIET_FLAGS}]
     _refuse_half_characters(arguments)
     if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) < MIN_COLUMNS:
         del os.environ["COLUMNS"]  # nothing, or a letter a line, would be printed
@@ -95,10 +99,11 @@ def main() -> None:
         options = take_plugin_options(arguments)
         arguments = options.arguments
         with SignalHandler() as signals, ExitStack() as plugins:
-            with signals.deferred(), _starting(arguments):  # torch swallows exceptions while it is imported
+            with signals.deferred(), _starting(arguments, quiet):  # torch swallows exceptions while imported
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
                 plugins.enter_context(plugins_of_command(options))
-            command(*bound.args, **bound.kwargs)
+            with _silence() if quiet else nullcontext():
+                command(*bound.args, **bound.kwargs)
             sys.stdout.flush()
     except cyclopts.CycloptsError as error:
         token = error.token if isinstance(error, cyclopts.UnknownOptionError) else None
@@ -129,13 +134,13 @@ def _refuse_half_characters(arguments: list[str]) -> None:
 
 
 @contextmanager
-def _starting(arguments: list[str]) -> Iterator[None]:
+def _starting(arguments: list[str], quiet: bool) -> Iterator[None]:
     """Return a context that says that a command starts, if it has yet to import torch, which takes seconds.
 
     A terminal shows the line until the command is imported.
     """
     is_command = bool(arguments) and arguments[0] in COMMANDS and not HELP_FLAGS & {*arguments}
-    starts = is_command and "torch" not in sys.modules
+    starts = is_command and not quiet and "torch" not in sys.modules
     live = starts and sys.stderr is not None and sys.stderr.isatty()
     if starts:
         print(f"foveal {arguments[0]} ...", end="" if live else "\n", file=sys.stderr, flush=True)
@@ -144,6 +149,13 @@ def _starting(arguments: list[str]) -> Iterator[None]:
     finally:
         if live:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _silence() -> AbstractContextManager[None]:
+    """Return a context in which only results and errors are printed."""
+    from foveal.ui.console import silence
+
+    return silence(True)
 
 
 def _explain_old_arguments(arguments: list[str], unknown: str) -> str:

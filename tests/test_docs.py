@@ -130,7 +130,8 @@ def test_commands_are_understood(
         for plugin in options.plugins:
             load_plugin(plugin)
         _, bound, _ = APP.parse_args(options.arguments, exit_on_error=False, print_error=False)
-        given = bound.arguments
+        given = {**bound.arguments}
+        given |= vars(given["options"]) if given.get("options") else {}  # those of a training
         preset = given.get("model")
         assert preset is None or preset in [*preset_names(), *NETWORKS] or preset.endswith(".toml"), command
         overrides = [*resolve_references(given.get("overrides", ()))]

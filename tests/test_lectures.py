@@ -14,7 +14,8 @@ from foveal.data.core.batching import TokenBatch
 from foveal.data.text.tokenizers import CharacterTokenizer
 from foveal.generation.sampling import Sampling
 from foveal.generation.text_stream import collect_texts, generate_text
-from foveal.layers.mixers.recurrent import Elman, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import ElmanCell
 from foveal.store.run import create_run
 from foveal.tasks.config import from_tables, load_config
 from foveal.tasks.read_settings import config_to_toml
@@ -33,7 +34,7 @@ def test_repeated_ones(stepwise):
     `y = max(current + previous - 1, 0)`. An input is a vector of one number, of shape (1, 1) with its
     batch: a bare number has no product with `W_xh`.
     """
-    cell = Elman(1, 3, "relu")
+    cell = ElmanCell(1, 3, "relu")
     with torch.no_grad():
         cell.weight_input.copy_(torch.tensor([[1.0], [0.0], [0.0]]))
         cell.weight_hidden.copy_(torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 0, 1]]))
@@ -78,13 +79,6 @@ def test_hello():
     assert written[0].text == "ello"
 
 
-class Silent:
-    """A reporter that ignores all events."""
-
-    def __getattr__(self, event):
-        return lambda *facts: None
-
-
 def test_min_char_rnn(tmp_path):
     """A hundred steps of the preset, by the trainer, in float64: the losses of an independent run.
 
@@ -106,7 +100,7 @@ def test_min_char_rnn(tmp_path):
 
     folder = create_run(tmp_path / "run", config, config_to_toml(config), {}, {})
 
-    Trainer(folder, model, task.objective(), task.train_batches(data), None, Silent()).run(SignalHandler())
+    Trainer(folder, model, task.objective(), task.train_batches(data), None).run(SignalHandler())
     lines = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
     steps = [line for line in lines if line["kind"] == "step"]
     losses = [line["objective"] for line in steps]

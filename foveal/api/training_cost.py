@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from foveal.core.runtime import peak_memory, release_freed_memory, resident_memory
+from foveal.core.allocator import resident_memory
+from foveal.core.runtime import peak_memory, release_freed_memory
 from foveal.data.core.prepared_data import PreparedData
 from foveal.tasks.base import Task
 from foveal.training.dry_run import DryRunResult, dry_run
@@ -40,6 +41,11 @@ class StepsCost:
     total_steps: int
     evaluation_seconds: float
     """Seconds of all evaluations, without the test."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the training with its evaluations, without the test."""
+        return self.total_steps * self.step_seconds + self.evaluation_seconds
 
     def summary(self, unit: str) -> str:
         """Return the time in words; `unit` is the unit of a step's inputs."""

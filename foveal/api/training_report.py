@@ -2,12 +2,14 @@
 
 import math
 import shlex
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
+from foveal.core.callbacks import Callback
 from foveal.core.runtime import release_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import escape_controls
@@ -21,6 +23,7 @@ from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.warm_start import load_run_weights
+from foveal.training.callbacks import CallbackList
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
 from foveal.training.protocols import Batches, Objective
@@ -34,7 +37,6 @@ from foveal.ui.console import (
     format_extra_metrics,
     format_loss,
     print_facts,
-    print_json,
     truncate,
 )
 from foveal.ui.progress_bar import ProgressBar
@@ -49,6 +51,10 @@ def shell_command(name: str, path: Path, *more: str) -> str:
     return shlex.join(["foveal", name, str(path), *more, *given_options()])
 
 
+def ignore_result(result: dict[str, Any]) -> None:
+    """Do nothing with the scores of a training, which are printed in words as well."""
+
+
 def eval_batches(task: Task, split_data: Any) -> Batches | None:
     """Return the batches that evaluate a split; None without the split."""
     return None if split_data is None else task.eval_batches(split_data)
@@ -61,16 +67,33 @@ def train_and_report(
     batches: Batches,
     valid: Batches | None,
     signals: SignalHandler,
-    json: bool,
+    on_result: Callable[[dict[str, Any]], None],
+    callbacks: Iterable[Callback] = (),
 ) -> None:
     """Train the run on `batches` from its last checkpoint to its end, with evaluations on `valid`. Then
-    evaluate it, draw its curves, and print scores.
+    evaluate it, print scores, call `on_result` with them, and draw its curves. `callbacks` hear of all of it.
 
     The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
     before its report, so the report is made now.
 
     Raises: UserError: the log of the run is damaged, so it has no curves.
+    Raises: CallbackFailed: a callback raised an exception; a checkpoint was saved.
     """
+    all_callbacks = CallbackList(callbacks)
+    with all_callbacks.running():
+        _train_and_report(run, task, data, batches, valid, signals, on_result, all_callbacks)
+
+
+def _train_and_report(
+    run: RunFolder,
+    task: Task,
+    data: PreparedData[Any, Any],
+    batches: Batches,
+    valid: Batches | None,
+    signals: SignalHandler,
+    on_result: Callable[[dict[str, Any]], None],
+    callbacks: CallbackList,
+) -> None:
     config, model, curves_file = run.config, task.model, run.path / "curves.png"
     unit, held_out = task.summarize(data).unit, data.held_out
     objective = task.objective(held_out if data.valid is None else data.valid)
@@ -81,7 +104,8 @@ def train_and_report(
     if tested is not None:
         try_outputs = partial(task.try_outputs, data.train, tested)
         test = FinalTest(task.eval_batches(tested).per_epoch, partial(screen.try_outputs, try_outputs))
-    trainer = Trainer(run, model, objective, batches, valid, screen, test)
+    callbacks.add_first(screen)
+    trainer = Trainer(run, model, objective, batches, valid, callbacks, test)
     try:
         with screen:
             try:
@@ -101,10 +125,10 @@ def train_and_report(
             with Activity("fitting the baseline"):
                 baseline = task.baseline(data.train, tested)
             result |= {} if baseline is None else {"baseline": baseline.to_json()}
+            callbacks.emit(Callback.on_test, result)
         has_held_out = held_out is not None
         _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
-        if json:
-            print_json(result)
+        on_result(result)
         components = ", ".join(map(str, task.components()))
         with Activity("drawing the curves"):
             curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)

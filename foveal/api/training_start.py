@@ -12,6 +12,7 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData
 from foveal.data.open import DataPaths
+from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.run import RunExistsError, RunFolder, next_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.data_init import data_dependent_init
@@ -50,7 +51,7 @@ def prepare_training(
     Raises: UserError: the data can't be read, or do not fit the model.
     """
     processor, reused = (None, NO_REUSE) if base_run is None else processors_to_reuse(base_run, task)
-    with Activity(f"reading {paths.data}"):
+    with Activity(f"reading {shorten_unpacked_paths(str(paths.data))}"):
         prepared = task.bind(processor).prepare(paths, log, reused)
     keep_freed_memory()
     task = task.bind(prepared.processor)

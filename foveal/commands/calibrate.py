@@ -41,7 +41,7 @@ def calibrate(
     overrides
         Names of the columns of DATA, such as data.text=review data.label=mood.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     json
         Print one JSON object with the result on standard output.
     """

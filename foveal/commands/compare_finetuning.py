@@ -8,7 +8,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from cyclopts import Parameter
 
-from foveal.commands.evaluate import evaluate_run
+from foveal.api.evaluation import evaluate_run
+from foveal.api.training_request import TrainingOptions
 from foveal.commands.resume import resume
 from foveal.commands.train import train
 from foveal.config import parse_overrides
@@ -90,7 +91,7 @@ def compare_finetuning(
     budget
         How long to train each way: 90s, 3m, 2000steps, 5epochs.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     json
         Print one JSON object with the result on standard output.
     """
@@ -217,17 +218,16 @@ def _train_or_resume(
         except FinishedError:
             log(f"{path}: already finished")
         return
-    train(
-        str(data_paths.data),
-        *settings,
+    options = TrainingOptions(
         task=network_task().name,
-        from_=base_run,
+        start_from=base_run,
         valid=data_paths.valid,
         test=data_paths.test,
         run=path,
         budget=budget,
         device=device,
     )
+    train(str(data_paths.data), *settings, options=options)
 
 
 def _evaluate_strategy(path: Path, device: str) -> dict[str, Any]:

@@ -1,17 +1,17 @@
 """`foveal generate RUN`: generate text or images with a trained run."""
 
 from collections.abc import Iterable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.text import Text
 
+from foveal.api.generation import ArtifactWriter, collect_events
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.core.whole_number import WholeNumber
-from foveal.generation.events import Artifact, Chunk, GenerationEvent, Output, Summary
+from foveal.generation.events import Artifact, Chunk, GenerationEvent, Output
 from foveal.generation.options import (
     DEFAULT_BEAM_SEARCH,
     DEFAULT_SAMPLING,
@@ -22,9 +22,8 @@ from foveal.generation.options import (
     check_generation_options,
 )
 from foveal.generation.request import GenerateRequest
-from foveal.store.durable import atomic_folder, atomic_write, write_synced
 from foveal.tasks.session import load
-from foveal.ui.console import STDERR, log, print_json, print_plain, write_exact
+from foveal.ui.console import STDERR, log, print_json, write_exact
 from foveal.ui.progress_bar import ProgressBar
 
 
@@ -59,7 +58,7 @@ def generate(
     out
         The file for --samples images: a .png with all of them, or a folder to create with a .png for each.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     json
         Print one JSON object on standard output.
     """
@@ -72,23 +71,9 @@ def generate(
         task.check_generate(request)
         with ProgressBar("generated") as progress:
             events = task.generate(request, log, progress)
-            result = _show(events, request) if request.stream else _collect(events, request)
+            result = _show(events, request) if request.stream else collect_events(events, request)
     if json:
         print_json({"run": str(run)} | result)
-
-
-def _collect(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[str, Any]:
-    """Write the files among the events, and return the other events as JSON."""
-    samples, result = list[Any](), dict[str, Any]()
-    with ArtifactWriter(request) as files:
-        for event in events:
-            if isinstance(event, Output):
-                samples.append(event.json)
-            elif isinstance(event, Artifact):
-                files.write(event)
-            elif isinstance(event, Summary):
-                result = dict(event.json)
-    return ({"samples": samples} if samples else {}) | result
 
 
 def _show(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[str, Any]:
@@ -121,39 +106,3 @@ def _print_outputs(outputs: list[Output]) -> None:
         if output.title and len(outputs) > 1:
             STDERR.rule(Text(output.title), align="left", style="dim")
         write_exact(output.text)
-
-
-class ArtifactWriter:
-    """Writes the files that `--out` and `--attention` name, each completely or not at all."""
-
-    def __init__(self, request: GenerateRequest):
-        self._paths = {"out": request.out, "attention": request.attention.attention}
-        self._folders: dict[str, Path] = {}
-        self._stack = ExitStack()
-        self._written: dict[str, Path] = {}
-
-    def __enter__(self) -> "ArtifactWriter":
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._stack.__exit__(*error)
-
-    def write(self, artifact: Artifact) -> None:
-        """Write a file, or a file of a new folder, which appears when all its files are written."""
-        option, path = artifact.option, self._paths[artifact.option]
-        assert path is not None
-        self._written[option] = path
-        if not artifact.name:
-            atomic_write(path, artifact.content)
-            return
-        if option not in self._folders:
-            self._folders[option] = self._stack.enter_context(atomic_folder(path))
-        write_synced(self._folders[option] / artifact.name, artifact.content)
-
-    def print_paths(self, is_result: bool) -> None:
-        """Print the paths if they are the only result, else log them."""
-        for option, path in self._written.items():
-            if is_result:
-                print_plain(str(path))
-            else:
-                log(f"{option}: {path}")

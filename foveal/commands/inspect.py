@@ -9,15 +9,11 @@ import cyclopts
 import torch
 from cyclopts import App, Parameter
 
-from foveal import inspection, tasks
-from foveal.config import suggest
-from foveal.config.old_names import VIEWS as OLD_VIEWS
+from foveal.api.view import AnyView, all_views, choose_view, compute_view
 from foveal.core.errors import UserError
-from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
-from foveal.inspection.base import ModelView, View, ViewResult
-from foveal.inspection.registry import find_views
+from foveal.inspection.base import ModelView, ViewResult
 from foveal.store.durable import atomic_write
 from foveal.tasks.session import load
 from foveal.tasks.untrained_model import untrained_model
@@ -35,7 +31,6 @@ EXAMPLES = """Examples:
     foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png
 
 `--debug` with any command shows the whole traceback of an error."""
-AnyView = View[Any, Any]
 
 app = App(name="inspect", help_flags=(), version_flags=())
 
@@ -47,7 +42,7 @@ class CommonOptions:
     out: Path | None = None
     """Draw the view into this .png."""
     device: str = "auto"
-    """cpu, cuda, or auto."""
+    """cpu, cuda, mps, or auto."""
     json: Annotated[bool, Parameter(negative="")] = False
     """Print one JSON object on standard output."""
 
@@ -63,33 +58,27 @@ class Request(NamedTuple):
 @app.default
 def inspect(*tokens: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
     """Look inside a run, or inside a model before its training; the view parses the tokens."""
-    views = find_views(inspection, tasks)
+    views = all_views()
     if not tokens or tokens[0] in HELP_FLAGS:
         _print_help(views)
         return
     subject, *rest = tokens
     if subject.startswith("-"):
         raise UserError(f"{subject}: name a run or a model first: foveal inspect WHAT [VIEW] {subject} ...")
-    view = _choose_view(views, rest)
+    view = _choose_view(rest)
     request = _parse(views, view, subject, rest)
     if request is not None:
         with SignalHandler():
             _show(view, subject, request)
 
 
-def _choose_view(views: Mapping[str, AnyView], rest: list[str]) -> AnyView:
+def _choose_view(rest: list[str]) -> AnyView:
     """Return the view that the first argument names, and remove this argument; else the default view.
 
     Raises: UserError: there is no such view.
     """
-    if not rest or rest[0].startswith("-") or "=" in rest[0]:
-        return next(view for view in views.values() if view.is_default)
-    name = rest.pop(0)
-    if name in OLD_VIEWS:
-        raise UserError(f"the view {name} is now {OLD_VIEWS[name]}")
-    if name not in views:
-        raise UserError(f"there is no view {name}{suggest(name, views)}")
-    return views[name]
+    is_named = bool(rest) and not rest[0].startswith("-") and "=" not in rest[0]
+    return choose_view(rest.pop(0) if is_named else None)
 
 
 def _view_app(view: AnyView, subject: str) -> App:
@@ -141,8 +130,7 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
             f"{request.settings[0]}: the view {view.name} always uses the run's settings; leave this out"
         )
     device = resolve_device(request.common.device)
-    with ProgressBar(view.progress, before=view.progress) as progress:
-        result = _compute(view, subject, request, device, progress)
+    result = _compute(view, subject, request, device)
     picture = {} if out is None else {"picture": str(out)}
     if out is not None:
         atomic_write(out, view.plot(result))
@@ -152,16 +140,14 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
         print_sections([*result.sections(), *([[*picture.items()]] if picture else [])])
 
 
-def _compute(
-    view: AnyView, subject: str, request: Request, device: torch.device, progress: ProgressCallback
-) -> ViewResult:
+def _compute(view: AnyView, subject: str, request: Request, device: torch.device) -> ViewResult:
     """Return the result of a view of a run or of a model before its training."""
-    if isinstance(view, ModelView) and not Path(subject).is_dir():
-        model = untrained_model(subject, request.settings, device)
-        return view.compute_untrained(model, request.options, log, progress)
-    run = load(subject, device)
-    view.check(run)
-    return view.compute(run, request.options, log, progress)
+    if not isinstance(view, ModelView) or Path(subject).is_dir():
+        return compute_view(view, load(subject, device), request.options)
+    model = untrained_model(subject, request.settings, device)
+    with ProgressBar(view.progress, before=view.progress) as progress:
+        result: ViewResult = view.compute_untrained(model, request.options, log, progress)
+    return result
 
 
 def _print_help(views: Mapping[str, AnyView]) -> None:

@@ -10,8 +10,10 @@ from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
-from foveal.commands.answer_table import AnswerTable, answer_fields, check_answer_file
-from foveal.commands.evaluate import calibration_json, log_calibration
+from foveal.api.answer_table import AnswerTable, answer_fields, check_answer_file
+from foveal.api.evaluation import calibration_json
+from foveal.api.prediction import apply_threshold, check_numbers
+from foveal.commands.evaluate import log_calibration
 from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import resolve_device
@@ -19,7 +21,7 @@ from foveal.core.signals import SignalHandler
 from foveal.data.files.lines import Line, LineReader
 from foveal.store.durable import atomic_write
 from foveal.tasks.data_overrides import with_columns
-from foveal.tasks.results import UNSURE, AnsweredRow
+from foveal.tasks.results import AnsweredRow
 from foveal.tasks.session import load
 from foveal.tasks.test_time_views import with_test_time_views
 from foveal.ui.console import log, print_json, print_plain
@@ -83,7 +85,7 @@ def predict(
     tta_scales
         The scales of these views: 1, or several such as 1,1.125,1.25.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, mps, or auto.
     json
         Print one JSON object on standard output.
     """
@@ -95,11 +97,8 @@ def predict(
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         task = with_columns(session, overrides).task
         log_calibration(session)
-        if threshold is not None and UNSURE in task.labels:
-            raise UserError(f"--threshold: {run} has a label '{UNSURE}'; leave out --threshold")
         rows = _answers(task, request, top or 1, progress)
-        if threshold is not None:
-            rows = _apply_threshold(rows, threshold)
+        rows = apply_threshold(rows, threshold, task, str(run))
         if out is None and not json:
             rows = _print_answers(rows, task, top is not None)
         shown = [*rows]
@@ -168,10 +167,7 @@ def _check_options(request: PredictRequest, top: int | None, threshold: float | 
         raise UserError(f"{data} and --text: give one of them")
     if questions and (texts or data == STANDARD_INPUT):
         raise UserError("--question is about an image: give its file as DATA")
-    if top is not None and top < 1:
-        raise UserError(f"--top {top}: give at least 1")
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise UserError(f"--threshold {threshold:g}: a probability is from 0 to 1")
+    check_numbers(top, threshold)
 
 
 def _check_path(data: str, task: Any) -> None:
@@ -205,11 +201,6 @@ def _standard_input() -> Iterator[Line]:
         yield line
     if not number:
         raise UserError("standard input: no lines in it; give a text on every line")
-
-
-def _apply_threshold(rows: Iterable[AnsweredRow], threshold: float) -> Iterator[AnsweredRow]:
-    for row in rows:
-        yield row if row.answer is None else row._replace(answer=row.answer.above(threshold))
 
 
 def _collect(rows: Iterable[AnsweredRow], shown: list[AnsweredRow]) -> Iterator[AnsweredRow]:

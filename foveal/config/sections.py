@@ -80,8 +80,8 @@ class TrainingConfig(StrictModel):
     """Amount of training, such as 90s, 3m, 2h, 2000steps, 5epochs or 10Mtokens."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the first weights, the batches and all that is drawn."""
-    precision: Literal["auto", "float32", "bfloat16"] = "float32"
-    """Precision of matrix products: auto, float32 or bfloat16.
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = "float32"
+    """Precision of matrix products: auto, float32, bfloat16, or float16 (on GPUs, with loss scaling).
 
     `auto` is bfloat16 where the machine multiplies it in hardware. A run keeps its first precision."""
     freeze: FreezeName = "none"

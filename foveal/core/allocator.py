@@ -1,9 +1,11 @@
-"""The memory that the machine and its container have left."""
+"""The memory of the machine, its container and this process: Linux's own files, elsewhere psutil."""
 
+import sys
 from pathlib import Path
 
 ROOT = Path("/")
 MEMINFO = "proc/meminfo"
+STATUS = "proc/self/status"
 CGROUPS = (
     ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current", "sys/fs/cgroup/memory.stat"),
     (
@@ -19,7 +21,7 @@ def free_memory(root: Path = ROOT) -> int | None:
     """Return the bytes that a process can still allocate, within the limits of the machine and of its
     container.
 
-    Return None if neither is known, as on systems other than Linux.
+    Return None if neither is known.
     """
     available = [
         _machine_available(root),
@@ -28,8 +30,53 @@ def free_memory(root: Path = ROOT) -> int | None:
     return min((size for size in available if size is not None), default=None)
 
 
+def machine_memory(root: Path = ROOT) -> int:
+    """Return the bytes of memory of this machine."""
+    words = _read(root / MEMINFO).split()
+    if "MemTotal:" in words:
+        return 1024 * int(words[words.index("MemTotal:") + 1])
+    import psutil
+
+    return int(psutil.virtual_memory().total)
+
+
+def resident_memory(root: Path = ROOT) -> int:
+    """Return the bytes of memory that this process takes now."""
+    resident = _process_status(root, "VmRSS:")
+    if resident is not None:
+        return resident
+    import psutil
+
+    return int(psutil.Process().memory_info().rss)
+
+
+def process_peak(root: Path = ROOT) -> int:
+    """Return the most bytes of memory that this process has taken so far."""
+    peak = _process_status(root, "VmHWM:")
+    if peak is not None:
+        return peak
+    try:
+        import resource
+    except ImportError:  # Windows
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def _process_status(root: Path, name: str) -> int | None:
+    """Return a number of bytes from Linux's status of this process, or None if it is unknown."""
+    words = _read(root / STATUS).split()
+    return 1024 * int(words[words.index(name) + 1]) if name in words else None
+
+
 def _machine_available(root: Path) -> int | None:
     """Return the available bytes of the machine, or None if unknown."""
+    if root == ROOT and not (root / MEMINFO).exists():  # a system other than Linux
+        import psutil
+
+        return int(psutil.virtual_memory().available)
     words = _read(root / MEMINFO).split()
     return 1024 * int(words[words.index("MemAvailable:") + 1]) if "MemAvailable:" in words else None
 
@@ -49,6 +96,6 @@ def _cgroup_available(limit: Path, use: Path, stat: Path) -> int | None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        return path.read_text("utf-8", errors="replace").strip()
     except OSError:
         return ""

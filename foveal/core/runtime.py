@@ -2,20 +2,19 @@
 
 import ctypes
 import hashlib
-import os
 import random
-import resource
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
 
+from foveal.core.allocator import machine_memory, process_peak
 from foveal.core.errors import UserError
 
-Precision = Literal["auto", "float32", "bfloat16"]
+Precision = Literal["auto", "float32", "bfloat16", "float16"]
+DEVICE_TYPES = ("cpu", "cuda", "mps")
 
 
 def derived_seed(*parts: object) -> int:
@@ -37,6 +36,8 @@ def seed_everything(*parts: object) -> None:
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(seed)
+    if torch.backends.mps.is_available():
+        torch.mps.manual_seed(seed)
 
 
 def keep_freed_memory() -> None:
@@ -62,7 +63,7 @@ def release_freed_memory() -> None:
 
 def physical_memory() -> int:
     """Return the memory of this machine in bytes: that of the GPU if it is larger."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = machine_memory()
     if torch.cuda.is_available():
         memory = max(memory, torch.cuda.get_device_properties(0).total_memory)
     return memory
@@ -72,17 +73,7 @@ def peak_memory() -> int:
     """Return the peak memory of this process in bytes: GPU memory if the process uses a GPU."""
     if torch.cuda.is_available() and torch.cuda.max_memory_reserved():
         return torch.cuda.max_memory_reserved()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
-
-
-def resident_memory() -> int:
-    """Return the memory that this process takes now, in bytes; its peak on systems other than Linux."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return peak_memory()
-    return pages * resource.getpagesize()
+    return process_peak()
 
 
 def resolve_device(name: str = "auto") -> torch.device:
@@ -95,9 +86,11 @@ def resolve_device(name: str = "auto") -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise UserError(f"--device {name}: not a device; use cpu, cuda or cuda:0") from None
-    if device.type not in ("cpu", "cuda"):
-        raise UserError(f"--device {name}: models run on cpu or cuda; use one of them")
+        raise UserError(f"--device {name}: not a device; use cpu, cuda, cuda:0 or mps") from None
+    if device.type not in DEVICE_TYPES:
+        raise UserError(f"--device {name}: models run on cpu, cuda or mps; use one of them")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise UserError(f"--device {name}: this machine's PyTorch sees no Apple GPU; use --device cpu")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UserError(f"--device {name}: this machine's PyTorch sees no CUDA device; use --device cpu")
     if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
@@ -110,14 +103,24 @@ def has_fast_bfloat16(device: torch.device) -> bool:
     long."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type == "mps":
+        return False
     # The names on x86 (AVX-512, AMX) and on Arm. The dictionary has only names of this processor family.
     capabilities = torch.cpu.get_capabilities()
     return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
 
 
-def resolve_precision(precision: Precision, device: torch.device) -> Literal["float32", "bfloat16"]:
-    """Return the precision that `auto` selects on `device`: bfloat16 if the hardware supports it, else
-    float32."""
+def resolve_precision(
+    precision: Precision, device: torch.device
+) -> Literal["float32", "bfloat16", "float16"]:
+    """Return the precision of training; `auto` is bfloat16 if the hardware of `device` has it, else float32.
+
+    Raises: UserError: float16 on a CPU.
+    """
+    if precision == "float16" and device.type == "cpu":
+        raise UserError(
+            "training.precision=float16 is for GPUs; a CPU is slow at it: use auto, bfloat16 or float32"
+        )
     if precision != "auto":
         return precision
     return "bfloat16" if has_fast_bfloat16(device) else "float32"
@@ -129,7 +132,18 @@ def at_least_float32(x: torch.Tensor) -> torch.Tensor:
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
-    """Return a context that runs matrix products in `precision`. Parameters and sums stay in float32."""
-    if resolve_precision(precision, device) == "float32":
+    """Return a context that runs matrix products in `precision`. Parameters and sums stay in float32.
+
+    On a CPU a run of float16 is used in float32.
+    """
+    if precision == "float16" and device.type == "cpu":
         return nullcontext()
-    return torch.autocast(device.type, dtype=torch.bfloat16)
+    resolved = resolve_precision(precision, device)
+    if resolved == "float32":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=torch.float16 if resolved == "float16" else torch.bfloat16)
+
+
+def exact_dtype(device: torch.device) -> torch.dtype:
+    """Return float64, or float32 on Apple's GPUs, which have no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64

@@ -1,6 +1,7 @@
 """Handling of SIGINT and SIGTERM: they end a command at once, but training saves first."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -23,7 +24,7 @@ class SignalHandler:
     """A context in which SIGINT and SIGTERM raise `Interrupted` at once.
 
     Inside `deferred`, the first signal waits for the next `poll`. The previous handlers are restored at the
-    end. Use this in the main thread only.
+    end. In another thread than the main one, signals are left alone.
     """
 
     def __init__(self) -> None:
@@ -34,6 +35,8 @@ class SignalHandler:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "SignalHandler":
+        if threading.current_thread() is not threading.main_thread():
+            return self  # Python handles signals in the main thread alone
         for number in (signal.SIGINT, signal.SIGTERM):
             self._previous[number] = signal.signal(number, self._handle)
         return self

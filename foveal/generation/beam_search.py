@@ -16,6 +16,7 @@ from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
+from foveal.core.runtime import exact_dtype
 from foveal.core.state import reorder, select_rows
 from foveal.generation.decoding_loop import CausalDecoder, Prompt, limits_per_prompt, next_logits, prefill
 from foveal.layers.blocks.stack import fuse_for_decoding
@@ -152,7 +153,7 @@ def _top_log_probabilities(
     if (ordered[:, 1:] == ordered[:, :-1]).any():
         ordered, tokens = logits.sort(dim=-1, descending=True, stable=True)
     ordered, tokens = ordered[:, :count], tokens[:, :count]
-    return ordered.double() - logits.logsumexp(-1, keepdim=True), tokens
+    return ordered.to(exact_dtype(ordered.device)) - logits.logsumexp(-1, keepdim=True), tokens
 
 
 def _best_continuations(

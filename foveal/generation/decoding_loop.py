@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.memory import Memory
-from foveal.core.runtime import at_least_float32
+from foveal.core.runtime import at_least_float32, exact_dtype
 from foveal.core.state import State, select_rows
 from foveal.generation.sampling import Noise, Sampling, choose_tokens
 from foveal.layers.blocks.stack import fuse_for_decoding
@@ -182,8 +182,9 @@ def log_probabilities(logits: Float[Tensor, "R V"], tokens: Int[Tensor, " R"]) -
     """Return `log softmax(logits)[token]` of each row, in nats. Exponentials are computed in the logits'
     precision, and sums in float64."""
     highest = logits.amax(-1, keepdim=True)
-    sums = (logits - highest).exp_().sum(-1, dtype=torch.float64)
-    return (logits.gather(-1, tokens[:, None]).double() - highest).squeeze(-1) - sums.log()
+    exact = exact_dtype(logits.device)
+    sums = (logits - highest).exp_().sum(-1, dtype=exact)
+    return (logits.gather(-1, tokens[:, None]).to(exact) - highest).squeeze(-1) - sums.log()
 
 
 def _token_presence(prompts: Sequence[Prompt], vocabulary: int) -> Bool[Tensor, "B V"]:

@@ -22,7 +22,7 @@ class GenerateRequest:
     """The options of `foveal generate`; `run` is the run's name for messages."""
 
     run: str
-    prompt: str | None = None
+    prompt: str | tuple[str, ...] | None = None
     input: Path | None = None
     tokens: int | None = None
     sampling: SamplingOptions = DEFAULT_SAMPLING
@@ -59,7 +59,7 @@ class GenerateRequest:
         Raises: UserError: both are given, or the file has no prompts or can't be read.
         """
         if self.input is None:
-            return [self.prompt or ""]
+            return [*self.prompt] if isinstance(self.prompt, tuple) else [self.prompt or ""]
         if self.prompt is not None:
             raise UserError("--prompt and --input can't both be given")
         prompts = []

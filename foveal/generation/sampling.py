@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from foveal.core.errors import UserError
+from foveal.core.runtime import exact_dtype
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,9 @@ def choose_tokens(
         logits = penalize_repetition(logits, previous_tokens, sampling.repetition_penalty)
     if sampling.greedy:
         return logits.argmax(-1)
-    logits = apply_temperature(logits.double(), sampling.temperature)
+    logits = apply_temperature(logits.to(exact_dtype(logits.device)), sampling.temperature)
     if sampling.top_k:
         logits = keep_top_k(logits, sampling.top_k)
     if sampling.top_p < 1:
         logits = keep_top_p(logits, sampling.top_p)
-    return sample_tokens(logits, torch.tensor(uniform, dtype=torch.float64, device=logits.device))
+    return sample_tokens(logits, torch.tensor(uniform, dtype=logits.dtype, device=logits.device))

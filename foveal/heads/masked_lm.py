@@ -45,10 +45,12 @@ class MaskedLMHead(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(
-        self, memory: Memory, positions: Bool[Tensor, "B S"]
-    ) -> tuple[Float[Tensor, "N D"], AuxLosses]:
-        """Return the features of the positions that are True, row by row. No other position is computed."""
-        return self.norm(self.activate(self.transform(memory.vectors[positions]))), {}
+        self, memory: Memory, positions: Bool[Tensor, "B S"] | None = None
+    ) -> tuple[Float[Tensor, "*N D"], AuxLosses]:
+        """Return the features of the positions that are True, row by row, and compute no other; of all
+        positions (B, S, D) if None."""
+        vectors = memory.vectors if positions is None else memory.vectors[positions]
+        return self.norm(self.activate(self.transform(vectors))), {}
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
         """Return the logits of the tokens."""

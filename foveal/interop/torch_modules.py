@@ -12,7 +12,8 @@ from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent, RecurrentCell
+from foveal.layers.mixers.recurrent import Recurrent, RecurrentCell
+from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm
 from foveal.ops.activation import ACTIVATIONS
@@ -63,12 +64,12 @@ def to_torch_rnn(stack: Stack) -> nn.RNN | nn.LSTM | nn.GRU:
     shape = {"input_size": first.d_in, "hidden_size": first.d_out, "num_layers": len(layers)}
     shape |= {"bidirectional": bidirectional, "batch_first": True}
     module: nn.RNN | nn.LSTM | nn.GRU
-    if isinstance(first, Elman):
-        if len({cell.relu for cell in cells if isinstance(cell, Elman)}) > 1:
+    if isinstance(first, ElmanCell):
+        if len({cell.relu for cell in cells if isinstance(cell, ElmanCell)}) > 1:
             raise UserError("torch's layers all have the same nonlinearity, and these layers have two")
         module = nn.RNN(**shape, nonlinearity="relu" if first.relu else "tanh")
     else:
-        module = (nn.LSTM if isinstance(first, LSTM) else nn.GRU)(**shape)
+        module = (nn.LSTM if isinstance(first, LSTMCell) else nn.GRU)(**shape)
     module.to(first.get_parameter("bias"))
     with torch.no_grad():
         for number, layer in enumerate(layers):
@@ -122,29 +123,29 @@ def _from_direction(module: nn.RNNBase, suffix: str) -> Recurrent:
     return Recurrent(cell)
 
 
-def _to_direction(cell: Elman | LSTM | GRU, module: nn.RNNBase, suffix: str) -> None:
+def _to_direction(cell: ElmanCell | LSTMCell | GRUCell, module: nn.RNNBase, suffix: str) -> None:
     """Fill the parameters whose names end in `suffix` from a cell."""
     names = {"weight_ih": "weight_input", "weight_hh": "weight_hidden", "bias_ih": "bias"}
     for torch_name, name in names.items():
         module.get_parameter(f"{torch_name}_{suffix}").copy_(cell.get_parameter(name))
     second = module.get_parameter(f"bias_hh_{suffix}").zero_()
-    if isinstance(cell, GRU) and cell.bias_new is not None:
+    if isinstance(cell, GRUCell) and cell.bias_new is not None:
         second[2 * cell.width :] = cell.bias_new
 
 
 def _make_cell(module: nn.RNNBase, d_in: int) -> RecurrentCell:
     if isinstance(module, nn.LSTM):
-        return LSTM(d_in, module.hidden_size)
+        return LSTMCell(d_in, module.hidden_size)
     if isinstance(module, nn.GRU):
-        return GRU(d_in, module.hidden_size, reset_after=True)
-    return Elman(d_in, module.hidden_size, "relu" if module.mode == "RNN_RELU" else "tanh")
+        return GRUCell(d_in, module.hidden_size, reset_after=True)
+    return ElmanCell(d_in, module.hidden_size, "relu" if module.mode == "RNN_RELU" else "tanh")
 
 
 def _merge_biases(cell: RecurrentCell, b_x: Tensor, b_h: Tensor) -> None:
     """Fill the bias of a cell with the sum of both biases. The GRU keeps the second bias of the new gate
     separate."""
     bias = cell.get_parameter("bias").copy_(b_x)
-    if isinstance(cell, GRU):
+    if isinstance(cell, GRUCell):
         gates = 2 * cell.width
         bias[:gates] += b_h[:gates]
         cell.get_parameter("bias_new").copy_(b_h[gates:])
@@ -152,7 +153,7 @@ def _merge_biases(cell: RecurrentCell, b_x: Tensor, b_h: Tensor) -> None:
         bias += b_h
 
 
-def _plain_cells(block: nn.Module) -> list[Elman | LSTM | GRU]:
+def _plain_cells(block: nn.Module) -> list[ElmanCell | LSTMCell | GRUCell]:
     """Return the cell of a block, or the cells of its two directions.
 
     Raises: UserError: the block has other parts.
@@ -167,15 +168,17 @@ def _plain_cells(block: nn.Module) -> list[Elman | LSTM | GRU]:
     return [_plain_cell(block.mixer)]
 
 
-def _plain_cell(mixer: object) -> Elman | LSTM | GRU:
+def _plain_cell(mixer: object) -> ElmanCell | LSTMCell | GRUCell:
     if not isinstance(mixer, Recurrent):
         raise UserError(
             "torch's layers are single cells, in one direction or in two directions with concatenated outputs"
         )
     cell = mixer.cell
-    if not isinstance(cell, Elman | LSTM | GRU) or any(start.any() for start in mixer.start.values()):
+    if not isinstance(cell, ElmanCell | LSTMCell | GRUCell) or any(
+        start.any() for start in mixer.start.values()
+    ):
         raise UserError("torch has the cells rnn, lstm and gru, each with an initial state of zeros")
-    if isinstance(cell, GRU) and cell.bias_new is None:
+    if isinstance(cell, GRUCell) and cell.bias_new is None:
         raise UserError("torch's GRU resets after the recurrent product, and this GRU resets before it")
     return cell
 

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from foveal.core.state import State
+from foveal.core.torch_private import content_version
 from foveal.layers.embedding import Embedding
 from foveal.ops.ngram_lookup import (
     NOTHING,
@@ -108,7 +109,7 @@ class NgramLookup(nn.Module):
 
     def _ngrams(self) -> Sequence[_SortedNgrams]:
         """Return the n-grams of the training text for each n; they are sorted when the text has changed."""
-        version = self.text._version
+        version = content_version(self.text)
         if self._sorted is None or self._sorted[0] != version:
             text = self._known_text()
             following, ngrams = shift_left(text), list[_SortedNgrams]()

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.errors import UserError
+from foveal.core.runtime import exact_dtype
 
 
 class LearnedPosition(nn.Module):
@@ -50,17 +51,12 @@ class SinusoidalPosition(nn.Module):
         if width % 2:
             raise ValueError(f"sinusoidal positions need an even width, not {width}")
         self.width = width
-        self.frequencies: Tensor
-        self.register_buffer("frequencies", torch.empty(width // 2, dtype=torch.float64), persistent=False)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        exponents = torch.arange(0, self.width, 2, dtype=torch.float64, device=self.frequencies.device)
-        self.frequencies.copy_(10000.0 ** (-exponents / self.width))
 
     def forward(self, offset: Int[Tensor, "#B"], size: int) -> Float[Tensor, "#B T D"]:
-        t = offset[:, None] + torch.arange(size, device=offset.device)
-        angles = t[:, :, None] * self.frequencies
+        device = offset.device
+        exponents = torch.arange(0, self.width, 2, dtype=exact_dtype(device), device=device) / self.width
+        t = offset[:, None] + torch.arange(size, device=device)
+        angles = t[:, :, None] * 10000.0**-exponents
         return torch.stack([angles.sin(), angles.cos()], -1).flatten(2)
 
 

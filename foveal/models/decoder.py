@@ -1,5 +1,8 @@
 """Decoders from a config: language models, and decoders that read a memory."""
 
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
 from foveal.config import ConfigError, ModelConfig
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.embedding import Embedding, OneHot
@@ -22,6 +25,23 @@ class DecoderMixerFactory(MixerFactory):
                 f"model.mixers={config.mixers} never reads the source: use a mixer that reads it "
                 f"({', '.join(readers)}), alone or with another (such as attention+{readers[-1]})"
             )
+
+
+class LanguageModel(nn.Module):
+    """`logits = model(tokens, lengths)`: the logits (B, T, V) of the token after each token.
+
+    `head` is the decoder, with whose state a text is generated.
+    """
+
+    def __init__(self, head: DecoderLM):
+        super().__init__()
+        self.head = head
+
+    def forward(
+        self, tokens: Int[Tensor, "B T"], lengths: Int[Tensor, " B"] | None = None
+    ) -> Float[Tensor, "B T V"]:
+        features, _, _ = self.head(tokens, None, lengths)
+        return self.head.project(features)
 
 
 def language_model(config: ModelConfig, vocabulary: int, context: int) -> DecoderLM:

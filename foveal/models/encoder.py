@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.config import ConfigError, EncoderConfig, EncoderStackConfig
@@ -166,6 +167,33 @@ class EncoderWithHead(nn.Module):
     def reusable_encoder(self) -> nn.Module:
         """Return the encoder that another run can reuse: this model's encoder, or a part of it."""
         return reusable_encoder(self.encoder) or self.encoder
+
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Int[Tensor, " B"] | None = None,
+        tokens: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "B *T C"]:
+        """Return the logits of a batch: of the classes, of the label at each place, or of the next tokens.
+
+        `lengths` are those of a source with padding. A decoder reads `tokens`, and its logits are those of
+        the token after each of them.
+
+        Raises: ValueError: the head is a decoder, and there are no tokens; or it is none, and there are.
+        """
+        if (tokens is None) == hasattr(self.head, "init_state"):
+            raise ValueError(
+                "a decoder reads tokens (B, T) beside the source: model(source, lengths, tokens)"
+                if tokens is None
+                else "the head of this model reads no tokens: model(source, lengths)"
+            )
+        memory, _ = self.encode({"source": source}, {} if lengths is None else {"source": lengths})
+        if tokens is None:
+            features, _ = self.head(memory)
+        else:
+            features, _, _ = self.head(tokens, self.head.init_state(memory, len(tokens)))
+        logits: Tensor = self.head.project(features)
+        return logits
 
     def encode(
         self, columns: Mapping[str, Tensor], lengths: Mapping[str, Tensor]

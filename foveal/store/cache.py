@@ -32,11 +32,21 @@ def layout_folder(digest: str) -> Path:
     return cache_folder() / "layouts" / digest
 
 
+def values_folder(digest: str) -> Path:
+    """Return the folder of a table of values in memory, of which `digest` is a hash."""
+    return cache_folder() / "values" / digest
+
+
 def shorten_unpacked_paths(message: str) -> str:
     """Return a message with the paths of unpacked files as in the packed file, as `reviews.zip/a.csv`.
 
-    Places in rewritten tables, and paths of files beside them, are told as in the user's folder.
+    Places in rewritten tables, and paths of files beside them, are told as in the user's folder. Rows of
+    values in memory are told by their index, as `list[3]`.
     """
+    values = (
+        re.escape(f"{cache_folder()}/values/") + r"[0-9a-f]{16}/(?P<name>\w+)\.parquet(?:, row (?P<row>\d+))?"
+    )
+    message = re.sub(values, _index, message)
     layout = re.escape(f"{cache_folder()}/layouts/") + r"[0-9a-f]{16}(?:/[^/\n]+)"
     place = r"(?P<head>: [^:]*the first is |, )line (?P<line>\d+)"
     message = re.sub(rf"(?P<table>{layout}{{1,2}}?/metadata\.jsonl)(?:{place})?", _origin, message)
@@ -45,6 +55,11 @@ def shorten_unpacked_paths(message: str) -> str:
     for folder in ("unpacked", "layouts"):
         message = re.sub(re.escape(f"{cache_folder()}/{folder}/") + "[0-9a-f]{16}/", "", message)
     return message
+
+
+def _index(match: re.Match[str]) -> str:
+    """Return the index of a row of values in memory; without a row, the type of the values."""
+    return match["name"] if match["row"] is None else f"{match['name']}[{int(match['row']) - 1}]"
 
 
 def _origin(match: re.Match[str]) -> str:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from foveal.core.errors import RunFailed
 from foveal.store.locks import lock
+from foveal.store.regular_files import regular_file_flags
 
 
 def write_synced(path: Path, content: bytes) -> None:
     """Write a file that has no readers yet, and sync it to the disk. A link at `path` is not followed."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
-    descriptor = os.open(path, flags, 0o644)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | regular_file_flags(), 0o644)
     try:
         remaining = memoryview(content)
         while remaining:
@@ -31,7 +31,9 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder, so that the names in the folder are durable."""
+    """Sync a folder, so that the names in the folder are durable. On Windows there is no such call."""
+    if not _can_open_folders():
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -82,20 +84,33 @@ def atomic_folder(path: Path, temporary_name: str = "") -> Iterator[Path]:
 def _exclusive_folder(folder: Path) -> Iterator[None]:
     """Return a context with an empty folder that only this process fills.
 
-    Files that a killed process has left in it are removed.
+    Files that a killed process has left in it are removed. On Windows folders have no locks; there only the
+    locks of the cache and of runs keep processes apart.
     """
     os.makedirs(folder, exist_ok=True)
+    if not _can_open_folders():
+        _empty(folder)
+        yield
+        return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         locked = lock(descriptor, wait=False)
         # Another process may have finished after the folder was opened. Then the folder was renamed.
         if not locked or not folder.exists() or not os.path.samestat(os.fstat(descriptor), os.stat(folder)):
             raise FileExistsError(errno.EEXIST, "another process is writing it")
-        for entry in folder.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else os.unlink(entry)
+        _empty(folder)
         yield
     finally:
         os.close(descriptor)
+
+
+def _can_open_folders() -> bool:
+    return hasattr(os, "O_DIRECTORY")
+
+
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else os.unlink(entry)
 
 
 @contextmanager

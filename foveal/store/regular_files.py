@@ -11,13 +11,21 @@ CHECKPOINTS_FOLDER = "checkpoints"
 """The only name in a run that may be a link: users keep checkpoints on a larger disk."""
 
 
+def regular_file_flags() -> int:
+    """Return flags of `os.open`, those that this system has: follow no link, don't wait, keep line ends."""
+    names = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT")
+    return sum(getattr(os, name, 0) for name in names)
+
+
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
-    """Return the descriptor of a regular file.
+    """Return the descriptor of a regular file, which is created if `flags` say so.
 
     Raises: UserError: the file is missing, a link or a special file.
     """
+    if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
+        raise _not_regular(path, "a link")
     try:
-        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, flags | regular_file_flags(), 0o644)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
             raise _not_regular(path, "a link") from None

@@ -35,6 +35,7 @@ from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_jso
 
 FORMAT_VERSION = 2
 WEIGHTS_FILE = "model.safetensors"
+LOCK_FILE = ".lock"
 RUNS_FOLDER = Path("runs")
 """Default folder of runs."""
 
@@ -245,8 +246,8 @@ def run_lock(run: RunFolder) -> Iterator[None]:
 
     Raises: UserError: another process is training the run.
     """
-    # NFS gives locks only to files open for writing.
-    with open(open_regular(run.path / MANIFEST_FILE, os.O_RDWR), "r+b") as file:
+    # A file of its own, since Windows lets nobody read a locked file. NFS locks only files open for writing.
+    with open(open_regular(run.path / LOCK_FILE, os.O_RDWR | os.O_CREAT), "r+b") as file:
         if not lock(file.fileno(), wait=False):
             raise UserError(
                 f"{run.path}: another process is training this run; wait for that process, or stop it"

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from torch import Tensor
+
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
@@ -34,6 +36,20 @@ class AnsweringTask(ABC):
         raise UserError(
             f"this run reads no lines of text (task {self.name}); give DATA, a file or folder, in their place"
         )
+
+    def predict_texts(self, texts: Sequence[str], top: int, progress: ProgressCallback) -> list[AnsweredRow]:
+        """Return each text with the `top` likeliest answers of the model, all texts in batches.
+
+        Raises: UserError: the task reads no texts.
+        """
+        return [*self.predict_lines((Line(number, text, "") for number, text in enumerate(texts, 1)), top)]
+
+    def embed(self, data: str | Sequence[str], progress: ProgressCallback) -> Tensor:
+        """Return the vector (N, D) of each row of `data`, or of each text: the summary of its encoder.
+
+        Raises: UserError: the task has no encoder, or a row can't be used.
+        """
+        raise UserError(f"a run of the task {self.name} has no encoder whose vectors could be taken")
 
     def answer(
         self, data: Path, questions: Sequence[str], choices: Sequence[str], top: int

@@ -148,6 +148,16 @@ class Task(TaskFacts, AnsweringTask):
     def new_model(self) -> nn.Module:
         """Return a model for the processor, with uninitialized weights."""
 
+    @property
+    def model_sizes(self) -> tuple[str, ...] | None:
+        """The sizes, beside settings, that a model without data depends on; None if the task makes no such
+        model."""
+        return None
+
+    def sized_processor(self, sizes: Mapping[str, int]) -> Any:
+        """Return a processor that knows only the `model_sizes`, for a model that is made without data."""
+        raise NotImplementedError
+
     @abstractmethod
     def example_model(self) -> nn.Module:
         """Return a model for data of default sizes, for `models describe`."""

@@ -57,7 +57,7 @@ def choose_training(
     task_name: str | None,
     model: str | None,
     base_run: RunFolder | None,
-    budget: str | None,
+    batch: int | None,
     pretrained: bool,
     log: Log,
 ) -> TrainingChoice:
@@ -72,7 +72,7 @@ def choose_training(
     overrides = resolve_references(overrides)
     named = column_settings(overrides)
     task = None if task_name is None else task_for_data(task_class(task_name), data, named)
-    settings = [*overrides, *([f"training.budget={budget}"] if budget else [])]
+    settings = [*overrides]
     defaults = inferred = None
     if task is None and model is None:
         inferred = _infer_task(data, named, base_run)
@@ -92,6 +92,9 @@ def choose_training(
     base = merge_tables(tables, parse_overrides(base_overrides))
     base = merge_tables(base, parse_overrides(optimizer_recipe(base, settings, log)))
     config = from_tables(base, parse_overrides(settings))
+    if batch is not None:
+        settings.append(f"{task_of(config).batch_setting}={batch}")
+        config = from_tables(base, parse_overrides(settings))
     parse_budget(config.training.budget)
     if base_run is not None:
         check_architecture(base_run, config)

@@ -37,6 +37,8 @@ class TaskFacts:
     """The settings that the task itself always reads."""
     encoders: ClassVar[tuple[str, ...]]
     """The kinds of encoder that read the task's source; `none` if the model has no encoder."""
+    batch_setting: ClassVar[str] = "data.batch_tokens"
+    """The setting of the size of a batch."""
     columns: ClassVar[tuple[str, ...]] = ()
     """The settings `data.*` that name the columns of the task."""
     datasets: ClassVar[tuple[str, ...]] = ()

@@ -100,6 +100,13 @@ def network_task() -> type[Task]:
     return next(task for task in all_tasks().values() if task.trains_networks)
 
 
+def labeling_task(encoder: str) -> type[Task]:
+    """Return the task that labels whole sources with an encoder of some kind."""
+    return next(
+        task for task in all_tasks().values() if task.target_kind == "label" and encoder in task.encoders
+    )
+
+
 def import_task(kind: str) -> type[Task]:
     """Return the task for imported models of a kind: decoder, encoder or image-network."""
     return next(task for task in all_tasks().values() if task.imports == kind)

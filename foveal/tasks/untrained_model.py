@@ -11,10 +11,7 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.runtime import seed_everything
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.core.standardize import Statistics
-from foveal.data.images.image_examples import ImageProcessor
 from foveal.data.open import DataPaths
-from foveal.data.pairs.labels import LabelProcessor
 from foveal.data.pairs.pair import PairProcessor
 from foveal.inspection.activations.compute import unaugmented_batch
 from foveal.models.image_networks import NETWORKS, published_input
@@ -84,12 +81,10 @@ def _random_image_batch(task: Task) -> tuple[PairProcessor, ExampleBatch]:
     if not task.trains_networks:
         raise UserError(f"a model of task {task.name} reads no random images: name data with --data")
     image = task.config.data.image
-    labels = tuple(map(str, range(RANDOM_CLASSES)))
-    statistics = Statistics((0.0,) * image.channels, (1.0,) * image.channels)
     seed_everything(task.config.training.seed, "inspected images")
     columns = {
         "source": torch.randn(image.batch_size, image.channels, image.size, image.size),
         "label": torch.randint(RANDOM_CLASSES, (image.batch_size,)),
     }
     batch = ExampleBatch(torch.arange(image.batch_size), columns, {}, image.batch_size)
-    return PairProcessor(ImageProcessor(statistics, image.size), LabelProcessor(labels)), batch
+    return task.sized_processor({"classes": RANDOM_CLASSES}), batch

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import TrainingConfig
+from foveal.core.torch_private import interpolate_all
 from foveal.store.sealed import copy_tensors, unique_state_dict
 
 
@@ -67,7 +68,7 @@ class ExponentialMovingAverage(WeightAverage):
 
     def update(self, step: int) -> None:
         decay = min(self.decay, (1 + step) / (10 + step))
-        torch._foreach_lerp_(list(self.tensors.values()), list(self._weights.values()), 1 - decay)
+        interpolate_all(list(self.tensors.values()), list(self._weights.values()), 1 - decay)
 
     def averaged_weights(self) -> dict[str, Tensor]:
         return self.tensors

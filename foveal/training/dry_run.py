@@ -8,7 +8,8 @@ from typing import Any
 from torch import nn
 
 from foveal.config import Config
-from foveal.core.runtime import autocast, peak_memory, resident_memory, seed_everything
+from foveal.core.allocator import resident_memory
+from foveal.core.runtime import autocast, peak_memory, seed_everything
 from foveal.ops.jit.code_cache import compile_seconds
 from foveal.store.sealed import copy_tensors, unique_state_dict
 from foveal.training.optim import Optimizer

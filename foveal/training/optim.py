@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
 from foveal.core.module_facts import parameters_not_hidden, parameters_without_decay
+from foveal.core.torch_private import clamp_all, multiply_all
 from foveal.training.layer_depth import layer_depths
 from foveal.training.muon import Muon
 from foveal.training.update_rules import SGD, Adagrad, Adam, ParameterGroups, RMSProp, UpdateRule
@@ -42,13 +43,16 @@ class Optimizer:
         extremes = torch.stack([extreme for gradient in gradients for extreme in gradient.aminmax()])
         return float(nn.utils.get_total_norm(gradients)), float(extremes.abs().max())
 
+    def divide_gradients(self, factor: float) -> None:
+        """Divide all gradients by the factor of the loss."""
+        multiply_all(self._gradients(), 1 / factor)
+
     def step(self, lr: float, norm: float) -> None:
         """Clip by `norm`, the current global norm, then by value, and update every parameter with `lr`."""
         if 0 < self.config.clip_norm < norm:
-            torch._foreach_mul_(self._gradients(), self.config.clip_norm / norm)
+            multiply_all(self._gradients(), self.config.clip_norm / norm)
         if self.config.clip_value:
-            torch._foreach_clamp_min_(self._gradients(), -self.config.clip_value)
-            torch._foreach_clamp_max_(self._gradients(), self.config.clip_value)
+            clamp_all(self._gradients(), self.config.clip_value)
         for part in self._parts:
             part.step(lr)
 

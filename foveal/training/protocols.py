@@ -1,15 +1,12 @@
 """Interfaces between the trainer and everything else. The trainer knows no task, no model and no screen."""
 
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Bool
 from torch import Tensor
 
-from foveal.core.progress import SecondsLeft
 from foveal.core.result import ObjectiveOutput
 from foveal.core.state import State
-from foveal.store.plan import Plan
 
 
 @runtime_checkable
@@ -60,35 +57,3 @@ class Objective(Protocol):
 
         Raises: RunFailed: the model can't generate a sample.
         """
-
-
-@runtime_checkable
-class Reporter(Protocol):
-    """Shows or stores what happens in training. The trainer never prints. Every call gets plain data."""
-
-    def started(self, step: int, plan: Plan | None, damaged: list[str]) -> None:
-        """Report that training begins at `step`, and the checkpoints that can't be used, with the reason."""
-
-    def planned(self, plan: Plan) -> None:
-        """Report the number of steps that a time budget was converted to."""
-
-    def step(self, record: dict[str, Any], left: SecondsLeft | None) -> None:
-        """Report an applied update by its line in metrics.jsonl, and the estimated time left."""
-
-    def step_skipped(self, record: dict[str, Any]) -> None:
-        """Report an update that was not applied. `record["culprit"]` names the first non-finite number."""
-
-    def evaluating(self, index: int, total: int) -> None:
-        """Report that batch `index` of `total` validation batches comes next."""
-
-    def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
-        """Report the means over the validation batches, and the step of the best means so far."""
-
-    def sample(self, step: int, text: str) -> None:
-        """Report a text that the model has generated."""
-
-    def saved(self, step: int, path: Path) -> None:
-        """Report a new checkpoint."""
-
-    def finished(self, step: int, reason: str, best_step: int | None, best_loss: float | None) -> None:
-        """Report the end of training. `reason` is `budget` or `patience`."""

@@ -26,6 +26,7 @@ from foveal.store.sealed import (
     unique_state_dict,
 )
 from foveal.training.averaging import WeightAverage
+from foveal.training.loss_scaling import LossScaling
 from foveal.training.optim import Optimizer
 
 FORMAT_WITH_LOG_HASHES = 2
@@ -53,7 +54,17 @@ class TrainingCounters:
     evals_without_improvement: int = field(default=0, metadata={"key": "stale"})
     """Evaluations since the best evaluation."""
     finish_reason: str = field(default="", metadata={"key": "finished"})
-    """Why training is finished, `budget` or `patience`. Empty while training is not finished."""
+    """Why training is finished: `budget`, `patience` or `callback`. Empty while training is not finished."""
+
+    def to_record(self) -> dict[str, Any]:
+        """Return what callbacks get at the end of training."""
+        return {
+            "step": self.step,
+            "seconds": self.seconds,
+            "reason": self.finish_reason,
+            "best_step": self.best_step,
+            "best_loss": self.best_loss,
+        }
 
 
 @dataclass
@@ -65,6 +76,7 @@ class TrainingState:
     carries: list[State]
     metrics: JsonlLog
     samples: JsonlLog
+    scaling: LossScaling | None = None
     plan: Plan | None = None
     best: bytes | None = None
     """Content of model.safetensors with the best weights, after the first evaluation."""
@@ -83,6 +95,8 @@ class StoredState(BaseModel):
     samples: NonNegativeInt
     log_sha256: dict[str, str] = {}
     """Hashes of the logs up to these lengths; checkpoints of older versions have none."""
+    loss_scaling: dict[str, Any] | None = None
+    """The factor of the loss, of runs in float16."""
     carry: Any
 
 
@@ -99,6 +113,8 @@ def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, b
         "log_sha256": {"metrics": metrics.sha256, "samples": samples.sha256},
         "carry": skeleton,
     }
+    if training.scaling:
+        state["loss_scaling"] = dataclass_to_dict(training.scaling)
     files = {
         "state.json": seal_json(state),
         "weights.safetensors": seal_tensors(unique_state_dict(model), {}),
@@ -137,6 +153,9 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
     if (counters.best_step is None) != ("best.safetensors" not in files):
         raise UserError(f"{path}: best.safetensors does not match state.json; restore the checkpoint")
 
+    if (training.scaling is None) != (state.loss_scaling is None):
+        raise UserError(f"{name}: loss_scaling does not match training.precision; restore the checkpoint")
+
     tensors = {name: open_tensors(files[name], str(path / name))[0] for name in files if name != "state.json"}
     load_weights(model, tensors["weights.safetensors"], str(path / "weights.safetensors"))
     training.optimizer.load_state_dict(tensors["optimizer.safetensors"], str(path / "optimizer.safetensors"))
@@ -149,6 +168,8 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
         raise UserError(f"{name}: its carry does not fit carry.safetensors; restore the checkpoint") from None
     training.carries = map_state(lambda leaf: leaf.to(device) if hasattr(leaf, "to") else leaf, carries)
     training.counters = counters
+    if state.loss_scaling is not None:
+        training.scaling = dataclass_from_dict(LossScaling, state.loss_scaling, name)
     training.best = files.get("best.safetensors")
     training.metrics.truncate(LogPosition(state.metrics, state.log_sha256.get("metrics")))
     training.samples.truncate(LogPosition(state.samples, state.log_sha256.get("samples")))

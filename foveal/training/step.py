@@ -13,6 +13,7 @@ from foveal.core.result import ObjectiveOutput, Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State, detach_state, finite_rows, map_state, reset_rows
 from foveal.training.first_nonfinite import find_first_nonfinite
+from foveal.training.loss_scaling import LossScaling
 from foveal.training.optim import Optimizer
 from foveal.training.protocols import Batch, Objective
 
@@ -39,6 +40,7 @@ def train_step(
     lr: float,
     seed: tuple[object, ...],
     precision: Precision = "float32",
+    scaling: LossScaling | None = None,
 ) -> tuple[StepResult, list[State]]:
     """Train on the micro-batches of a step, each with the carry of its slot. Return the result and the new
     carries.
@@ -46,13 +48,12 @@ def train_step(
     The objective is the sum over the terms of `coefficient * sum / total weight`. The total weight is taken
     over all micro-batches before the first backward pass, so the micro-batches equal one large batch. The
     noise of slot k is a function of (seed, k). If the loss or the gradient is not finite, weights, buffers
-    and optimizer stay the same bit for bit, and the non-finite rows of the carry are reset.
+    and optimizer stay the same bit for bit, and the non-finite rows of the carry are reset. With loss
+    `scaling`, gradients that overflow are first computed again with smaller factors.
     """
     model.train()
-    optimizer.zero_grad()
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     totals = total_weights(objective, batches)
-    metrics, losses, carried = Totals(), [], []
     device = next(model.parameters()).device
 
     def forward(slot: int) -> tuple[ObjectiveOutput, State]:
@@ -60,23 +61,38 @@ def train_step(
         with autocast(device, precision):
             return objective(batches[slot], starting_carry(objective, batches[slot], carries[slot]))
 
-    for slot, batch in enumerate(batches):
-        result, carry = forward(slot)
-        loss = total_loss(result, totals)
-        loss.backward()  # type: ignore[no-untyped-call]
-        losses.append(loss.detach())
-        metrics.add(result.metrics)
-        carried.append(None if batch.stream_starts is None else detach_carry(carry))
+    def restore_buffers() -> None:
+        for buffer, value in buffers:
+            buffer.copy_(value)
 
-    loss_value = float(torch.stack(losses).sum())
-    norm, largest = optimizer.gradient_stats()
+    while True:
+        optimizer.zero_grad()
+        metrics, losses, carried = Totals(), [], []
+        for slot, batch in enumerate(batches):
+            result, carry = forward(slot)
+            loss = total_loss(result, totals)
+            scaled = loss if scaling is None else loss * scaling.factor
+            scaled.backward()  # type: ignore[no-untyped-call]
+            losses.append(loss.detach())
+            metrics.add(result.metrics)
+            carried.append(None if batch.stream_starts is None else detach_carry(carry))
+        if scaling is not None:
+            optimizer.divide_gradients(scaling.factor)
+        loss_value = float(torch.stack(losses).sum())
+        norm, largest = optimizer.gradient_stats()
+        overflows = math.isfinite(loss_value) and not math.isfinite(norm)
+        if scaling is None or not overflows or not scaling.shrink():
+            break
+        restore_buffers()
+
     if math.isfinite(loss_value) and math.isfinite(norm):
         first_nonfinite = None
         optimizer.step(lr, norm)
+        if scaling is not None:
+            scaling.count_step()
     else:
         first_nonfinite = find_first_nonfinite(model, forward, len(batches))
-        for buffer, value in buffers:
-            buffer.copy_(value)
+        restore_buffers()
         carried = [_reset_nonfinite_rows(objective, *pair) for pair in zip(batches, carried, strict=True)]
     return StepResult(loss_value, metrics.means(), norm, largest, first_nonfinite), carried
 

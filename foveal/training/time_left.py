@@ -128,3 +128,10 @@ class TimeLeft:
         seconds = max(0, plan.total_steps - step) * pace
         others = (self.schedule.left(step, plan) * evaluation + test) * pace
         return SecondsLeft(seconds, others + self._save_fraction * seconds)
+
+    def to_record(self, step: int, trained_seconds: float, plan: Plan | None) -> dict[str, float | None]:
+        """Return the estimate as a part of a step's record."""
+        left = self.estimate(step, trained_seconds, plan)
+        if left is None:
+            return {"seconds_left": None, "seconds_left_in_steps": None}
+        return {"seconds_left": sum(left), "seconds_left_in_steps": left.steps}

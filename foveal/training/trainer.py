@@ -9,23 +9,22 @@ import math
 import time
 from contextlib import closing, nullcontext
 from itertools import pairwise
-from pathlib import Path
 
 import torch
 from torch import nn
 
+from foveal.core.callbacks import Callback, TrainingInfo
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import Interrupted, SignalHandler
-from foveal.store import checkpoint, durable
-from foveal.store.metrics_log import JsonlLog, LogPosition
+from foveal.store.metrics_log import JsonlLog
 from foveal.store.plan import Plan
-from foveal.store.regular_files import read_regular
 from foveal.store.run import RunFolder, run_lock
-from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.training import snapshot
 from foveal.training.averaging import make_average
+from foveal.training.callbacks import CallbackFailed, CallbackList
 from foveal.training.evaluate import evaluate
+from foveal.training.loss_scaling import make_loss_scaling
 from foveal.training.optim import Optimizer
 from foveal.training.plan import (
     EvaluationSchedule,
@@ -35,7 +34,8 @@ from foveal.training.plan import (
     make_plan,
     parse_budget,
 )
-from foveal.training.protocols import Batches, Objective, Reporter
+from foveal.training.protocols import Batches, Objective
+from foveal.training.run_files import RunFiles
 from foveal.training.step import train_step
 from foveal.training.time_left import FinalTest, TimeLeft
 
@@ -48,7 +48,8 @@ class Trainer:
     """Trains `model` with `objective` on `batches` until the run's budget is spent.
 
     `valid` selects the best weights and stops early. Without `valid`, or if the config says so, the last
-    weights are kept. `test` is the caller's test afterwards, which counts in the time left.
+    weights are kept. `test` is the caller's test afterwards, which counts in the time left. Such a caller
+    encloses both in the block `running` of the callbacks.
     """
 
     def __init__(
@@ -58,12 +59,12 @@ class Trainer:
         objective: Objective,
         batches: Batches,
         valid: Batches | None,
-        reporter: Reporter,
+        callbacks: CallbackList | None = None,
         test: FinalTest | None = None,
     ):
         self.folder, self.config = folder, folder.config.training
         self.model, self.objective, self.batches, self.valid = model, objective, batches, valid
-        self.reporter = reporter
+        self.callbacks = CallbackList() if callbacks is None else callbacks
         self.budget = parse_budget(self.config.budget)
         eval_batches = 0 if valid is None else valid.per_epoch
         accumulation, every = self.config.grad_accumulation, self.config.evaluate_every
@@ -76,26 +77,39 @@ class Trainer:
             carries=[None] * self.config.grad_accumulation,
             metrics=JsonlLog(folder.metrics),
             samples=JsonlLog(folder.samples),
+            scaling=make_loss_scaling(self.config.precision),
         )
-        self._newest: Path | None = None
+        self.files = RunFiles(folder, model, self.state)
         self._saved_at = time.monotonic()
 
     def run(self, signals: SignalHandler) -> snapshot.TrainingCounters:
         """Train to the end, from the newest checkpoint or from the beginning.
 
         Raises: Interrupted: a signal came; a checkpoint was saved, unless a second signal came.
+        Raises: CallbackFailed: a callback raised an exception; a checkpoint was saved.
         Raises: RunFailed: too many consecutive steps were skipped, or writing failed.
         Raises: UserError: the run is already finished, or its checkpoints can't be used.
         """
         logs = closing(self.state.metrics), closing(self.state.samples)
         with run_lock(self.folder), logs[0], logs[1], signals.deferred():
-            self._resume()
-            try:
-                self._loop(signals)
-            except Interrupted:
-                if not signals.urgent:
-                    self.save()
-                raise
+            damaged = self._resume()
+            with self.callbacks.running():
+                counters, plan = self.state.counters, self.state.plan
+                self.callbacks.end = counters.to_record()
+                info = TrainingInfo(self.folder.path, counters.step, self.model, plan, tuple(damaged))
+                self.callbacks.emit(Callback.on_start, info)
+                try:
+                    self._loop(signals)
+                except Interrupted:
+                    if not signals.urgent:
+                        self.save()
+                    raise
+                except CallbackFailed as failure:
+                    self.files.save()  # not told to callbacks, of which one fails
+                    step = f"step {counters.step:,} is saved"
+                    raise CallbackFailed(f"{failure}; {step}") from failure.__cause__
+                finally:
+                    self.callbacks.end = counters.to_record()
         return self.state.counters
 
     def _loop(self, signals: SignalHandler) -> None:
@@ -110,12 +124,13 @@ class Trainer:
                 counters.finish_reason = "budget"
             elif 0 < self.config.patience <= counters.evals_without_improvement:
                 counters.finish_reason = "patience"
+            elif self.callbacks.stops:
+                counters.finish_reason = "callback"
             else:
                 self._train()
                 if time.monotonic() - self._saved_at >= self.config.checkpoint_seconds:
                     self.save()
         self.save()
-        self.reporter.finished(counters.step, counters.finish_reason, counters.best_step, counters.best_loss)
 
     def _train(self) -> None:
         start = time.perf_counter()
@@ -133,6 +148,7 @@ class Trainer:
             lr=lr,
             seed=(config.seed, step),
             precision=config.precision,
+            scaling=state.scaling,
         )
         if state.average and result.first_nonfinite is None:
             state.average.update(step)
@@ -161,11 +177,12 @@ class Trainer:
         if result.first_nonfinite is None:
             state.metrics.write(record)
             self.time_left.pace.add(seconds)
-            self.reporter.step(record, self.time_left.estimate(counters.step, counters.seconds, state.plan))
+            left = self.time_left.to_record(counters.step, counters.seconds, state.plan)
+            self.callbacks.emit(Callback.on_step, record | left)
             return
         record |= {"culprit": result.first_nonfinite, "in_a_row": counters.skipped_steps}
         state.metrics.write(record)
-        self.reporter.step_skipped(record)
+        self.callbacks.emit(Callback.on_skipped_step, record)
         if counters.skipped_steps >= config.max_nonfinite_steps:
             raise RunFailed(
                 f"{counters.skipped_steps} consecutive steps gave numbers that are not finite, the last in "
@@ -182,7 +199,7 @@ class Trainer:
             signals.poll()
             if index:
                 times.append(time.perf_counter())
-            self.reporter.evaluating(index, total)
+            self.callbacks.emit(Callback.on_evaluating, index, total)
 
         if state.average and counters.step:
             state.average.on_evaluation(counters.step)
@@ -202,17 +219,16 @@ class Trainer:
                 counters.evals_without_improvement = 0 if best else counters.evals_without_improvement + 1
                 if best:
                     counters.best_step, counters.best_loss = counters.step, means["loss"]
-                    state.best = self._sealed_weights("best", means["loss"])
-                    durable.atomic_write(self.folder.weights, state.best)
+                    self.files.keep_best(means["loss"])
                 record = {"kind": "evaluation", "step": counters.step, **means}
                 state.metrics.write(record)
-                self.reporter.evaluated(record, counters.best_step)
+                self.callbacks.emit(Callback.on_evaluation, record | {"best_step": counters.best_step})
             if counters.last_preview_step < counters.step:
                 text = self._preview()
                 counters.last_preview_step = counters.step
                 if text is not None:
                     state.samples.write({"step": counters.step, "text": text})
-                    self.reporter.sample(counters.step, text)
+                    self.callbacks.emit(Callback.on_sample, counters.step, text)
         batch_seconds = [later - earlier for earlier, later in pairwise(times)]
         self.time_left.evaluated(batch_seconds, time.perf_counter() - times[0])
 
@@ -229,56 +245,31 @@ class Trainer:
 
     def save(self) -> None:
         """Write a checkpoint of the current state, between two steps."""
-        state, started = self.state, time.monotonic()
-        if state.best is None:
-            durable.atomic_write(self.folder.weights, self._last_weights())
-        files = snapshot.to_files(state, self.model, self.folder.fingerprint)
-        path = checkpoint.save(
-            self.folder.checkpoints, state.counters.step, files, self._newest, self.folder.fingerprint
-        )
-        self._newest, self._saved_at = path, time.monotonic()
+        started = time.monotonic()
+        path = self.files.save()
+        self._saved_at = time.monotonic()
         self.time_left.saved(self._saved_at - started, self.config.checkpoint_seconds)
-        self.reporter.saved(state.counters.step, path)
+        self.callbacks.emit(Callback.on_checkpoint, self.state.counters.step, path)
 
-    def _last_weights(self) -> bytes:
-        with self.state.average.applied() if self.state.average else nullcontext():
-            return self._sealed_weights("last", None)
+    def _resume(self) -> list[str]:
+        """Restore the newest checkpoint. Return a line about each damaged checkpoint.
 
-    def _sealed_weights(self, which: str, loss: float | None) -> bytes:
-        facts = {
-            "which": f"{which} average" if self.state.average else which,
-            "step": self.state.counters.step,
-            "loss": loss,
-        }
-        return seal_tensors(unique_state_dict(self.model), facts)
-
-    def _resume(self) -> None:
-        state, folder = self.state, self.folder
-        state.plan = folder.read_plan()
-        newest, damaged = checkpoint.load_latest(folder.checkpoints)
-        if newest:
-            snapshot.from_files(state, self.model, folder.fingerprint, newest)
-            self._newest = newest.path
-        else:
-            state.metrics.truncate(LogPosition())
-            state.samples.truncate(LogPosition())
-        weights = state.best or (self._last_weights() if newest else b"")
-        restored = ""
-        if weights and not (folder.weights.is_file() and read_regular(folder.weights) == weights):
-            durable.atomic_write(folder.weights, weights)
-            restored = f"{folder.weights} is written again, from a checkpoint; "
-        if state.counters.finish_reason:
+        Raises: FinishedError: the run is already finished.
+        """
+        restored, damaged = self.files.restore()
+        if self.state.counters.finish_reason:
+            path, step = self.folder.path, self.state.counters.step
             raise FinishedError(
-                f"{folder.path}: {restored}finished after {state.counters.step} steps; train a new run with "
-                f"--from {folder.path} to go further"
+                f"{path}: {restored}finished after {step} steps; train a new run with --from {path} to go "
+                "further"
             )
-        self.reporter.started(state.counters.step, state.plan, damaged)
+        return damaged
 
     def _decide_plan(self) -> None:
         if self.state.plan is None and (plan := self._plan_now()):
             self.folder.write_plan(plan)
             self.state.plan = plan
-            self.reporter.planned(plan)
+            self.callbacks.emit(Callback.on_plan, plan)
 
     def _plan_now(self) -> Plan | None:
         if self.budget.unit == "seconds":

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,20 @@ def _longest_word(text: str) -> int:
     return max(map(len, text.split()), default=0)
 
 
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
 class SafeConsole(Console):
     """A console that shows control characters as escapes, and leaves a closed pipe to the caller."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether this is a terminal. The output of a notebook says that it is, but moves no cursor."""
+        return super().is_terminal and not in_notebook() and not self.quiet
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield the segments of anything that is printed. Only the console's own segments control."""
@@ -78,11 +91,21 @@ class SafeConsole(Console):
         raise BrokenPipeError
 
 
-STDERR = SafeConsole(stderr=True, highlight=False)
+STDERR = SafeConsole(stderr=True, highlight=False, force_jupyter=False)
 """For everything but results."""
-STDOUT = SafeConsole(highlight=False)
+STDOUT = SafeConsole(highlight=False, force_jupyter=False)
 PREVIEW_WIDTH = 144
 """Most characters of a preview, which takes two lines of a terminal at this length."""
+
+
+@contextmanager
+def silence(is_quiet: bool) -> Iterator[None]:
+    """Return a context in which nothing but results and errors is printed, if `is_quiet`."""
+    before, STDERR.quiet = STDERR.quiet, is_quiet or STDERR.quiet
+    try:
+        yield
+    finally:
+        STDERR.quiet = before
 
 
 def log(message: str) -> None:

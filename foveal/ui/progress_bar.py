@@ -1,6 +1,7 @@
 """A progress bar with the time left."""
 
 import time
+from functools import cached_property
 
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
 from rich.text import Text
@@ -9,6 +10,7 @@ from foveal.core.progress import ProgressCallback
 from foveal.ui.activity import Activity
 from foveal.ui.console import STDERR, format_duration
 from foveal.ui.fitting_progress import FittingProgress
+from foveal.ui.live import is_live, new_progress
 
 SHOW_AFTER_SECONDS, LINE_INTERVAL_SECONDS = 2.0, 10.0
 """Shorter work shows no bar; without a terminal, lines are printed at this interval."""
@@ -31,10 +33,6 @@ class ProgressBar:
 
     def __init__(self, description: str, before: str = ""):
         self.description = description
-        name, bar = TextColumn("{task.description}", markup=False), BarColumn(24)
-        at, left = TextColumn("{task.fields[at]}"), TimeLeftColumn()
-        self._progress = FittingProgress(name, bar, at, left, droppable=(bar, name), console=STDERR)
-        self._bar = self._progress.add_task(description, total=1.0, at="", left="")
         self._started = self._last_line = time.monotonic()
         self._times: list[float] = []
         self._before = Activity(before) if before else None
@@ -46,8 +44,17 @@ class ProgressBar:
 
     def __exit__(self, *_: object) -> None:
         self._stop_waiting()
-        if STDERR.is_terminal:
+        if "_progress" in vars(self):
             self._progress.stop()
+
+    @cached_property
+    def _progress(self) -> FittingProgress:
+        """The bar, which takes longer to make than a short text to predict."""
+        name, bar = TextColumn("{task.description}", markup=False), BarColumn(24)
+        at, left = TextColumn("{task.fields[at]}"), TimeLeftColumn()
+        progress = new_progress((name, bar, at, left), droppable=(bar, name))
+        progress.add_task(self.description, total=1.0, at="", left="")
+        return progress
 
     def _stop_waiting(self) -> None:
         if self._before:
@@ -64,10 +71,10 @@ class ProgressBar:
         self._stop_waiting()
         seconds = now - self._started
         at, left = f"{done:,}/{total:,}", self._time_left(total - done)
-        if STDERR.is_terminal:
+        if is_live():
             if seconds > SHOW_AFTER_SECONDS:
                 self._progress.start()
-            self._progress.update(self._bar, completed=done / total, at=at, left=left)
+            self._progress.update(self._progress.task_ids[0], completed=done / total, at=at, left=left)
         elif now > self._last_line + LINE_INTERVAL_SECONDS:
             self._last_line = now
             STDERR.print(f"{self.description} {at}  {left}", markup=False)

@@ -3,13 +3,12 @@
 import math
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from rich.progress import BarColumn, TextColumn
 from rich.text import Text
 
-from foveal.core.progress import HasTotalSteps, SecondsLeft
+from foveal.core.callbacks import Callback, Record, TrainingInfo
+from foveal.core.progress import HasTotalSteps
 from foveal.core.runtime import peak_memory
 from foveal.core.terminal_text import escape_controls
 from foveal.ui.activity import Activity
@@ -21,25 +20,22 @@ from foveal.ui.console import (
     format_loss,
     truncate,
 )
-from foveal.ui.fitting_progress import FittingProgress
+from foveal.ui.live import is_live, new_progress
 from foveal.ui.progress_bar import TimeLeftColumn
 
 OVERRUN = 1.25
 """How many times longer than said before a training has to become, to say so."""
 
 
-class TrainingScreen:
-    """Reports a training run on standard error: live on a terminal, in plain lines elsewhere.
-
-    The public methods are those of a reporter of the trainer.
-    """
+class TrainingScreen(Callback):
+    """Reports a training run on standard error: live on a terminal, in plain lines elsewhere."""
 
     def __init__(self, budget_seconds: float | None, unit: str):
         self.budget, self.unit = budget_seconds, unit
         self.plan: HasTotalSteps | None = None
         self._expected_seconds = budget_seconds or 0.0
         self.speed, self.valid = 0.0, math.nan
-        self._live = STDERR.is_terminal
+        self._live = is_live()
         self._last_line = time.monotonic()
         step, loss = (
             TextColumn("step {task.fields[step]}"),
@@ -48,10 +44,9 @@ class TrainingScreen:
         held_out = TextColumn("held out [bold]{task.fields[valid]}[/]")
         bar, left = BarColumn(24), TimeLeftColumn()
         speed, memory = TextColumn("{task.fields[speed]}"), TextColumn("{task.fields[memory]}")
-        self._progress = FittingProgress(
-            *(step, bar, loss, held_out, speed, memory, left),
+        self._progress = new_progress(
+            (step, bar, loss, held_out, speed, memory, left),
             droppable=(memory, speed, bar, held_out, loss),
-            console=STDERR,
         )
         self._bar = self._progress.add_task(
             "", total=1.0, step="0", loss="-", valid="-", speed="", memory="", left=""
@@ -66,23 +61,24 @@ class TrainingScreen:
         if self._live:
             self._progress.stop()
 
-    def started(self, step: int, plan: HasTotalSteps | None, damaged: list[str]) -> None:
-        self.plan = plan
-        for line in damaged:
+    def on_start(self, info: TrainingInfo) -> None:
+        self.plan = info.plan
+        for line in info.damaged:
             STDERR.print_wrapped(Text(escape_controls(line), style="yellow"))
 
-    def planned(self, plan: HasTotalSteps) -> None:
+    def on_plan(self, plan: HasTotalSteps) -> None:
         self.plan = plan
 
-    def step(self, record: dict[str, Any], left: SecondsLeft | None) -> None:
-        self._say_if_over_budget(record, left)
+    def on_step(self, record: Record) -> None:
+        self._say_if_over_budget(record)
         done, step = self._fraction_done(record)
         self.speed = (
             record["tokens_per_second"]
             if not self.speed
             else (0.95 * self.speed + 0.05 * record["tokens_per_second"])
         )
-        time_left = "" if left is None else f"{format_duration(sum(left))} left"
+        left = record["seconds_left"]
+        time_left = "" if left is None else f"{format_duration(left)} left"
         speed, memory = f"{self.speed:,.0f} {self.unit}/s", f"{peak_memory() / 1e9:.1f} GB"
         if self._live:
             self._progress.update(
@@ -99,24 +95,24 @@ class TrainingScreen:
             self._last_line = time.monotonic()
             STDERR.print(f"step {step}  loss {record['loss']:.3f}  {speed}  {memory}  {time_left}")
 
-    def step_skipped(self, record: dict[str, Any]) -> None:
+    def on_skipped_step(self, record: Record) -> None:
         STDERR.print_wrapped(Text(f"step {record['step']}: skipped: {record['culprit']}", style="red"))
 
-    def evaluating(self, index: int, total: int) -> None:
+    def on_evaluating(self, index: int, total: int) -> None:
         if self._live:
             self._progress.update(self._bar, speed=f"evaluating {index:,}/{total:,}")
         elif time.monotonic() > self._last_line + 10:
             self._last_line = time.monotonic()
             STDERR.print(f"evaluating {index:,}/{total:,}")
 
-    def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
-        self.valid = record["loss"]
+    def on_evaluation(self, record: Record) -> None:
+        self.valid, best_step = record["loss"], record["best_step"]
         is_best = best_step in (None, record["step"])
         mark = "" if is_best else f"  [yellow]not better since step {best_step}[/]"
         scores = f"held out {format_loss(record)}{format_extra_metrics(record)}{mark}"
         STDERR.print_wrapped(Text.from_markup(f"[bold]step {record['step']}[/]  {scores}"))
 
-    def sample(self, step: int, text: str) -> None:
+    def on_sample(self, step: int, text: str) -> None:
         if step == 0:
             STDERR.print("[bold]step 0[/]  before training")
         for line in text.splitlines()[:4]:
@@ -130,24 +126,23 @@ class TrainingScreen:
         with Activity("trying the test's outputs, for the time left"):
             return try_outputs()
 
-    def saved(self, step: int, path: Path) -> None:
-        pass
+    def on_end(self, record: Record) -> None:
+        if record["reason"] == "patience":
+            best_step = record["best_step"]
+            STDERR.print(f"stopped early at step {record['step']}: no progress since step {best_step}")
 
-    def finished(self, step: int, reason: str, best_step: int | None, best_loss: float | None) -> None:
-        if reason == "patience":
-            STDERR.print(f"stopped early at step {step}: no progress since step {best_step}")
-
-    def _fraction_done(self, record: dict[str, Any]) -> tuple[float | None, str]:
+    def _fraction_done(self, record: Record) -> tuple[float | None, str]:
         step = record["step"]
         if self.plan is not None:
             return step / self.plan.total_steps, f"{step:,}/{self.plan.total_steps:,}"
         return (record["seconds"] / self.budget if self.budget else None), f"{step:,}"
 
-    def _say_if_over_budget(self, record: dict[str, Any], left: SecondsLeft | None) -> None:
+    def _say_if_over_budget(self, record: Record) -> None:
         """Say if the steps of a time budget, once planned, take much longer than planned."""
+        left = record["seconds_left_in_steps"]
         if self.budget is None or self.plan is None or left is None:
             return
-        expected = record["seconds"] + left.steps
+        expected = record["seconds"] + left
         if expected > OVERRUN * self._expected_seconds:
             self._expected_seconds = expected
             STDERR.print_wrapped(

@@ -51,7 +51,7 @@ def test_labels_stay_and_probabilities_change(kind: str) -> None:
     assert f"at temperature {told['temperature']:.4g}" in succeed("predict", "run", data).err
     again = json.loads(succeed("calibrate", "run", "--json").out)
     assert again == told, "a second fit begins at temperature 1"
-    assert foveal.load("run").temperature == told["temperature"]
+    assert foveal.load("run").session.temperature == told["temperature"]
 
 
 def test_a_calibration_of_other_weights_is_not_used() -> None:

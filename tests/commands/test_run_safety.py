@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from foveal.commands import train
+from foveal.api import training
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.store import durable
@@ -34,8 +34,8 @@ def test_trainings_that_begin_at_once_have_runs_of_their_own(here: Path) -> None
         Path("runs/text-demo-1").mkdir(parents=True)
         announce(*given)
 
-    announce = train._print_setup
-    with patch("foveal.commands.train._print_setup", elsewhere):
+    announce = training._print_setup
+    with patch("foveal.api.training._print_setup", elsewhere):
         told = succeed("train", "text.txt", *TINY_MODEL, "--budget", "2steps")
     assert "another process has just created that folder: this run is runs/text-demo-2" in told.err
     assert Path("runs/text-demo-2/model.safetensors").is_file()
@@ -108,7 +108,7 @@ def test_the_tokens_of_a_run_to_begin_from_stay(finished: Path, setting: str, wh
 
 
 def test_a_device_that_no_model_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match="models run on cpu or cuda"):
+    with pytest.raises(UserError, match="models run on cpu, cuda or mps"):
         resolve_device("meta")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

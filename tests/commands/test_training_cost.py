@@ -13,7 +13,7 @@ from foveal.api.training_cost import (
     TrainingCost,
     other_shape,
 )
-from foveal.core.runtime import resident_memory
+from foveal.core.allocator import resident_memory
 from foveal.data.core.batching import TokenBatch
 from foveal.ops.ridge import ridge_memory, ridge_seconds
 

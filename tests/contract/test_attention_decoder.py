@@ -16,7 +16,8 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import LSTMCell
 from foveal.ops.padding import sequence_mask
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
@@ -30,7 +31,9 @@ class Reader(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         self.embedding = Embedding(2 + LETTERS, width)
-        self.mixer = Bidirectional(Recurrent(LSTM(width, width // 2)), Recurrent(LSTM(width, width // 2)))
+        self.mixer = Bidirectional(
+            Recurrent(LSTMCell(width, width // 2)), Recurrent(LSTMCell(width, width // 2))
+        )
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Memory:
         vectors, _ = self.mixer(self.embedding(tokens), lengths=lengths)

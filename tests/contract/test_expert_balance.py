@@ -16,7 +16,8 @@ from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import LSTMCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.objectives.language_model import LanguageModelObjective
 from foveal.ops.jit.dispatch import reference_only
@@ -38,7 +39,7 @@ def experts_stack() -> Stack:
     return Stack(
         [
             Block(SelfAttention(D, 2), Experts(D, 6, E, 2), "layer", residual=True),
-            Block(Recurrent(LSTM(D, D)), MLP(D, 6), residual=True),
+            Block(Recurrent(LSTMCell(D, D)), MLP(D, 6), residual=True),
             Block(SelfAttention(D, 2, window=2), Experts(D, 6, E, 1), "rms", residual=True),
         ]
     )

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from foveal.core.allocator import CGROUPS, MEMINFO, free_memory
+from foveal.core.allocator import (
+    CGROUPS,
+    MEMINFO,
+    free_memory,
+    machine_memory,
+    process_peak,
+    resident_memory,
+)
 
 
 def write(root: Path, name: str, text: str) -> None:
@@ -33,3 +40,8 @@ def test_the_least_of_machine_and_container(tmp_path, names):
     assert free_memory(tmp_path) == 0
     write(tmp_path, limit, str(2**63 - 4096))
     assert free_memory(tmp_path) == 4000 * 1024
+
+
+@pytest.mark.parametrize("memory", [machine_memory, resident_memory, process_peak])
+def test_systems_without_linux_files_know_the_same(tmp_path, memory):
+    assert memory(tmp_path) == pytest.approx(memory(), rel=0.2)

@@ -78,7 +78,7 @@ def in_phase(phase: str, monkeypatch: pytest.MonkeyPatch, number: int, trainer: 
 
         monkeypatch.setattr(durable, "write_synced", slow)
     elif phase == "between":
-        trainer.reporter.on_save = lambda step: once(step == 6)
+        trainer.recorder.on_save = lambda step: once(step == 6)
     else:
         raise AssertionError(phase)
 
@@ -117,7 +117,7 @@ def test_a_signal_in_any_phase_saves_and_resumes_bit_for_bit(
     assert 6 <= step <= 7
     assert found.path.name.split("-")[0] == str(step)
     again = train(path)
-    assert again.reporter.begun[0][0] == step
+    assert again.recorder.begun[0][0] == step
     assert differences(fingerprint(again), whole) == []
 
 
@@ -171,10 +171,10 @@ def test_a_signal_before_the_first_step_is_saved_too(tmp_path: Path, monkeypatch
 
 def test_a_signal_while_the_end_is_saved_ends_the_command_but_the_run_is_finished(tmp_path: Path) -> None:
     trainer = toy_trainer(tmp_path / "run")
-    trainer.reporter.on_save = lambda step: strike(signal.SIGTERM)
+    trainer.recorder.on_save = lambda step: strike(signal.SIGTERM)
     with pytest.raises(Interrupted), SignalHandler() as signals:
         trainer.run(signals)
-    assert trainer.reporter.end[:2] == (12, "budget")
+    assert trainer.recorder.end[:2] == (12, "budget")
     found, _ = load_latest(tmp_path / "run" / "checkpoints")
     assert found
     assert b'"finished": "budget"' in found.files["state.json"]

@@ -7,7 +7,8 @@ from torch import nn
 from foveal.core.tap import TAP_SITES, TappedModule, capture
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
-from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import LSTMCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.ops.jit.dispatch import record_paths
 
@@ -29,7 +30,7 @@ class Layer(TappedModule):
 
 
 def stack() -> Stack:
-    return Stack([Block(SelfAttention(D, 2), residual=True), Block(Recurrent(LSTM(D, D)), residual=True)])
+    return Stack([Block(SelfAttention(D, 2), residual=True), Block(Recurrent(LSTMCell(D, D)), residual=True)])
 
 
 def test_no_work_unless_wanted():

@@ -15,7 +15,8 @@ from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.full_attention import FullAttention
-from foveal.layers.mixers.recurrent import GRU, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import GRUCell
 from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.layers.vision.conv2d import Conv2d
 from tests.support.encoder_laws import near
@@ -27,7 +28,7 @@ ONE, TWO = [3, 1, 0, 4], [2, 5, 3, 0]
 
 
 def vectors(channels: int) -> SeriesEncoder:
-    return SeriesEncoder(channels, Stack([Block(Recurrent(GRU(5, 5)))]), 5)
+    return SeriesEncoder(channels, Stack([Block(Recurrent(GRUCell(5, 5)))]), 5)
 
 
 def image() -> ImageEncoder:
@@ -155,7 +156,7 @@ def test_experts_of_a_shared_source_are_balanced_within_each_row():
     torch.manual_seed(0)
     parts = {
         "picture": PatchEncoder(2, 2, Stack([expert(5)]), 5),
-        "one": SeriesEncoder(3, Stack([Block(Recurrent(GRU(5, 5)))]), 5),
+        "one": SeriesEncoder(3, Stack([Block(Recurrent(GRUCell(5, 5)))]), 5),
     }
     made = JointEncoder(parts, Stack([expert(D)]), D)
     for parameter in made.parameters():

@@ -13,7 +13,8 @@ from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.full_attention import FullAttention
-from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import GRUCell, LSTMCell
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
 from tests.support import encoder_laws as laws
@@ -23,11 +24,11 @@ LENGTHS = [S, 3, 0, 1]
 
 
 def both_ways(d_in: int) -> Bidirectional:
-    return Bidirectional(Recurrent(GRU(d_in, D // 2)), Recurrent(GRU(d_in, D // 2)))
+    return Bidirectional(Recurrent(GRUCell(d_in, D // 2)), Recurrent(GRUCell(d_in, D // 2)))
 
 
 STACKS = {
-    "lstm": lambda: Stack([Block(Recurrent(LSTM(D, D))), Block(Recurrent(LSTM(D, D)))]),
+    "lstm": lambda: Stack([Block(Recurrent(LSTMCell(D, D))), Block(Recurrent(LSTMCell(D, D)))]),
     "both-ways": lambda: Stack([Block(both_ways(D), MLP(D, 12), "layer", residual=True) for _ in range(2)]),
     "attention": lambda: Stack(
         [Block(FullAttention(D, 2), SwiGLU(D, 12), "rms", residual=True)],

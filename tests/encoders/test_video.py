@@ -14,7 +14,8 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.mamba import Mamba
-from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import GRUCell, LSTMCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm
 from foveal.layers.vision.conv2d import ConvNormAct
@@ -23,14 +24,14 @@ from tests.support import encoder_laws as laws
 C, D, T, SIDE = 3, 8, 7, 8
 LENGTHS = [T, 3, 0, 1]
 FORWARD = {
-    "lstm": lambda: Stack([Block(Recurrent(LSTM(D, D)))]),
+    "lstm": lambda: Stack([Block(Recurrent(LSTMCell(D, D)))]),
     "attention": lambda: Stack([Block(SelfAttention(D, 2), MLP(D, 12), "layer", residual=True)]),
     "mamba": lambda: Stack([Block(Mamba(D, 2, 4, 3), None, "layer", residual=True)]),
 }
 STACKS = {
     **FORWARD,
     "both ways": lambda: Stack(
-        [Block(Bidirectional(Recurrent(GRU(D, D // 2)), Recurrent(GRU(D, D // 2))), None, "layer")]
+        [Block(Bidirectional(Recurrent(GRUCell(D, D // 2)), Recurrent(GRUCell(D, D // 2))), None, "layer")]
     ),
 }
 

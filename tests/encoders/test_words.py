@@ -7,7 +7,8 @@ from foveal.encoders.words import WordEncoder
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import LSTMCell
 from foveal.layers.norm import LayerNorm
 from foveal.layers.word_vectors import WordVectors
 from tests.support import encoder_laws as laws
@@ -19,7 +20,7 @@ LENGTHS = [S, 3, 0, 1]
 def make(dropout: float = 0.0) -> WordEncoder:
     torch.manual_seed(0)
     vectors = WordVectors(FORMS, [1] * (IDS - 1), IDS, 5, 4, 6)
-    there, back = (Recurrent(LSTM(vectors.width, D // 2)) for _ in range(2))
+    there, back = (Recurrent(LSTMCell(vectors.width, D // 2)) for _ in range(2))
     mixer = Bidirectional(there, back)
     norm = LayerNorm(D)  # whose bias makes something of zeros
     torch.nn.init.normal_(norm.bias)

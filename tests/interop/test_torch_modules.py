@@ -19,7 +19,8 @@ from foveal.layers.blocks.feedforward import MLP, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.position import AddPositions, SinusoidalPosition
 
@@ -88,7 +89,7 @@ def test_both_directions_there_and_back(name: str, layers: int, bias: bool) -> N
 
 
 def test_directions_that_are_added_are_not_torchs() -> None:
-    block = Block(Bidirectional(Recurrent(LSTM(D, H)), Recurrent(LSTM(D, H)), "sum"))
+    block = Block(Bidirectional(Recurrent(LSTMCell(D, H)), Recurrent(LSTMCell(D, H)), "sum"))
     with pytest.raises(UserError, match="in one direction or in two directions"):
         to_torch_rnn(Stack([block]))
 
@@ -108,14 +109,17 @@ def test_recurrent_that_is_not_ours() -> None:
 @pytest.mark.parametrize(
     ("blocks", "message"),
     [
-        ([Block(Recurrent(GRU(D, H, reset_after=False)))], "resets after the recurrent product"),
-        ([Block(Recurrent(LSTM(D, H)), norm="layer")], "single cells"),
-        ([Block(Recurrent(LSTM(H, H)), residual=True)], "single cells"),
-        ([Block(Recurrent(LSTM(D, H)), MLP(H, H))], "single cells"),
+        ([Block(Recurrent(GRUCell(D, H, reset_after=False)))], "resets after the recurrent product"),
+        ([Block(Recurrent(LSTMCell(D, H)), norm="layer")], "single cells"),
+        ([Block(Recurrent(LSTMCell(H, H)), residual=True)], "single cells"),
+        ([Block(Recurrent(LSTMCell(D, H)), MLP(H, H))], "single cells"),
         ([Block(SelfAttention(H, 2))], "single cells"),
-        ([Block(Recurrent(LSTM(D, H))), Block(Recurrent(GRU(H, H)))], "the same cell and width"),
-        ([Block(Recurrent(LSTM(D, H))), Block(Recurrent(LSTM(H, D)))], "the same cell and width"),
-        ([Block(Recurrent(Elman(D, H))), Block(Recurrent(Elman(H, H, "relu")))], "the same nonlinearity"),
+        ([Block(Recurrent(LSTMCell(D, H))), Block(Recurrent(GRUCell(H, H)))], "the same cell and width"),
+        ([Block(Recurrent(LSTMCell(D, H))), Block(Recurrent(LSTMCell(H, D)))], "the same cell and width"),
+        (
+            [Block(Recurrent(ElmanCell(D, H))), Block(Recurrent(ElmanCell(H, H, "relu")))],
+            "the same nonlinearity",
+        ),
     ],
 )
 def test_stacks_that_are_not_torchs(blocks: list[nn.Module], message: str) -> None:
@@ -124,7 +128,7 @@ def test_stacks_that_are_not_torchs(blocks: list[nn.Module], message: str) -> No
 
 
 def test_a_learned_start_is_not_torchs() -> None:
-    stack = Stack([Block(Recurrent(LSTM(D, H), learned_start=True))])
+    stack = Stack([Block(Recurrent(LSTMCell(D, H), learned_start=True))])
     to_torch_rnn(stack)  # zeros at first
     grown(stack)
     with pytest.raises(UserError, match="initial state of zeros"):
@@ -176,7 +180,7 @@ def test_transformers_that_are_not_ours() -> None:
     [
         (Block(SelfAttention(H, 2, window=3), MLP(H, H), "layer", residual=True), "without windows"),
         (Block(SelfAttention(H, 2, rotary=True), MLP(H, H), "layer", residual=True), "without windows"),
-        (Block(Recurrent(LSTM(H, H)), MLP(H, H), "layer", residual=True), "only self-attention"),
+        (Block(Recurrent(LSTMCell(H, H)), MLP(H, H), "layer", residual=True), "only self-attention"),
         (Block(SelfAttention(H, 2), MLP(H, H), "rms", residual=True), "LayerNorm, residuals and an MLP"),
         (Block(SelfAttention(H, 2), MLP(H, H), "layer"), "LayerNorm, residuals and an MLP"),
         (Block(SelfAttention(H, 2), SwiGLU(H, H), "layer", residual=True), "LayerNorm, residuals and an MLP"),

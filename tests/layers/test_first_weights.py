@@ -17,7 +17,8 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.mamba import Mamba
-from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import AddPositions, LearnedPosition
@@ -36,19 +37,21 @@ def is_normal(weight: Tensor, deviation: float) -> bool:
     return abs(float(weight.std()) / deviation - 1) < 0.1 and float(weight.abs().max()) > 2.5 * deviation
 
 
-@pytest.mark.parametrize("cell", [Elman(D, H), LSTM(D, H), GRU(D, H), GRU(D, H, reset_after=False)])
+@pytest.mark.parametrize(
+    "cell", [ElmanCell(D, H), LSTMCell(D, H), GRUCell(D, H), GRUCell(D, H, reset_after=False)]
+)
 def test_recurrent_weights_are_uniform(cell):
     for weight in (cell.weight_input, cell.weight_hidden):
         assert is_uniform(weight, 1 / math.sqrt(H))
 
 
 def test_biases():
-    assert Elman(D, H).bias.eq(0).all()
-    assert GRU(D, H).bias.eq(0).all()
-    bias_new = GRU(D, H).bias_new
+    assert ElmanCell(D, H).bias.eq(0).all()
+    assert GRUCell(D, H).bias.eq(0).all()
+    bias_new = GRUCell(D, H).bias_new
     assert bias_new is not None
     assert bias_new.eq(0).all()
-    i, f, g, o = LSTM(D, H).bias.view(4, H)
+    i, f, g, o = LSTMCell(D, H).bias.view(4, H)
     assert f.eq(1).all(), "the forget gate starts open"
     assert all(bias.eq(0).all() for bias in (i, g, o))
 
@@ -60,12 +63,12 @@ def test_convolution():
 
 
 def test_relu_starts_from_the_identity():
-    assert torch.equal(Elman(D, H, "relu").weight_hidden, torch.eye(H))
-    assert is_uniform(Elman(D, H, "relu").weight_input, 1 / math.sqrt(H))
+    assert torch.equal(ElmanCell(D, H, "relu").weight_hidden, torch.eye(H))
+    assert is_uniform(ElmanCell(D, H, "relu").weight_input, 1 / math.sqrt(H))
 
 
 def test_learned_start_is_zero():
-    assert all(start.eq(0).all() for start in Recurrent(LSTM(D, H), learned_start=True).start.values())
+    assert all(start.eq(0).all() for start in Recurrent(LSTMCell(D, H), learned_start=True).start.values())
 
 
 def test_linear_layers_and_tables():
@@ -113,7 +116,7 @@ def test_feedforward_layers_have_as_many_weights():
 @pytest.mark.parametrize("tied", [False, True])
 def test_first_loss_is_near_ln_v(tied):
     V = 50
-    model = DecoderLM(Embedding(V, D), Stack([Block(Recurrent(LSTM(D, D)))]), D, tied=tied)
+    model = DecoderLM(Embedding(V, D), Stack([Block(Recurrent(LSTMCell(D, D)))]), D, tied=tied)
     assert is_normal(model.projection.weight, 0.02)
     assert model.projection.bias.eq(0).all()
     assert (model.projection.weight is model.embedding.table) == tied
@@ -123,14 +126,14 @@ def test_first_loss_is_near_ln_v(tied):
 
 
 def test_a_norm_stands_before_the_projection():
-    stack = Stack([Block(Recurrent(LSTM(D, D)))])
+    stack = Stack([Block(Recurrent(LSTMCell(D, D)))])
     features, _, _ = DecoderLM(Embedding(9, D), stack, D, LayerNorm(D))(torch.randint(9, (4, 20)))
     torch.testing.assert_close(features.mean(-1), torch.zeros(4, 20), rtol=0, atol=1e-5)
     torch.testing.assert_close(features.var(-1, correction=0), torch.ones(4, 20), rtol=0, atol=1e-2)
 
 
 def test_dropout_is_of_training_alone():
-    block = Block(Recurrent(Elman(D, D)), MLP(D, D), residual=True, dropout=0.5)
+    block = Block(Recurrent(ElmanCell(D, D)), MLP(D, D), residual=True, dropout=0.5)
     x = torch.randn(2, 5, D)
     with torch.no_grad():
         assert not torch.equal(block(x)[0], block(x)[0])
@@ -142,7 +145,7 @@ def test_dropout_is_of_training_alone():
 
 
 def test_learned_positions_refuse_to_go_past_their_end():
-    stack = Stack([Block(Recurrent(Elman(D, D)))], AddPositions(LearnedPosition(6, D), "add"))
+    stack = Stack([Block(Recurrent(ElmanCell(D, D)))], AddPositions(LearnedPosition(6, D), "add"))
     assert not stack.bounded
     _, state, _ = stack(torch.randn(2, 4, D))
     _, state, _ = stack(torch.randn(2, 2, D), state)
@@ -153,12 +156,14 @@ def test_learned_positions_refuse_to_go_past_their_end():
 def test_bounded():
     """What can be carried on for ever: recurrent mixers, and attention with a window."""
     block = lambda mixer: Block(mixer, residual=True)  # noqa: E731
-    recurrent, window, full = Recurrent(LSTM(D, D)), SelfAttention(D, 2, window=4), SelfAttention(D, 2)
+    recurrent, window, full = Recurrent(LSTMCell(D, D)), SelfAttention(D, 2, window=4), SelfAttention(D, 2)
     assert Stack([block(recurrent), block(window)]).bounded
     assert not Stack([block(recurrent), block(full)]).bounded
 
 
-@pytest.mark.parametrize("cell", [Elman(D, H), LSTM(D, H), GRU(D, H), GRU(D, H, reset_after=False)])
+@pytest.mark.parametrize(
+    "cell", [ElmanCell(D, H), LSTMCell(D, H), GRUCell(D, H), GRUCell(D, H, reset_after=False)]
+)
 def test_a_state_keeps_its_precision_under_autocast(cell):
     mixer = Recurrent(cell)
     with autocast(torch.device("cpu"), "bfloat16"):
@@ -170,8 +175,8 @@ def test_a_state_keeps_its_precision_under_autocast(cell):
 
 def test_an_lstm_in_bfloat16_where_the_processor_has_no_kernel_for_it(monkeypatch):
     """It computes in float32, and gives what it is asked for."""
-    monkeypatch.setattr(cells, "_has_bfloat16", lambda: False)
-    mixer, x, lengths = Recurrent(LSTM(D, H)), torch.randn(2, 5, D), torch.tensor([5, 3])
+    monkeypatch.setattr(cells, "has_bfloat16_lstm", lambda: False)
+    mixer, x, lengths = Recurrent(LSTMCell(D, H)), torch.randn(2, 5, D), torch.tensor([5, 3])
     exact, after = mixer(x, lengths=lengths)
     with autocast(torch.device("cpu"), "bfloat16"):
         y, state = mixer(x, lengths=lengths)
@@ -188,4 +193,4 @@ def test_widths_that_do_not_fit():
     with pytest.raises(ValueError, match="not a multiple"):
         SelfAttention(10, 4)
     with pytest.raises(ValueError, match="equal widths"):
-        Block(Recurrent(Elman(D, H)), residual=True)
+        Block(Recurrent(ElmanCell(D, H)), residual=True)

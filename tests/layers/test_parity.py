@@ -17,7 +17,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from foveal.layers.blocks.feedforward import MLP, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
-from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
@@ -71,7 +72,7 @@ def fold(cell: nn.Module, theirs: nn.RNNBase, layer: int = 0) -> None:
     """torch's two biases into our one; the GRU's b_hn is inside the reset gate's product and stays apart."""
     W_x, W_h, b_x, b_h = (getattr(theirs, f"{name}_l{layer}").detach() for name in TORCH_NAMES)
     cell.weight_input.data, cell.weight_hidden.data = W_x.clone(), W_h.clone()
-    if isinstance(cell, GRU):
+    if isinstance(cell, GRUCell):
         split = torch.arange(len(b_h)) >= 2 * cell.width
         cell.bias.data = b_x + b_h.masked_fill(split, 0.0)
         assert cell.bias_new is not None
@@ -82,12 +83,15 @@ def fold(cell: nn.Module, theirs: nn.RNNBase, layer: int = 0) -> None:
 
 TORCH_NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 CELLS = {
-    "rnn-tanh": (lambda: Elman(D, H), lambda: nn.RNN(D, H, batch_first=True)),
-    "rnn-relu": (lambda: Elman(D, H, "relu"), lambda: nn.RNN(D, H, nonlinearity="relu", batch_first=True)),
+    "rnn-tanh": (lambda: ElmanCell(D, H), lambda: nn.RNN(D, H, batch_first=True)),
+    "rnn-relu": (
+        lambda: ElmanCell(D, H, "relu"),
+        lambda: nn.RNN(D, H, nonlinearity="relu", batch_first=True),
+    ),
     # E18: the gates lie in the order i, f, g, o, as torch's (slides: i, f, o, g; ONNX: i, o, f, g).
-    "lstm": (lambda: LSTM(D, H), lambda: nn.LSTM(D, H, batch_first=True)),
+    "lstm": (lambda: LSTMCell(D, H), lambda: nn.LSTM(D, H, batch_first=True)),
     # E19: reset_after=true is torch's GRU; the published one is reset_after=false.
-    "gru": (lambda: GRU(D, H, reset_after=True), lambda: nn.GRU(D, H, batch_first=True)),
+    "gru": (lambda: GRUCell(D, H, reset_after=True), lambda: nn.GRU(D, H, batch_first=True)),
 }
 
 
@@ -127,7 +131,7 @@ def test_recurrent_equals_torch(name, lengths):
 def test_two_layers_equal_torch():
     """Layer l at time t sees h_(t-1) of its own and h_t of the layer below."""
     theirs = grown(nn.LSTM(D, H, num_layers=2, batch_first=True))
-    ours = Stack([Block(Recurrent(LSTM(D, H))), Block(Recurrent(LSTM(H, H)))])
+    ours = Stack([Block(Recurrent(LSTMCell(D, H))), Block(Recurrent(LSTMCell(H, H)))])
     block: Any
     for layer, block in enumerate(ours.blocks):
         fold(block.mixer.cell, theirs, layer)
@@ -150,7 +154,7 @@ def sigmoid(a: np.ndarray) -> np.ndarray:
 
 def test_gru_before_equals_the_published_equations():
     """E19: `h~ = tanh(W_xh x + W_hh (r * h) + b_h)`, the reset gate before the product (Cho et al. 2014)."""
-    cell = grown(GRU(D, H, reset_after=False))
+    cell = grown(GRUCell(D, H, reset_after=False))
     W_xr, W_xz, W_xh = cell.weight_input.detach().view(3, H, D).numpy()
     W_hr, W_hz, W_hh = cell.weight_hidden.detach().view(3, H, H).numpy()
     b_r, b_z, b_h = cell.bias.detach().view(3, H).numpy()
@@ -166,14 +170,14 @@ def test_gru_before_equals_the_published_equations():
     y, last = Recurrent(cell)(x)
     close(y[0], torch.tensor(np.array(expected)))
     close(last["h"][0], torch.tensor(h))
-    after = GRU(D, H, reset_after=True)
+    after = GRUCell(D, H, reset_after=True)
     after.load_state_dict({**cell.state_dict(), "bias_new": torch.zeros(H)})
     assert (Recurrent(after)(x)[0] - y).abs().max() > 1e-3, "the two are not interchangeable"
 
 
 def test_lstm_equals_the_equations():
     """E18: each gate by name; biases of its own would be one too many."""
-    cell = grown(LSTM(D, H))
+    cell = grown(LSTMCell(D, H))
     W_i, W_f, W_g, W_o = cell.weight_input.detach().view(4, H, D).numpy()
     U_i, U_f, U_g, U_o = cell.weight_hidden.detach().view(4, H, H).numpy()
     b_i, b_f, b_g, b_o = cell.bias.detach().view(4, H).numpy()

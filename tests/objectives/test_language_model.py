@@ -14,7 +14,8 @@ from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
-from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import LSTMCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.objectives.language_model import LanguageModelObjective
 
@@ -23,7 +24,7 @@ TEXT = "abcéü"
 
 
 def task(mixer: torch.nn.Module | None = None, **settings) -> LanguageModelObjective:
-    model = DecoderLM(Embedding(5, D), Stack([Block(mixer or Recurrent(LSTM(D, D)))]), D).double()
+    model = DecoderLM(Embedding(5, D), Stack([Block(mixer or Recurrent(LSTMCell(D, D)))]), D).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.uniform_(-0.8, 0.8)
@@ -90,7 +91,7 @@ def test_bits_per_character():
 def test_carry():
     """Two chunks with the state carried equal one; the start has the gradient of a learned state."""
     found: Any
-    found, batch = task(Recurrent(LSTM(D, D), learned_start=True), carry_state=True), tokens()
+    found, batch = task(Recurrent(LSTMCell(D, D), learned_start=True), carry_state=True), tokens()
     whole, _ = found(batch, found.start(batch))
     state, total = found.start(batch), torch.zeros((), dtype=torch.float64)
     for part in (slice(0, 2), slice(2, T)):

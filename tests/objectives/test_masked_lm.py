@@ -20,7 +20,8 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.full_attention import FullAttention
-from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import LSTMCell
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.masked_lm import MaskedLMObjective
 from tests.support.recorded_calls import record_calls
@@ -181,7 +182,7 @@ def test_a_preview_fills_the_gaps() -> None:
 def test_it_learns_what_stands_between() -> None:
     """In abcdabcd ... what is hidden follows from its neighbours; the first loss is that of chance."""
     tokens = np.tile(np.arange(97, 101, dtype=np.uint8), 200)
-    both_ways = Bidirectional(Recurrent(LSTM(D, D // 2)), Recurrent(LSTM(D, D // 2)))
+    both_ways = Bidirectional(Recurrent(LSTMCell(D, D // 2)), Recurrent(LSTMCell(D, D // 2)))
     found = MaskedLMObjective(model(both_ways), ByteTokenizer())
     batches = MaskedBatches.for_training(TokenizedText(tokens, ByteTokenizer()), 16, CONTEXT, seed=0)
     adam = torch.optim.Adam(found.model.parameters(), 1e-2)

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.ops.attention.dot_product import (
     MAX_PRODUCT_KEYS,
@@ -21,10 +22,10 @@ from tests.support.gradients import gradient_of
 
 B, T, D, H = 4, 6, 5, 3
 CELLS = {
-    "elman": lambda: Elman(D, H),
-    "elman-relu": lambda: Elman(D, H, "relu"),
-    "lstm": lambda: LSTM(D, H),
-    "gru": lambda: GRU(D, H),
+    "elman": lambda: ElmanCell(D, H),
+    "elman-relu": lambda: ElmanCell(D, H, "relu"),
+    "lstm": lambda: LSTMCell(D, H),
+    "gru": lambda: GRUCell(D, H),
 }
 
 
@@ -70,7 +71,7 @@ def test_shut_gates_are_exact(dtype):
 
 def test_padding_leaves_the_cell_state_bit_for_bit():
     """fused_lstm: f = 1 and i = 0 exactly, so c is carried, not recomputed."""
-    mixer = Recurrent(LSTM(D, H))
+    mixer = Recurrent(LSTMCell(D, H))
     start = {"h": torch.randn(2, H), "c": torch.randn(2, H)}
     _, last = mixer(torch.randn(2, T, D), start, lengths=torch.tensor([0, T]))
     assert torch.equal(last["c"][0], start["c"][0])

@@ -13,7 +13,7 @@ from benchmarks import kill
 INTERRUPT_POINTS = {
     "data preparation": ("foveal.data.text.token_store:file_sha256", 1),
     "dry run": ("foveal.api.training_cost:dry_run", 1),
-    "run made": ("foveal.commands.train:train_and_report", 1),
+    "run made": ("foveal.api.training:train_and_report", 1),
     "first steps": ("foveal.training.trainer:train_step", 3),
     "evaluation": ("foveal.training.evaluate:starting_carry", 2),
     "sample": ("foveal.objectives.language_model:generate_text", 1),

@@ -21,7 +21,8 @@ from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.mamba import Mamba
-from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.layers.mixers.registry import AnyMixerSpec, MixerPlace, mixer_specs
 from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.mixers.s5 import S5
@@ -72,12 +73,12 @@ def attention_stack(place: Literal["pre", "post"], norm: Literal["layer", "rms"]
 
 
 ROWS = {
-    "elman": MixerRow(lambda: Recurrent(Elman(D, 6)), "Elman:fused"),
-    "elman-relu": MixerRow(lambda: Recurrent(Elman(D, 6, "relu")), "Elman:fused"),
-    "lstm": MixerRow(lambda: Recurrent(LSTM(D, 6)), "LSTM:fused"),
-    "lstm-learned-start": MixerRow(lambda: Recurrent(LSTM(D, 6), learned_start=True), "LSTM:fused"),
-    "gru-after": MixerRow(lambda: Recurrent(GRU(D, 6)), "GRU:kernel"),
-    "gru-before": MixerRow(lambda: Recurrent(GRU(D, 6, reset_after=False)), "GRU:reference"),
+    "elman": MixerRow(lambda: Recurrent(ElmanCell(D, 6)), "ElmanCell:fused"),
+    "elman-relu": MixerRow(lambda: Recurrent(ElmanCell(D, 6, "relu")), "ElmanCell:fused"),
+    "lstm": MixerRow(lambda: Recurrent(LSTMCell(D, 6)), "LSTMCell:fused"),
+    "lstm-learned-start": MixerRow(lambda: Recurrent(LSTMCell(D, 6), learned_start=True), "LSTMCell:fused"),
+    "gru-after": MixerRow(lambda: Recurrent(GRUCell(D, 6)), "GRUCell:kernel"),
+    "gru-before": MixerRow(lambda: Recurrent(GRUCell(D, 6, reset_after=False)), "GRUCell:reference"),
     "attention": MixerRow(lambda: SelfAttention(D, 2), "attention:fused", False),
     "attention-rotary": MixerRow(lambda: SelfAttention(D, 2, rotary=True), "attention:fused", False),
     "attention-window": MixerRow(
@@ -98,19 +99,19 @@ ROWS = {
         "selective_scan:kernel",
     ),
     "block-lstm": MixerRow(
-        lambda: Block(Recurrent(LSTM(D, D)), MLP(D, 16), "rms", "pre", residual=True), "LSTM:fused"
+        lambda: Block(Recurrent(LSTMCell(D, D)), MLP(D, 16), "rms", "pre", residual=True), "LSTMCell:fused"
     ),
     "stack-pre": MixerRow(lambda: attention_stack("pre", "rms"), "rms_norm:fused", False),
     "stack-post": MixerRow(lambda: attention_stack("post", "layer"), "layer_norm:fused", False),
     "stack-hybrid": MixerRow(
         lambda: Stack(
             [
-                Block(Recurrent(LSTM(D, D)), None, "layer", "pre", residual=True),
+                Block(Recurrent(LSTMCell(D, D)), None, "layer", "pre", residual=True),
                 Block(SelfAttention(D, 2, window=4), MLP(D, 16), "layer", "pre", residual=True),
-                Block(Recurrent(GRU(D, 6))),
+                Block(Recurrent(GRUCell(D, 6))),
             ]
         ),
-        "GRU:kernel",
+        "GRUCell:kernel",
         False,
     ),
     "stack-learned": MixerRow(
@@ -121,8 +122,10 @@ ROWS = {
         False,
     ),
     "stack-sinusoidal": MixerRow(
-        lambda: Stack([Block(Recurrent(LSTM(2 * D, 6)))], AddPositions(SinusoidalPosition(D), "concatenate")),
-        "LSTM:fused",
+        lambda: Stack(
+            [Block(Recurrent(LSTMCell(2 * D, 6)))], AddPositions(SinusoidalPosition(D), "concatenate")
+        ),
+        "LSTMCell:fused",
     ),
     "stack-rwkv": MixerRow(
         lambda: Stack(
@@ -154,7 +157,7 @@ ROWS = {
         "linear_scan:kernel",
     ),
     "block-experts": MixerRow(
-        lambda: Block(Recurrent(LSTM(D, D)), Experts(D, 6, 4, 2), "layer", residual=True),
+        lambda: Block(Recurrent(LSTMCell(D, D)), Experts(D, 6, 4, 2), "layer", residual=True),
         "moe:sorted",
         exact=False,
     ),
@@ -174,7 +177,7 @@ ROWS = {
         standing_nan=False,
         exact=False,
     ),
-    "block-highway": MixerRow(lambda: Block(Recurrent(GRU(D, D)), Highway(D)), "GRU:kernel"),
+    "block-highway": MixerRow(lambda: Block(Recurrent(GRUCell(D, D)), Highway(D)), "GRUCell:kernel"),
     "own-cell": MixerRow(lambda: Recurrent(MinimalGated(D, 6)), "MinimalGated:reference"),
 }
 ROWS |= missing_rows(ROWS, reads_memory=False)
@@ -182,7 +185,7 @@ WHOLE = {
     "full": MixerRow(lambda: FullAttention(D, 2), "attention:fused"),
     "full-rotary": MixerRow(lambda: FullAttention(D, 2, rotary=True), "attention:fused"),
     "bidirectional": MixerRow(
-        lambda: Bidirectional(Recurrent(LSTM(D, 6)), Recurrent(GRU(D, 5))), "LSTM:fused"
+        lambda: Bidirectional(Recurrent(LSTMCell(D, 6)), Recurrent(GRUCell(D, 5))), "LSTMCell:fused"
     ),
     "bidirectional-sum": MixerRow(
         lambda: Bidirectional(S5(D, 6, 2), CausalConv1d(D, D, 3), "sum"), "linear_scan:kernel"
@@ -192,7 +195,7 @@ WHOLE = {
             [
                 Block(FullAttention(D, 2, rotary=True), MLP(D, 16), "layer", residual=True),
                 Block(FullAttention(D, 4), SwiGLU(D, 12), "rms", "post", residual=True),
-                Block(Bidirectional(Recurrent(GRU(D, 4)), Recurrent(GRU(D, 4)))),
+                Block(Bidirectional(Recurrent(GRUCell(D, 4)), Recurrent(GRUCell(D, 4)))),
             ],
             AddPositions(SinusoidalPosition(D), "add"),
         ),
@@ -207,8 +210,8 @@ READING = {
     "attentive-scaled": MixerRow(lambda: AttentionRNN("gru", D, 6, M, "scaled-dot")),
     "attentive-general": MixerRow(lambda: AttentionRNN("rnn", D, 6, M, "general")),
     "attentive-hard": MixerRow(lambda: AttentionRNN("gru", D, 6, M, "additive", hard=True)),
-    "attentive-first": MixerRow(lambda: AttentionRNN("gru", D, 6, M, "initial-state"), "GRU:kernel"),
-    "attentive-summary": MixerRow(lambda: AttentionRNN("lstm", D, 6, M, "every-step"), "LSTM:fused"),
+    "attentive-first": MixerRow(lambda: AttentionRNN("gru", D, 6, M, "initial-state"), "GRUCell:kernel"),
+    "attentive-summary": MixerRow(lambda: AttentionRNN("lstm", D, 6, M, "every-step"), "LSTMCell:fused"),
     "stack-decoder": MixerRow(
         lambda: Stack(
             [

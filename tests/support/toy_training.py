@@ -1,5 +1,6 @@
 """A tiny task: a tanh RNN on random tokens, with carry, learned initial state, dropout and batch norm."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import Config
-from foveal.core.progress import SecondsLeft
+from foveal.core.callbacks import Callback, Record, TrainingInfo
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import derived_seed
 from foveal.core.signals import SignalHandler
 from foveal.store.run import RunFolder, create_run, open_run
 from foveal.tasks.config import from_tables
 from foveal.tasks.read_settings import config_to_toml
+from foveal.training.callbacks import CallbackList
 from foveal.training.time_left import FinalTest
 from foveal.training.trainer import Trainer
 
@@ -113,13 +115,12 @@ class ToyObjective:
 
 
 @dataclass
-class RecordingReporter:
-    """A reporter that records all events."""
+class RecordingCallback(Callback):
+    """A callback that records all events."""
 
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    left: list[SecondsLeft | None] = field(default_factory=list)
-    skipped: list[dict[str, Any]] = field(default_factory=list)
-    evaluations: list[tuple[dict[str, Any], int | None]] = field(default_factory=list)
+    steps: list[Record] = field(default_factory=list)
+    skipped: list[Record] = field(default_factory=list)
+    evaluations: list[tuple[Record, int | None]] = field(default_factory=list)
     samples: list[tuple[int, str]] = field(default_factory=list)
     saves: list[tuple[int, Path]] = field(default_factory=list)
     begun: list[Any] = field(default_factory=list)
@@ -127,42 +128,41 @@ class RecordingReporter:
     end: Any = None
     on_save: Any = None
 
-    def started(self, step: int, plan: Any, damaged: list[str]) -> None:
-        self.begun.append((step, plan, damaged))
+    def on_start(self, info: TrainingInfo) -> None:
+        self.begun.append((info.step, info.plan, list(info.damaged)))
 
-    def planned(self, plan: Any) -> None:
+    def on_plan(self, plan: Any) -> None:
         self.plans.append(plan)
 
-    def step(self, record: dict[str, Any], left: SecondsLeft | None) -> None:
+    def on_step(self, record: Record) -> None:
         self.steps.append(record)
-        self.left.append(left)
 
-    def step_skipped(self, record: dict[str, Any]) -> None:
+    def on_skipped_step(self, record: Record) -> None:
         self.skipped.append(record)
 
-    def evaluating(self, index: int, total: int) -> None:
+    def on_evaluating(self, index: int, total: int) -> None:
         assert 0 <= index < total
 
-    def evaluated(self, record: dict[str, Any], best_step: int | None) -> None:
-        self.evaluations.append((record, best_step))
+    def on_evaluation(self, record: Record) -> None:
+        self.evaluations.append((record, record["best_step"]))
 
-    def sample(self, step: int, text: str) -> None:
+    def on_sample(self, step: int, text: str) -> None:
         self.samples.append((step, text))
 
-    def saved(self, step: int, path: Path) -> None:
+    def on_checkpoint(self, step: int, path: Path) -> None:
         self.saves.append((step, path))
         if self.on_save:
             self.on_save(step)
 
-    def finished(self, step: int, reason: str, best_step: int | None, best_loss: float | None) -> None:
-        self.end = (step, reason, best_step, best_loss)
+    def on_end(self, record: Record) -> None:
+        self.end = (record["step"], record["reason"], record["best_step"], record["best_loss"])
 
 
 class ToyTrainer(Trainer):
-    """A trainer that gives tests its own type of objective and reporter."""
+    """A trainer that gives tests its own type of objective, and the callback that records all events."""
 
     objective: ToyObjective
-    reporter: RecordingReporter
+    recorder: RecordingCallback
 
 
 def toy_config(**sections: dict[str, Any]) -> Config:
@@ -182,6 +182,7 @@ def toy_trainer(
     hook: Any = None,
     valid: bool = True,
     test: FinalTest | None = None,
+    callbacks: Sequence[Callback] = (),
     **model: Any,
 ) -> ToyTrainer:
     """Return a new trainer for the run folder at `path`, which is created if necessary."""
@@ -190,8 +191,11 @@ def toy_trainer(
     slots = folder.config.training.grad_accumulation
     batches = ToyBatches(per_epoch=6 * slots, slots=slots, seed=folder.config.training.seed)
     held_out = ToyBatches(per_epoch=2, seed=99) if valid else None
-    objective, reporter = ToyObjective(net, hook=hook), RecordingReporter()
-    return ToyTrainer(folder, net, objective, batches, held_out, reporter, test)
+    recorder = RecordingCallback()
+    all_callbacks, objective = CallbackList([recorder, *callbacks]), ToyObjective(net, hook=hook)
+    trainer = ToyTrainer(folder, net, objective, batches, held_out, all_callbacks, test)
+    trainer.recorder = recorder
+    return trainer
 
 
 def new_run(path: Path, config: Config) -> RunFolder:

@@ -259,7 +259,7 @@ def test_training_goes_on_from_the_older_one_and_says_so(two: Path) -> None:
     weights = two / "4" / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
     again = train(path)
-    step, _, damaged = again.reporter.begun[0]
+    step, _, damaged = again.recorder.begun[0]
     assert step == 2
     assert "weights.safetensors: damaged" in damaged[0]
     assert differences(fingerprint(again), whole) == []

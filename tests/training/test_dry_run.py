@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from foveal.core.runtime import peak_memory, resident_memory
+from foveal.core.allocator import resident_memory
+from foveal.core.runtime import peak_memory
 from foveal.tasks.config import from_tables
 from foveal.training.dry_run import dry_run
 from foveal.training.optim import Optimizer

@@ -212,7 +212,7 @@ def test_a_run_is_trained_at_these_rates(tmp_path: Path) -> None:
     done = train(tmp_path / "run", config)
     plan = done.state.plan
     expected = [lr_at(step, plan, config.schedule, config.optimizer.lr) for step in range(12)]
-    assert [record["rate"] for record in done.reporter.steps] == expected
+    assert [record["rate"] for record in done.recorder.steps] == expected
     assert expected.index(config.optimizer.lr) == 5
 
 

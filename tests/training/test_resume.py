@@ -57,7 +57,7 @@ def test_resume_at_every_step_over_two_epochs(tmp_path: Path) -> None:
         for micro in (1, 2):
             path = tmp_path / f"{step}-{micro}"
             again = resumed(path, settings(True), [2 * step + micro])
-            assert again.reporter.begun[0][0] == step
+            assert again.recorder.begun[0][0] == step
             assert differences(fingerprint(again), whole) == [], (step, micro)
             shutil.rmtree(path)
 
@@ -92,8 +92,8 @@ def test_the_moments_of_checkpoints_change_nothing(tmp_path: Path) -> None:
 def test_killed_before_the_first_checkpoint_it_begins_again_with_its_plan(tmp_path: Path) -> None:
     whole = fingerprint(train(tmp_path / "whole", settings(False)))
     again = resumed(tmp_path / "killed", settings(False), [1, 15])
-    assert again.reporter.begun[0][0] == 0
-    assert again.reporter.begun[0][1].total_steps == STEPS
+    assert again.recorder.begun[0][0] == 0
+    assert again.recorder.begun[0][1].total_steps == STEPS
     assert differences(fingerprint(again), whole) == []
 
 
@@ -143,9 +143,9 @@ def test_a_time_budget_is_repeated_given_its_plan(
     })  # fmt: skip
     tick(0.125)
     first = train(tmp_path / "whole", config)
-    plan = first.reporter.plans[0]
+    plan = first.recorder.plans[0]
     assert (plan.decided_at, plan.decay_start, plan.total_steps) == (15, 15, 30)
-    assert first.reporter.begun[0][1] is None
+    assert first.recorder.begun[0][1] is None
 
     path = tmp_path / "killed"
     for number, call in enumerate(kills):
@@ -154,7 +154,7 @@ def test_a_time_budget_is_repeated_given_its_plan(
         if kills[0] > 15:
             tick(0.7 + number)
     again = train(path, config)
-    assert again.reporter.plans == ([] if kills[0] > 15 else [plan])
+    assert again.recorder.plans == ([] if kills[0] > 15 else [plan])
     assert differences(fingerprint(again), fingerprint(first)) == []
 
 
@@ -170,7 +170,7 @@ def test_time_spent_before_the_plan_counts_after_a_resume(
     assert saved
     edit_state(lambda state: state["progress"].update(seconds=0.0))(saved.files)
     checkpoint.save(path / "checkpoints", 9, saved.files, None, "run")
-    assert train(path).reporter.plans[0].total_steps == 39
+    assert train(path).recorder.plans[0].total_steps == 39
 
 
 def test_the_plan_is_durable_before_the_first_step_that_depends_on_it(
@@ -287,7 +287,7 @@ def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> N
         return made
 
     whole = scenario(tmp_path / "whole")
-    assert whole.reporter.end[1] == "patience"
+    assert whole.recorder.end[1] == "patience"
     wanted = fingerprint(whole)
     with pytest.raises(Killed):
         scenario(tmp_path / "half", until=10)

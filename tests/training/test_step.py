@@ -112,14 +112,14 @@ def test_the_trainer_is_bit_equal_to_a_plain_loop(tmp_path: Path) -> None:
             mean.lerp_(weights[name], 1 - min(0.9, (1 + step) / (10 + step)))
 
     trainer.run(SignalHandler())
-    assert trainer.reporter.steps[0]["gradient_norm"] > 0.3, "nothing was clipped"
+    assert trainer.recorder.steps[0]["gradient_norm"] > 0.3, "nothing was clipped"
     for ours, theirs in zip(model.state_dict().values(), plain.state_dict().values(), strict=True):
         assert torch.equal(ours, theirs)
     assert trainer.state.average is not None
     assert trainer.state.average.tensors.keys() == average.keys()
     for name, mean in trainer.state.average.tensors.items():
         assert torch.equal(mean, average[name])
-    assert [(step["loss"], step["gradient_norm"]) for step in trainer.reporter.steps] == losses
+    assert [(step["loss"], step["gradient_norm"]) for step in trainer.recorder.steps] == losses
 
 
 @pytest.mark.parametrize("start", ["zero", "learned"])

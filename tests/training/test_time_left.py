@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from foveal.config import ScheduleConfig
-from foveal.core.progress import SecondsLeft
+from foveal.core.callbacks import Record
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store.plan import Plan
 from foveal.training import time_left, trainer
@@ -135,12 +135,12 @@ def simulate(
     config = toy_config(training={"budget": budget, "evaluate_every": 0, "checkpoint_seconds": 1e9})
     toy = toy_trainer(path, config, hook=machine.hook, test=test)
 
-    def step(record: dict[str, Any], left: SecondsLeft | None) -> None:
-        told.append((machine.now, sum(left or ())))
+    def step(record: Record) -> None:
+        told.append((machine.now, record["seconds_left"] or 0.0))
         if record["step"] == stop_at:
             raise Interrupted(2)
 
-    monkeypatch.setattr(toy.reporter, "step", step)
+    monkeypatch.setattr(toy.recorder, "on_step", step)
     with suppress(Interrupted):
         toy.run(SignalHandler())
     for _ in range(TEST_BATCHES):

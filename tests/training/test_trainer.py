@@ -28,9 +28,9 @@ def test_counted_budgets(tmp_path: Path, budget: str, grad_accumulation: int, st
     done = train(
         tmp_path / "run", toy_config(training={"budget": budget, "grad_accumulation": grad_accumulation})
     )
-    assert done.reporter.end[:2] == (steps, "budget")
-    assert len(done.reporter.steps) == steps
-    assert done.reporter.steps[-1]["tokens"] == steps * grad_accumulation * 15
+    assert done.recorder.end[:2] == (steps, "budget")
+    assert len(done.recorder.steps) == steps
+    assert done.recorder.steps[-1]["tokens"] == steps * grad_accumulation * 15
 
 
 def test_a_time_budget_counts_steps_only(tmp_path: Path) -> None:
@@ -47,16 +47,16 @@ def test_a_time_budget_counts_steps_only(tmp_path: Path) -> None:
     done = train(tmp_path / "run", config, hook=slow)
     assert evaluations.count("evaluate") >= 4
     assert done.state.counters.seconds == pytest.approx(0.5, abs=0.2)
-    assert done.reporter.plans[0].decided_at > done.reporter.plans[0].total_steps // 3
+    assert done.recorder.plans[0].decided_at > done.recorder.plans[0].total_steps // 3
 
 
 def test_the_best_weights_are_kept_and_said(tmp_path: Path) -> None:
     config = toy_config(optimizer={"lr": 0.3}, training={"ema_decay": 0.0, "budget": "20steps"})
     done = train(tmp_path / "run", config)
-    losses = {record["step"]: record["loss"] for record, _ in done.reporter.evaluations}
+    losses = {record["step"]: record["loss"] for record, _ in done.recorder.evaluations}
     best = min(losses, key=losses.__getitem__)
     assert best != 20, "the last weights are the best: nothing to choose"
-    assert done.reporter.end[2:] == (best, losses[best])
+    assert done.recorder.end[2:] == (best, losses[best])
     tensors, facts = open_tensors(done.folder.weights.read_bytes(), "")
     assert facts == {"which": "best", "step": best, "loss": losses[best]}
     net = ToyModel()
@@ -70,19 +70,19 @@ def test_without_validation_the_last_weights_are_kept(tmp_path: Path) -> None:
     tensors, facts = open_tensors(done.folder.weights.read_bytes(), "")
     assert facts == {"which": "last", "step": 12, "loss": None}
     assert all(torch.equal(tensors[name], value) for name, value in unique_state_dict(done.model).items())
-    assert done.reporter.evaluations == []
-    assert len(done.reporter.samples) == 7
+    assert done.recorder.evaluations == []
+    assert len(done.recorder.samples) == 7
 
 
 def test_the_first_sample_is_of_the_first_weights_and_changes_nothing(tmp_path: Path) -> None:
     done = train(tmp_path / "run", toy_config(training={"budget": "4steps"}))
-    assert [step for step, _ in done.reporter.samples] == [0, 2, 4]
-    assert [record["step"] for record, _ in done.reporter.evaluations] == [2, 4]
+    assert [step for step, _ in done.recorder.samples] == [0, 2, 4]
+    assert [record["step"] for record, _ in done.recorder.evaluations] == [2, 4]
     without = toy_trainer(tmp_path / "without", toy_config(training={"budget": "4steps"}))
     without.state.counters.last_preview_step = 0
     without.run(SignalHandler())
-    assert [step for step, _ in without.reporter.samples] == [2, 4]
-    assert without.reporter.samples == done.reporter.samples[1:]
+    assert [step for step, _ in without.recorder.samples] == [2, 4]
+    assert without.recorder.samples == done.recorder.samples[1:]
     assert without.folder.weights.read_bytes() == done.folder.weights.read_bytes()
 
 
@@ -110,7 +110,7 @@ def test_a_preview_that_fails_is_told_and_ends_nothing(tmp_path: Path) -> None:
 
     done = train(tmp_path / "run", toy_config(training={"budget": "4steps"}), hook=fail)
     assert done.state.counters.finish_reason == "budget"
-    told = [text for step, text in done.reporter.samples if step]
+    told = [text for step, text in done.recorder.samples if step]
     assert told == ["no preview: these weights can't write"] * 2
     assert open_run(tmp_path / "run").samples.read_text().count("can't write") == 2
 
@@ -208,10 +208,10 @@ def test_two_means_are_refused() -> None:
 def test_early_stopping(tmp_path: Path) -> None:
     config = toy_config(optimizer={"lr": 0.3}, training={"budget": "100steps", "patience": 3})
     done = train(tmp_path / "run", config)
-    step, reason, best_step, _ = done.reporter.end
+    step, reason, best_step, _ = done.recorder.end
     assert reason == "patience"
     assert step == best_step + 3 * 2
-    assert [best for _, best in done.reporter.evaluations[-4:]] == [best_step] * 4
+    assert [best for _, best in done.recorder.evaluations[-4:]] == [best_step] * 4
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])
@@ -219,7 +219,7 @@ def test_the_last_weights_are_kept_if_the_config_says_so(tmp_path: Path, decay: 
     """At a rate that diverges, the lowest loss comes first; the run keeps the last weights, and evaluates."""
     settings: Any = {"budget": "20steps", "keep": "last", "ema_decay": decay}
     done = train(tmp_path / "run", toy_config(optimizer={"lr": 0.3}, training=settings))
-    assert done.reporter.end[1:] == ("budget", None, None)
+    assert done.recorder.end[1:] == ("budget", None, None)
     losses = [record["loss"] for record in lines(done.folder.metrics) if record["kind"] == "evaluation"]
     assert losses[-1] > min(losses)
     tensors, facts = open_tensors(done.folder.weights.read_bytes(), "")
@@ -243,7 +243,7 @@ def test_a_validation_loss_that_is_not_finite_is_never_the_best(tmp_path: Path) 
     trainer.model.register_forward_hook(spoil)
     trainer.objective.preview = lambda step: None  # type: ignore[method-assign]
     trainer.run(SignalHandler())
-    assert trainer.reporter.end[2:] == (None, None)
+    assert trainer.recorder.end[2:] == (None, None)
     assert open_tensors(trainer.folder.weights.read_bytes(), "")[1]["which"] == "last"
     assert [r["loss"] for r in lines(trainer.folder.metrics) if r["kind"] == "evaluation"] == [None] * 6
 
@@ -284,11 +284,11 @@ def test_a_refused_step_is_counted_and_training_goes_on(tmp_path: Path) -> None:
     trainer = toy_trainer(tmp_path / "run", toy_config(training={"max_nonfinite_steps": 3}))
     Spoiler(trainer, {3, 4, 8, 9})
     trainer.run(SignalHandler())
-    refused = [(record["step"], record["in_a_row"]) for record in trainer.reporter.skipped]
+    refused = [(record["step"], record["in_a_row"]) for record in trainer.recorder.skipped]
     assert refused == [(4, 1), (5, 2), (9, 1), (10, 2)]
-    assert {r["culprit"] for r in trainer.reporter.skipped} == {"gradient of projection.bias"}
-    assert trainer.reporter.end[:2] == (12, "budget")
-    assert len(trainer.reporter.steps) == 8
+    assert {r["culprit"] for r in trainer.recorder.skipped} == {"gradient of projection.bias"}
+    assert trainer.recorder.end[:2] == (12, "budget")
+    assert len(trainer.recorder.steps) == 8
     kinds = [record["kind"] for record in lines(trainer.folder.metrics)]
     assert kinds.count("refused") == 4
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from foveal.ui import progress_bar
+from foveal.ui import live, progress_bar
 from foveal.ui.progress_bar import ProgressBar
 
 
@@ -19,7 +19,9 @@ class Clock:
 def screen(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> tuple[Clock, io.StringIO]:
     clock, shown = Clock(), io.StringIO()
     monkeypatch.setattr(progress_bar, "time", clock)
-    monkeypatch.setattr(progress_bar, "STDERR", Console(file=shown, force_terminal=terminal, width=100))
+    shown_on = Console(file=shown, force_terminal=terminal, width=100)
+    for module in (progress_bar, live):
+        monkeypatch.setattr(module, "STDERR", shown_on)
     return clock, shown
 
 

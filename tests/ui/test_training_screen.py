@@ -17,10 +17,14 @@ from foveal.ui.training_screen import TrainingScreen
 STEP = {"step": 4, "loss": 1.5, "tokens_per_second": 1234.0, "seconds": 2.5}
 
 
+def step(left: SecondsLeft) -> dict[str, float]:
+    return STEP | {"seconds_left": sum(left), "seconds_left_in_steps": left.steps}
+
+
 def shown(text: str) -> list[str]:
     told = io.StringIO()
     with redirect_stderr(told):
-        TrainingScreen(None, "tokens").sample(1, text)
+        TrainingScreen(None, "tokens").on_sample(1, text)
     return told.getvalue().splitlines()
 
 
@@ -41,8 +45,8 @@ def test_an_evaluation_says_what_there_is_and_when_it_was_better() -> None:
     told = io.StringIO()
     with redirect_stderr(told):
         screen = TrainingScreen(None, "tokens")
-        screen.evaluated({"step": 16, "loss": 0.5, "accuracy": 0.75}, 16)
-        screen.evaluated({"step": 1032, "loss": 0.6, "bits_per_character": 1.5}, 16)
+        screen.on_evaluation({"step": 16, "loss": 0.5, "accuracy": 0.75, "best_step": 16})
+        screen.on_evaluation({"step": 1032, "loss": 0.6, "bits_per_character": 1.5, "best_step": 16})
     assert told.getvalue().splitlines() == [
         "step 16  held out 0.5000 nats, accuracy 75.0 %",
         "step 1032  held out 0.6000 nats, 1.5000 bits per character  not better since step 16",
@@ -68,17 +72,17 @@ def test_a_step_says_speed_memory_and_what_is_left(monkeypatch: pytest.MonkeyPat
     told, shown = io.StringIO(), TrainingScreen(10.0, "tokens")
     monkeypatch.setattr(shown, "_last_line", -100.0)
     with redirect_stderr(told):
-        shown.step(STEP, SecondsLeft(7.5, 4.0))
+        shown.on_step(step(SecondsLeft(7.5, 4.0)))
     assert told.getvalue() == "step 4  loss 1.500  1,234 tokens/s  2.3 GB  12 s left\n"
 
 
 def test_a_budget_that_a_busy_machine_overruns_says_so_while_it_happens() -> None:
     told, screen = io.StringIO(), TrainingScreen(100.0, "tokens")
     with redirect_stderr(told):
-        screen.step(STEP, SecondsLeft(500.0, 0.0))  # nothing is planned yet
-        screen.planned(Plan(200, 100))
+        screen.on_step(step(SecondsLeft(500.0, 0.0)))  # nothing is planned yet
+        screen.on_plan(Plan(200, 100))
         for seconds_left in (97.0, 110.0, 150.0, 155.0, 300.0):
-            screen.step(STEP, SecondsLeft(seconds_left, 50.0))
+            screen.on_step(step(SecondsLeft(seconds_left, 50.0)))
     assert told.getvalue().splitlines() == [
         "slower than when the steps were planned: the budget of 1:40 becomes about "
         f"{minutes} (Ctrl-C keeps all that is trained)"

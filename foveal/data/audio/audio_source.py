@@ -1,6 +1,6 @@
 """The source of recordings, from folders by class or with metadata, as log-mel frames."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ class AudioSource(Source[AudioFeatureExtractor]):
     max_simple_features = MAX_STATISTICS
     same_label = "all of the {count:,} recordings to train on have the label"
     place = "frame"
+    model_sizes = ()
 
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
@@ -70,11 +71,7 @@ class AudioSource(Source[AudioFeatureExtractor]):
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
     ) -> tuple[AudioFeatureExtractor, list[Row]]:
         known: AudioFeatureExtractor | None = reused.source
-        settings = (
-            LogMelSettings(config.sample_rate, config.mel_bins, config.max_seconds)
-            if known is None
-            else known.settings
-        )
+        settings = _log_mel_settings(config) if known is None else known.settings
         usable = [row for row in rows if not isinstance(keep_frames(settings, row), str)]
         if not usable:
             raise UserError(
@@ -83,6 +80,9 @@ class AudioSource(Source[AudioFeatureExtractor]):
         if known is not None:
             return known, usable
         return AudioFeatureExtractor(settings, Statistics.from_data(_kept_frames(usable))), usable
+
+    def sized_processor(self, sizes: Mapping[str, int], config: DataConfig) -> AudioFeatureExtractor:
+        return AudioFeatureExtractor(_log_mel_settings(config), Statistics.identity(config.mel_bins))
 
     def files(self, processor: AudioFeatureExtractor, target_processor: Any) -> dict[str, bytes]:
         return {f"{AUDIO_FOLDER}/{FEATURES_FILE}": processor.to_json().encode()}
@@ -108,6 +108,10 @@ class AudioSource(Source[AudioFeatureExtractor]):
 
     def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
         return {"frames": sum(examples.lengths("source"))}
+
+
+def _log_mel_settings(config: DataConfig) -> LogMelSettings:
+    return LogMelSettings(config.sample_rate, config.mel_bins, config.max_seconds)
 
 
 def _labeled_files(part: DataPart, target: Target[Any], config: DataConfig) -> Iterator[Row | SkippedRow]:

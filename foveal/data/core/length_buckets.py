@@ -108,6 +108,8 @@ def bucket_by_length(lengths: RowIndices, max_tokens: int) -> tuple[RowIndices, 
     """
     if not len(lengths):
         raise UserError("no examples: give rows that can be used")
+    if len(lengths) == 1:
+        return np.zeros(1, np.int64), [slice(0, 1)]
     candidates = [_sort_ranks(lengths, width) for width in BUCKET_WIDTHS]
     ranks = min(candidates, key=lambda ranks: _padded_tokens(lengths[np.argsort(ranks)], max_tokens))
     return ranks, fewest_cuts(lengths[np.argsort(ranks)], max_tokens)

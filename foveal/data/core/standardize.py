@@ -35,6 +35,11 @@ class Statistics:
         return len(self.mean)
 
     @classmethod
+    def identity(cls, channels: int) -> "Statistics":
+        """Return the statistics of values that are standardized already."""
+        return cls((0.0,) * channels, (1.0,) * channels)
+
+    @classmethod
     def from_data(cls, rows: Iterable[FloatArray]) -> "Statistics":
         """Compute the statistics over all steps of all `rows` (T, C). There must be at least one step.
 

@@ -42,6 +42,7 @@ class PixelSource(Source[ImageProcessor], ABC):
     """Base class of the sources of images and of clips. A row has the `name` of its file."""
 
     fixed_settings = ("data.image.size", "data.image.channels")
+    model_sizes = ()
 
     @abstractmethod
     def statistics(self, rows: list[Row]) -> Statistics:
@@ -53,6 +54,9 @@ class PixelSource(Source[ImageProcessor], ABC):
         known: ImageProcessor | None = reused.source
         statistics = self.statistics(rows) if known is None else known.statistics
         return ImageProcessor(statistics, config.image.size), rows
+
+    def sized_processor(self, sizes: Mapping[str, int], config: DataConfig) -> ImageProcessor:
+        return ImageProcessor(Statistics.identity(config.image.channels), config.image.size)
 
     def for_config(self, processor: ImageProcessor, config: DataConfig) -> ImageProcessor:
         return replace(processor, size=config.image.size)

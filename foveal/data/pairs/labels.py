@@ -55,6 +55,7 @@ class LabelTarget(Target[LabelProcessor]):
     settings: tuple[str, ...] = ("data.label",)
     field = "label"
     is_class = True
+    model_sizes = ("classes",)
 
     def column(self, config: DataConfig) -> str:
         return config.label
@@ -81,6 +82,9 @@ class LabelTarget(Target[LabelProcessor]):
 
     def missing_error(self, row: Row) -> str:
         return missing_label_error(row.fields[self.field])
+
+    def sized_processor(self, sizes: Mapping[str, int]) -> LabelProcessor:
+        return LabelProcessor(tuple(map(str, range(sizes["classes"]))))
 
     def files(self, processor: LabelProcessor, source_processor: Any) -> dict[str, bytes]:
         return {LABELS_FILE: class_names_to_json(processor.labels)}

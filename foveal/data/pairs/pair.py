@@ -1,6 +1,6 @@
 """The data format of a task: a source with a target."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,16 @@ class PairFormat:
     def settings(self) -> tuple[str, ...]:
         """The settings that the source or the target reads."""
         return tuple(dict.fromkeys((*self.source.settings, *self.target.settings)))
+
+    @property
+    def model_sizes(self) -> tuple[str, ...] | None:
+        """The sizes that a model without data depends on; None if the source or the target needs data."""
+        source, target = self.source.model_sizes, self.target.model_sizes
+        return None if source is None or target is None else tuple(dict.fromkeys((*source, *target)))
+
+    def sized_processor(self, sizes: Mapping[str, int], config: DataConfig) -> PairProcessor:
+        """Return processors that know only the `model_sizes`."""
+        return PairProcessor(self.source.sized_processor(sizes, config), self.target.sized_processor(sizes))
 
     def read(self, part: DataPart, config: DataConfig, skipped: list[SkippedRow]) -> Iterator[Row]:
         """Read the rows of a file or folder. Rows that can't be used are added to `skipped`."""

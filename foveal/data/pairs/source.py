@@ -55,6 +55,8 @@ class Source(ABC, Generic[ProcessorT]):
     """Whether the source consists of tokens."""
     reads_lines: ClassVar[bool] = False
     """Whether a line of text is a source (`line_row`)."""
+    model_sizes: ClassVar[tuple[str, ...] | None] = None
+    """The sizes, beside settings, that an encoder of the source depends on; None if it needs data."""
 
     def shared_tokenizer(self, processor: ProcessorT, config: DataConfig) -> Any:
         """Return the tokenizer that source and target share; None if targets have their own."""
@@ -92,6 +94,10 @@ class Source(ABC, Generic[ProcessorT]):
 
         Raises: UserError: the processor can read no row.
         """
+
+    def sized_processor(self, sizes: Mapping[str, int], config: DataConfig) -> Any:
+        """Return a processor that knows only the `model_sizes`, for a model that is made without data."""
+        raise NotImplementedError
 
     def for_config(self, processor: ProcessorT, config: DataConfig) -> ProcessorT:
         """Return the processor of a run for a new run with another config."""

@@ -45,6 +45,8 @@ class Target(ABC, Generic[ProcessorT]):
     """Whether each place of a source has its own label."""
     is_class: ClassVar[bool] = False
     """Whether the name of a folder can be the target of all files in the folder."""
+    model_sizes: ClassVar[tuple[str, ...] | None] = None
+    """The sizes that a head for the target depends on; None if it needs data."""
 
     def column(self, config: DataConfig) -> str:
         """Return the name of the target's column in a table."""
@@ -62,6 +64,10 @@ class Target(ABC, Generic[ProcessorT]):
     @abstractmethod
     def fit(self, fitting: FittingData) -> ProcessorT:
         """Return a processor fitted to the training rows."""
+
+    def sized_processor(self, sizes: Mapping[str, int]) -> Any:
+        """Return a processor that knows only the `model_sizes`, for a model that is made without data."""
+        raise NotImplementedError
 
     @abstractmethod
     def files(self, processor: ProcessorT, source_processor: Any) -> dict[str, bytes]:

@@ -20,6 +20,7 @@ from foveal.data.files.data_part import ARRAYS_SUFFIX, DataPart
 from foveal.data.files.json_rows import read_json_rows
 from foveal.data.files.lines import Line, LineReader
 from foveal.data.files.npz import LABEL_NAMES, SOURCE_NAMES, array_shapes, first_name, read_arrays
+from foveal.data.files.parquet import parquet_columns, parquet_rows
 from foveal.data.files.utf8 import open_file, open_lines
 
 MAX_SERIES_LINE_BYTES = 1 << 26
@@ -278,5 +279,12 @@ def _lines(path: Path, encoding: str) -> Iterator[Line]:
         )
 
 
-SERIES_READERS = {".ts": _ts, ".npz": _npz, ".jsonl": _jsonl, ".json": _json}
+def _parquet(path: Path, encoding: str) -> Iterator[Record]:
+    """Read the columns of a table, which are the fields of `_jsonl`."""
+    names = [name for name in ("values", *TARGET_FIELDS) if name in parquet_columns(path)]
+    for location, record in parquet_rows(path, names, MAX_SERIES_LINE_BYTES):
+        yield location, record if isinstance(record, str) else _series_fields(record)
+
+
+SERIES_READERS = {".ts": _ts, ".npz": _npz, ".jsonl": _jsonl, ".json": _json, ".parquet": _parquet}
 """A reader for each suffix."""

@@ -1,7 +1,7 @@
 """The source of measured series, from files, as standardized channels."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ class SeriesSource(Source[Statistics]):
     max_simple_features = MAX_STATISTICS
     same_label = "all of the {count:,} series to train on have the label"
     place = "step"
+    model_sizes = ("channels",)
 
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
@@ -61,6 +62,9 @@ class SeriesSource(Source[Statistics]):
             reason = _length_error(rows[0], config.max_length)
             raise UserError(f"{data}: no series can be used, the first: {rows[0].location}: {reason}")
         return reused.source or Statistics.from_data(row.fields["values"] for row in usable), usable
+
+    def sized_processor(self, sizes: Mapping[str, int], config: DataConfig) -> Statistics:
+        return Statistics.identity(sizes["channels"])
 
     def files(self, processor: Statistics, target_processor: Any) -> dict[str, bytes]:
         return {STATISTICS_FILE: processor.to_json().encode()}

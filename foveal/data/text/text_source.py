@@ -1,6 +1,6 @@
 """Sources that are texts: a column of a table with labels, or the first text of each pair."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from foveal.data.pairs.target import Target
 from foveal.data.text.special_tokens import add_special_tokens
 from foveal.data.text.text_folders import read_texts_by_class
 from foveal.data.text.text_target import TextTargetProcessor
+from foveal.data.text.tokenizer_base import VocabularySize
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 from foveal.data.text.unlabeled_texts import check_length, read_unlabeled_texts
 
@@ -54,6 +55,7 @@ class TextSource(Source[Tokenizer]):
     label_hint = " (data.label=NAME is the column)"
     has_tokenizer = True
     reads_lines = True
+    model_sizes = ("vocabulary",)
 
     def column(self, config: DataConfig) -> str:
         """Return the name of the source's column in a table."""
@@ -84,6 +86,9 @@ class TextSource(Source[Tokenizer]):
         self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
     ) -> tuple[Tokenizer, list[Row]]:
         return reused.source or make_tokenizer(config.tokenizer, config.vocab_size, self.texts(rows)), rows
+
+    def sized_processor(self, sizes: Mapping[str, int], config: DataConfig) -> VocabularySize:
+        return VocabularySize(sizes["vocabulary"])
 
     def texts(self, rows: list[Row]) -> Iterable[str]:
         """Return the texts that a tokenizer is fitted to."""

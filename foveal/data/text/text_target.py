@@ -15,6 +15,7 @@ from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import FittingData, Target, TargetProcessor
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
 from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.tokenizer_base import VocabularySize
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 
 TARGET_FOLDER = "target"
@@ -41,10 +42,18 @@ class TextTargetProcessor(TargetProcessor):
         return self.tokenizer.decode(tokens[: tokens.index(self.eos)])
 
 
+@dataclass(frozen=True)
+class SizedTextTarget:
+    """Stands for the processor of target texts where only the number of their tokens matters."""
+
+    tokenizer: VocabularySize
+
+
 class TextTarget(Target[TextTargetProcessor]):
     """A text for each source, from the column that the setting `data.text` or another setting names."""
 
     field = "target"
+    model_sizes = ("vocabulary",)
 
     def __init__(self, setting: str = "text"):
         self.setting = setting
@@ -62,6 +71,9 @@ class TextTarget(Target[TextTargetProcessor]):
         return TextTargetProcessor(
             tokenizer, LengthLimit.from_texts(tokenizer, texts, config.max_length, ratio)
         )
+
+    def sized_processor(self, sizes: Mapping[str, int]) -> SizedTextTarget:
+        return SizedTextTarget(VocabularySize(sizes["vocabulary"]))
 
     def make_tokenizer(
         self, texts: list[str], source: Source[Any], source_processor: Any, config: DataConfig

@@ -5,6 +5,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, SupportsIndex
 
@@ -119,3 +120,13 @@ def encode_utf8(text: str) -> bytes:
         raise UserError(
             f"the text holds half a surrogate pair ({half!r}) at {error.start}; leave it out"
         ) from None
+
+
+@dataclass(frozen=True)
+class VocabularySize:
+    """Stands for a tokenizer where only the number of its tokens matters."""
+
+    size: int
+
+
+Vocabulary = Tokenizer | VocabularySize

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.hooks import RemovableHandle
 
 from foveal.config import AugmentConfig
 from foveal.inspection.base import InspectedTask
+from foveal.inspection.operation_mode import OperationMode
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.vision.handcrafted_features import StandardizedFeatures
 from foveal.ops.jit.dispatch import reference_only
@@ -30,7 +30,7 @@ HISTOGRAM_STDS = 5
 """Standard deviations that a histogram reaches to both sides of the mean."""
 BLOCK, OUTPUT = "block", "output"
 RECTIFIERS = ("relu", "relu6")
-FUSED_OPS = ("Elman", "LSTM", "GRU", "mamba_gate", "depthwise_conv1d", "gelu")
+FUSED_OPS = ("ElmanCell", "LSTMCell", "GRUCell", "mamba_gate", "depthwise_conv1d", "gelu")
 """Operations whose kernels contain activation functions."""
 CAVEAT = (
     "one batch, its padding counted; gradient: of its mean loss; saturated: a slope below a tenth of the "
@@ -132,11 +132,11 @@ class _CallSite(NamedTuple):
     shape: tuple[int, ...]
 
 
-class _ActivationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _ActivationRecorder(OperationMode):  # type: ignore[no-untyped-call]
     """Keeps the outputs of activation functions and blocks by call site; a loop is one call site."""
 
     def __init__(self, functions: bool = True) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._functions = functions
         self.recorded: dict[_CallSite, list[Tensor]] = {}
         self._current_layer = ""

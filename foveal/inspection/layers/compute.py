@@ -10,10 +10,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
 
 from foveal.inspection.layers.receptive_field import AxisSizes, ReceptiveFieldTracker
+from foveal.inspection.operation_mode import OperationMode, flop_formulas
 
 
 @dataclass(frozen=True)
@@ -76,14 +75,15 @@ def _parameter_counts(model: nn.Module, called: Collection[str]) -> dict[str, in
     return counts
 
 
-class _LayerRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _LayerRecorder(OperationMode):  # type: ignore[no-untyped-call]
     """Counts the multiply-adds of each module, and tracks receptive fields."""
 
     def __init__(self, x: Tensor):
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.outputs: dict[str, Tensor] = {}
         self.products: dict[str, int] = {}
         self._module_stack: list[str] = []
+        self._flop_formulas = flop_formulas()
         self.fields = ReceptiveFieldTracker(x)
 
     def pre_hook(self, name: str) -> Callable[..., None]:
@@ -104,8 +104,8 @@ class _LayerRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         result = function(*args, **kwargs)
         operation = function.overloadpacket
-        if operation in flop_registry and self._module_stack:
-            flops = flop_registry[operation](*args, **kwargs, out_val=result)
+        if operation in self._flop_formulas and self._module_stack:
+            flops = self._flop_formulas[operation](*args, **kwargs, out_val=result)
             name = self._module_stack[-1]
             self.products[name] = self.products.get(name, 0) + flops // 2
         self.fields.follow(operation, args, result)

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from foveal.core.torch_private import aten_operations
+
 aten = torch.ops.aten
 AxisSizes = tuple[int, ...]
 """One number for each axis of a grid."""
@@ -18,10 +20,10 @@ WindowGeometry = tuple[AxisSizes, AxisSizes]
 AVERAGE_POOLING_OPS = (aten.avg_pool1d, aten.avg_pool2d, aten.avg_pool3d)
 MAX_POOLING_OPS = (aten.max_pool2d_with_indices, aten.max_pool3d_with_indices)
 ADAPTIVE_POOLING_OPS = (
-    *(aten._adaptive_avg_pool2d, aten._adaptive_avg_pool3d),
+    *aten_operations("_adaptive_avg_pool2d", "_adaptive_avg_pool3d"),
     *(aten.adaptive_max_pool2d, aten.adaptive_max_pool3d),
 )
-RESHAPE_OPS = (aten.view, aten._unsafe_view)
+RESHAPE_OPS = (aten.view, *aten_operations("_unsafe_view"))
 PADDING_OPS = tuple(
     getattr(aten, name)
     for name in (

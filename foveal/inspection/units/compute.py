@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.inspection.activations.compute import FUSED_OPS
+from foveal.inspection.operation_mode import OperationMode
 from foveal.ops.jit.dispatch import reference_only
 from foveal.training.protocols import Batches
 
@@ -51,7 +51,7 @@ class PixelWindow(NamedTuple):
     right: int
 
 
-class _GuidedReLU(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _GuidedReLU(OperationMode):  # type: ignore[no-untyped-call]
     """Changes gradients while they are computed.
 
     `guided` applies the guided rule at rectifiers. Otherwise rectifiers pass all gradients, as if they were
@@ -59,7 +59,7 @@ class _GuidedReLU(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """
 
     def __init__(self, guided: bool):
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.guided = guided
 
     def __torch_dispatch__(

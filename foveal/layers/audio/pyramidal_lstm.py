@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.mixers.bidirectional import Bidirectional
-from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.recurrent_mixers import LSTM
 
 
 class PyramidalLSTM(nn.Module):
@@ -23,7 +23,7 @@ class PyramidalLSTM(nn.Module):
         sizes = [d_in] + [2 * width] * (layers - 1)
         self.blocks = nn.ModuleList(
             Block(
-                Bidirectional(Recurrent(LSTM(size, width // 2)), Recurrent(LSTM(size, width // 2))),
+                Bidirectional(LSTM(size, width // 2), LSTM(size, width // 2)),
                 dropout=dropout,
             )
             for size in sizes

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from foveal.core.state import State
 from foveal.core.tap import is_capturing
+from foveal.core.torch_private import may_have_hooks
 from foveal.layers.blocks.feedforward import MLP, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.linear import Linear
@@ -101,7 +102,7 @@ def _block_weights(block: nn.Module) -> BlockWeights | None:
     """
     if type(block) is not Block or block.training:  # with dropout
         return None
-    if any(module._forward_hooks or module._forward_pre_hooks for module in block.modules()):
+    if any(map(may_have_hooks, block.modules())):
         return None
     weights = _collect_weights(block)
     return weights if weights is not None and block_supported(weights) else None

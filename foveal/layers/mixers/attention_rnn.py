@@ -17,7 +17,8 @@ from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.base import StateShapes, check_input
 from foveal.layers.mixers.memory_checks import memory_tensors, require_state
-from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, register_mixer
 from foveal.ops.attention.additive import additive_attention
 from foveal.ops.attention.dot_product import masked_softmax
@@ -34,7 +35,7 @@ from foveal.ops.recurrent.cells import run_recurrence
 
 MEMORY_KEYS = ("memory_keys", "memory_values", "memory_mask")
 SUMMARY_KEY, SAMPLED_KEY = "memory_summary", "drawn"
-CELLS = {"rnn": Elman, "lstm": LSTM, "gru": GRU}
+CELLS = {"rnn": ElmanCell, "lstm": LSTMCell, "gru": GRUCell}
 AttentionScore = Literal["initial-state", "every-step", "additive", "dot", "scaled-dot", "general"]
 AttendFunction = Callable[[Tensor], Tensor]
 """Maps a cell's h (B, D) to the context (B, M)."""

@@ -6,6 +6,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from foveal.core.runtime import exact_dtype
+
 EPSILON = 5e-4
 """Added to the variances, so that directions in which patches hardly differ, which are noise, are not
 magnified."""
@@ -33,10 +35,11 @@ class WhiteningConv2d(nn.Conv2d):
     def fit(self, images: Float[Tensor, "N C H W"]) -> None:
         """Compute W; see `layers.data_dependent_init`."""
         size = self.weight[0].numel()
-        moments = torch.zeros(size, size, dtype=torch.float64, device=images.device)
+        exact = exact_dtype(images.device)
+        moments = torch.zeros(size, size, dtype=exact, device=images.device)
         count = 0
         for chunk in torch.split(images, 256):  # unfolded, images are kernel^2 times as large
-            patches = F.unfold(chunk, self.kernel_size).transpose(1, 2).reshape(-1, size).double()
+            patches = F.unfold(chunk, self.kernel_size).transpose(1, 2).reshape(-1, size).to(exact)
             moments += patches.T @ patches
             count += len(patches)
         values, vectors = torch.linalg.eigh(moments / count)

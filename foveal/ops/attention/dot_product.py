@@ -10,6 +10,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from foveal.core.torch_private import (
+    cpu_flash_attention,
+    cpu_flash_attention_backward,
+    has_cpu_flash_attention,
+    softmax_backward,
+)
 from foveal.ops.attention import short_attention as short
 from foveal.ops.jit.dispatch import use_fast_path
 
@@ -104,9 +110,9 @@ def attention(
         path = "products"
     elif window == 0 and short.short_attention_usable(q, k, v, visible, causal):
         path = "short"
-    elif kernel_usable and full_causal and visible is not None:
+    elif kernel_usable and full_causal and visible is not None and has_cpu_flash_attention():
         path = "keys"
-    elif kernel_usable and not full_causal and T > QUERY_CHUNK:
+    elif kernel_usable and not full_causal and T > QUERY_CHUNK and has_cpu_flash_attention():
         path = "chunks"
     if not use_fast_path("attention", path, True):
         return attention_reference(q, k, v, visible, causal, window)
@@ -117,9 +123,7 @@ def attention(
     k, v = k.to(q.dtype), v.to(q.dtype)
     if path == "keys":  # both masks at once, which `F.scaled_dot_product_attention` rejects
         assert visible is not None
-        return cast(
-            Tensor, _kernel(q, k, v, 0.0, True, attn_mask=_additive_mask(visible, q.dtype, -torch.inf))[0]
-        )
+        return cpu_flash_attention(q, k, v, True, _additive_mask(visible, q.dtype, -torch.inf))[0]
     if path == "chunks":
         return cast(Tensor, _ChunkedAttention.apply(q, k, v, visible, window))  # type: ignore[no-untyped-call]
     full_causal = full_causal and visible is None
@@ -163,7 +167,7 @@ class _ProductAttention(torch.autograd.Function):
         q, k, v, weights = ctx.saved_tensors
         B, H, T, K = dy.shape
         dy = dy.reshape(B * H, T, K)
-        dscores = torch._softmax_backward_data(torch.bmm(dy, v.mT), weights, -1, weights.dtype)
+        dscores = softmax_backward(torch.bmm(dy, v.mT), weights)
         dscores.mul_(1 / math.sqrt(K))
         dq, dk, dv = torch.bmm(dscores, k), torch.bmm(dscores.mT, q), torch.bmm(weights.mT, dy)
         return dq.view(B, H, T, K), dk.view(B, H, -1, K), dv.view(B, H, -1, K), None
@@ -183,7 +187,7 @@ class _ChunkedAttention(torch.autograd.Function):
         y, sums = torch.empty_like(q), []
         for queries, keys in _query_key_chunks(q, k, window):
             chunk, bias = _attention_chunk(q, k, v, visible, window, queries, keys)
-            y[:, :, queries], log_sum = _kernel(*chunk, attn_mask=bias)
+            y[:, :, queries], log_sum = cpu_flash_attention(*chunk, False, bias)
             sums.append(log_sum)
         ctx.save_for_backward(q, k, v, y, *sums)
         ctx.visible, ctx.window = visible, window
@@ -198,16 +202,12 @@ class _ChunkedAttention(torch.autograd.Function):
         for (queries, keys), log_sum in zip(_query_key_chunks(q, k, ctx.window), sums, strict=True):
             chunk, bias = _attention_chunk(q, k, v, ctx.visible, ctx.window, queries, keys)
             dy_part, y_part = (x[:, :, queries].to(_compute_dtype(q)) for x in (dy, y))
-            dq[:, :, queries], dk_part, dv_part = _kernel_backward(
-                dy_part, *chunk, y_part, log_sum, 0.0, False, attn_mask=bias
+            dq[:, :, queries], dk_part, dv_part = cpu_flash_attention_backward(
+                dy_part, *chunk, y_part, log_sum, bias
             )
             dk[:, :, keys] += dk_part
             dv[:, :, keys] += dv_part
         return dq, dk.to(k.dtype), dv.to(v.dtype), None, None
-
-
-_kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-_kernel_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 
 
 def _query_key_chunks(q: Tensor, k: Tensor, window: int) -> Iterator[tuple[slice, slice]]:

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from foveal.core.runtime import exact_dtype
 from foveal.ops.jit.code_cache import LANES
 from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel
@@ -25,7 +26,7 @@ def apply_rotary(x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"]) ->
     """
     half = x.shape[-1] // 2
     # In float64: for positions in the millions, the angles would be too inaccurate in float32.
-    frequencies = 10000.0 ** (-torch.arange(half, device=x.device, dtype=torch.float64) / half)
+    frequencies = 10000.0 ** (-torch.arange(half, device=x.device, dtype=exact_dtype(x.device)) / half)
     angles = positions[:, :, None] * frequencies
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     if not use_fast_path(

@@ -27,7 +27,8 @@ def _mark_forked_child() -> None:
     _is_forked_child = True
 
 
-os.register_at_fork(after_in_child=_mark_forked_child)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_mark_forked_child)
 
 
 class Kernel:
@@ -113,7 +114,7 @@ def _openmp_parallel() -> Callable[..., None] | None:
     """Return `GOMP_parallel` of the OpenMP library that torch uses, which runs a function on every thread at
     once."""
     try:
-        maps = Path("/proc/self/maps").read_text().splitlines()
+        maps = Path("/proc/self/maps").read_text("utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return None
     loaded = {line.split(maxsplit=5)[-1] for line in maps if "libgomp" in line or "libiomp5" in line}

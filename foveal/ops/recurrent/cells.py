@@ -6,13 +6,13 @@ whole sequence in one product), and the previous state. It returns the next stat
 """
 
 from collections.abc import Callable
-from functools import cache
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from foveal.core.state import State, map_state
+from foveal.core.torch_private import has_bfloat16_lstm
 from foveal.ops.linear import linear
 from foveal.ops.padding import last_valid, sequence_mask, zero_padding
 
@@ -113,11 +113,6 @@ GATE_SATURATION = 1e4
 """A gate's input for which its sigmoid is exactly 0 (negative) or 1 (positive) in every precision."""
 
 
-@cache
-def _has_bfloat16() -> bool:
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-
-
 def fused_lstm(
     x: Float[Tensor, "B T D"],
     h: Float[Tensor, "B H"],
@@ -149,11 +144,12 @@ def _run_fused(
 
     The layer runs in float32 where torch has no bfloat16 kernel: oneDNN's LSTM on processors without AVX-512,
     and all of cuDNN's kernels. For these, autocast would choose float16, in which small gradients underflow.
+    So the layer runs in float32 with float16 too.
     """
     device_type = x.device.type
     precision = torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else x.dtype
-    missing = device_type != "cpu" or (run is torch.lstm and not _has_bfloat16())
-    if precision == torch.bfloat16 and missing:
+    missing = device_type != "cpu" or (run is torch.lstm and not has_bfloat16_lstm())
+    if precision == torch.float16 or (precision == torch.bfloat16 and missing):
         with torch.autocast(device_type, enabled=False):
             state32 = map_state(lambda part: part.float(), state)
             outputs = _run_fused(run, x.float(), state32, [part.float() for part in weights])

@@ -44,6 +44,11 @@ class GlimpsesTask(ImageLabelTask):
     balances_experts = False
     suggested_view = "glimpses"
 
+    @property
+    def model_sizes(self) -> None:
+        """None: the model returns the places of its glimpses with the logits."""
+        return None
+
     def settings_read(self) -> set[str]:
         return super().settings_read() - {"model.head_pooling"} | keys_below("model", VECTOR_STACK)
 

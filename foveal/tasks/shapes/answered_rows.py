@@ -50,6 +50,24 @@ def answer_data(
     return answered
 
 
+def answer_texts(
+    task: "ExampleTask", texts: Sequence[str], top: int, progress: ProgressCallback
+) -> list[AnsweredRow]:
+    """Return each text with its `top` likeliest answers."""
+    rows = [_line_row(task, Line(number, text, "")) for number, text in enumerate(texts, 1)]
+    source, config = task.data_format.source, task.config.data
+    columns = [source.own_columns(row, config) or {} for row in rows]
+    return [*answer_rows(task, rows, columns, top, progress)]
+
+
+def _line_row(task: "ExampleTask", line: Line) -> Row | SkippedRow:
+    """Return the row of a line of text, or why the line can't be used."""
+    location, text = f"line {line.number}", line.text.strip()
+    if line.reason or not text:
+        return SkippedRow(location, line.reason or EMPTY_LINE)
+    return _known_or_skipped(task.data_format.source.line_row(location, text), task.processor.source)
+
+
 def answer_lines(task: "ExampleTask", lines: Iterable[Line], top: int) -> Iterator[AnsweredRow]:
     """Yield each line of text with its `top` likeliest answers, as soon as it is read.
 
@@ -57,11 +75,7 @@ def answer_lines(task: "ExampleTask", lines: Iterable[Line], top: int) -> Iterat
     """
     source, config = task.data_format.source, task.config.data
     for line in lines:
-        location, text = f"line {line.number}", line.text.strip()
-        if line.reason or not text:
-            row: Row | SkippedRow = SkippedRow(location, line.reason or EMPTY_LINE)
-        else:
-            row = _known_or_skipped(source.line_row(location, text), task.processor.source)
+        row, text = _line_row(task, line), line.text.strip()
         columns = source.own_columns(row, config) or {}
         names = [name.strip().strip('"') for name in re.split(r"[,;\t|]", text)]
         if line.number == 1 and len(names) > 1 and (header := columns.keys() & {*names}):

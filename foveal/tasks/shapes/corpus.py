@@ -12,6 +12,7 @@ from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcess
 from foveal.data.files.lines import Line
 from foveal.data.open import DataPaths
 from foveal.data.prepare_corpus import prepare_corpus, prepare_eval_corpus
+from foveal.data.text.tokenizer_base import VocabularySize
 from foveal.data.text.tokenizers import TOKENIZER_FILE, Tokenizer, load_tokenizer
 from foveal.models.stack_settings import keys_below
 from foveal.tasks.base import FEW_HELD_OUT, Task
@@ -61,6 +62,13 @@ class CorpusTask(Task, ABC):
 
     def prepare_held_out(self, data: str, log: Log) -> tuple[Any, dict[str, Any]]:
         return prepare_eval_corpus(data, self.config.data, self.processor, log)
+
+    @property
+    def model_sizes(self) -> tuple[str, ...]:
+        return ("vocabulary",)
+
+    def sized_processor(self, sizes: Mapping[str, int]) -> VocabularySize:
+        return VocabularySize(sizes["vocabulary"])
 
     def load_processor(self, folder: Path) -> Tokenizer:
         return load_tokenizer(folder / "text")

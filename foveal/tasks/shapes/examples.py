@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,13 +27,15 @@ from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.data.read_splits import open_splits
 from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.tokenizer_base import Vocabulary
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.models.encoder import text_encoder
 from foveal.tasks.base import Task
 from foveal.tasks.defaults import MAX_COUNTED_ROWS
 from foveal.tasks.results import Answer, AnsweredRow
-from foveal.tasks.shapes.answered_rows import answer_data, answer_lines
+from foveal.tasks.shapes.answered_rows import answer_data, answer_lines, answer_texts
+from foveal.tasks.shapes.embeddings import data_rows, embed_rows, text_rows
 from foveal.training.protocols import Batches
 
 SPLIT_SETTINGS = (
@@ -51,7 +53,7 @@ def default_vocab_size(config: Config) -> int:
     return {"character": 100, "byte": 256}.get(config.data.tokenizer, config.data.vocab_size)
 
 
-def token_vocab_size(config: Config, source: Tokenizer | None) -> int:
+def token_vocab_size(config: Config, source: Vocabulary | None) -> int:
     """Return the number of a tokenizer's tokens and of the special tokens.
 
     Without a tokenizer, use the default vocabulary size.
@@ -59,7 +61,7 @@ def token_vocab_size(config: Config, source: Tokenizer | None) -> int:
     return SpecialTokens(default_vocab_size(config) if source is None else source.size).vocab_size
 
 
-def text_encoder_for(config: Config, source: Tokenizer | None) -> TextEncoder:
+def text_encoder_for(config: Config, source: Vocabulary | None) -> TextEncoder:
     """Return the encoder for a tokenizer's texts. Without a tokenizer, use the default vocabulary size."""
     return text_encoder(config.model.encoder, token_vocab_size(config, source), config.data.max_length)
 
@@ -124,6 +126,13 @@ class ExampleTask(Task, ABC):
             return any(isinstance(row, Row) for row in rows)
         return False
 
+    @property
+    def model_sizes(self) -> tuple[str, ...] | None:
+        return self.data_format.model_sizes
+
+    def sized_processor(self, sizes: Mapping[str, int]) -> PairProcessor:
+        return self.data_format.sized_processor(sizes, self.config.data)
+
     def load_processor(self, folder: Path) -> Any:
         return self.data_format.load_processor(folder)
 
@@ -179,6 +188,15 @@ class ExampleTask(Task, ABC):
         if not self.source.reads_lines:
             return super().predict_lines(lines, top)
         return answer_lines(self, lines, top)
+
+    def predict_texts(self, texts: Sequence[str], top: int, progress: ProgressCallback) -> list[AnsweredRow]:
+        if not self.source.reads_lines:
+            return super().predict_texts(texts, top, progress)
+        return answer_texts(self, texts, top, progress)
+
+    def embed(self, data: str | Sequence[str], progress: ProgressCallback) -> Tensor:
+        rows = data_rows(self, data) if isinstance(data, str) else text_rows(self, data)
+        return embed_rows(self, rows, progress)
 
     def try_outputs(self, train: Any, held_out: Any) -> float:
         if not self.writes_answers:

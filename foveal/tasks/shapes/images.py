@@ -49,6 +49,7 @@ class ImageTask(ExampleTask, ABC):
 
     source: ClassVar[Source[Any]] = ImageSource()
     source_kind = "image"
+    batch_setting = "data.image.batch_size"
 
     def source_in_words(self) -> str:
         """Return the size of the images that the model reads."""

@@ -22,6 +22,7 @@ class SeriesTask(ExampleTask, ABC):
 
     source: ClassVar[Source[Any]] = SeriesSource()
     source_kind = "series"
+    batch_setting = "data.series.batch_size"
     encoders = ("series", "series-network")
     length_unit = "steps"
 

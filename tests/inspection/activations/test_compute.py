@@ -18,7 +18,8 @@ from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.initialization import initialize
 from foveal.layers.mixers.full_attention import FullAttention
-from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.models.image_networks import image_encoder
 
 WIDTH, EXAMPLES = 400, 100
@@ -158,7 +159,7 @@ def test_a_loop_over_time_is_one():
     assert found.mean == pytest.approx((3 * 2 + 3 * 1) / 24)
 
 
-@pytest.mark.parametrize(("cell", "gates"), [(LSTM, {"sigmoid", "tanh"}), (GRU, {"sigmoid", "tanh"})])
+@pytest.mark.parametrize(("cell", "gates"), [(LSTMCell, {"sigmoid", "tanh"}), (GRUCell, {"sigmoid", "tanh"})])
 def test_gates_that_a_kernel_would_hide(cell, gates):
     (x, model), functions = (torch.randn(3, 5, 16), Recurrent(cell(16, 16))), {}
     for one in collect_activations(model, lambda: model(x)[0].sum()):
@@ -177,7 +178,7 @@ def test_stacks_show_their_blocks():
     ]
     assert found[1].deviation == pytest.approx(float(model(x)[0].detach().std(correction=0)))
     assert found[1].gradient == pytest.approx(float(2 * model(x)[0].detach().std(correction=0)), rel=1e-5)
-    recurrent = Block(Recurrent(Elman(8, 8)))
+    recurrent = Block(Recurrent(ElmanCell(8, 8)))
     assert seen_last(recurrent, x).function == "block"
 
 

@@ -12,7 +12,8 @@ from foveal.core.runtime import autocast
 from foveal.core.state import select_rows
 from foveal.core.tap import capture
 from foveal.layers.mixers.attention_rnn import AttentionRNN
-from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import LSTMCell
 from foveal.ops.jit.dispatch import record_paths, reference_only
 from tests.support.mixer_rows import randomize
 
@@ -199,7 +200,7 @@ def test_the_bottleneck_takes_the_fused_path(score):
     mixer = made("gru", score)
     with record_paths() as ran:
         mixer(torch.randn(B, T, D), mixer.init_state(B, memory=memory_of()))
-    assert ran == ["GRU:kernel"]
+    assert ran == ["GRUCell:kernel"]
 
 
 @pytest.mark.parametrize("kind", list(CELLS))
@@ -243,7 +244,7 @@ def test_what_is_refused():
     refused(mixer, None, "can't go on from nothing: begin with init_state")
     refused(
         mixer,
-        Recurrent(LSTM(D, 6)).init_state(B),
+        Recurrent(LSTMCell(D, 6)).init_state(B),
         "it has c, h; needed: h, memory_keys, memory_mask, memory_values",
     )
     refused(

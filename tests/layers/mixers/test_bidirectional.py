@@ -12,7 +12,8 @@ from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.mixers.causal_conv1d import CausalConv1d
-from foveal.layers.mixers.recurrent import GRU, LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import GRUCell, LSTMCell
 from tests.support.mixer_rows import randomize
 
 B, T, D, H = 3, 7, 5, 4
@@ -20,7 +21,7 @@ LENGTHS = torch.tensor([T, 3, 1])
 
 
 def mixer() -> Bidirectional:
-    return randomize(Bidirectional(Recurrent(LSTM(D, H)), Recurrent(LSTM(D, H))).double(), 0.8)
+    return randomize(Bidirectional(Recurrent(LSTMCell(D, H)), Recurrent(LSTMCell(D, H))).double(), 0.8)
 
 
 def close(a: Tensor, b: Tensor) -> None:
@@ -55,7 +56,7 @@ def test_equals_torch(ragged):
 
 def test_any_two_mixers():
     """Each row by itself, the second mixer on the row turned round."""
-    there, back = Recurrent(GRU(D, H)).double(), CausalConv1d(D, 6, 3).double()
+    there, back = Recurrent(GRUCell(D, H)).double(), CausalConv1d(D, 6, 3).double()
     both, x = Bidirectional(there, back), torch.randn(B, T, D, dtype=torch.float64)
     assert (both.d_in, both.d_out) == (D, H + 6)
     y, _ = both(x, lengths=LENGTHS)
@@ -66,7 +67,7 @@ def test_any_two_mixers():
 
 
 def test_their_sum():
-    parts = (Recurrent(GRU(D, H)).double(), CausalConv1d(D, H, 3).double())
+    parts = (Recurrent(GRUCell(D, H)).double(), CausalConv1d(D, H, 3).double())
     both, summed = Bidirectional(*parts), Bidirectional(*parts, join="sum")
     x = torch.randn(B, T, D, dtype=torch.float64)
     assert summed.d_out == H
@@ -81,7 +82,7 @@ def test_every_position_sees_the_whole_row():
 
 
 def test_in_a_stack_it_has_no_state_and_refuses_one():
-    second = Bidirectional(Recurrent(GRU(2 * H, H)), Recurrent(GRU(2 * H, H)))
+    second = Bidirectional(Recurrent(GRUCell(2 * H, H)), Recurrent(GRUCell(2 * H, H)))
     stack = Stack([Block(mixer(), MLP(2 * H, 8)), Block(second)]).double()
     assert not stack.bounded
     x = torch.randn(B, T, D, dtype=torch.float64)
@@ -94,6 +95,6 @@ def test_in_a_stack_it_has_no_state_and_refuses_one():
 
 def test_widths_that_do_not_fit():
     with pytest.raises(ValueError, match="both directions read the same input, not 5 and 6 wide"):
-        Bidirectional(Recurrent(GRU(5, H)), Recurrent(GRU(6, H)))
+        Bidirectional(Recurrent(GRUCell(5, H)), Recurrent(GRUCell(6, H)))
     with pytest.raises(ValueError, match="a sum needs equal widths, not 4 and 5"):
-        Bidirectional(Recurrent(GRU(D, 4)), Recurrent(GRU(D, 5)), "sum")
+        Bidirectional(Recurrent(GRUCell(D, 4)), Recurrent(GRUCell(D, 5)), "sum")

@@ -13,7 +13,8 @@ from foveal.core.tap import capture
 from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
-from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import LSTMCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.ops.attention.step_by_step import multi_head_attention
 from foveal.ops.jit.dispatch import record_paths, reference_only
@@ -209,7 +210,7 @@ def test_what_is_refused():
     refused(cross, None, "can't go on from nothing: begin with init_state")
     refused(
         cross,
-        Recurrent(LSTM(D, D)).init_state(B),
+        Recurrent(LSTMCell(D, D)).init_state(B),
         "it has c, h; needed: memory_keys, memory_mask, memory_values",
     )
     refused(CrossAttention(D, 4, M), state, r"keys has the shape \(3, 4, 2, 4\); needed: \(3, any, 4, 2\)")

@@ -11,7 +11,9 @@ from torch import Tensor
 from foveal.config import ConfigError
 from foveal.core.runtime import autocast
 from foveal.heads.decoder_lm import DecoderLM
-from foveal.layers.mixers.recurrent import LSTM, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import LSTMCell
+from foveal.layers.mixers.recurrent_mixers import LSTM
 from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
 from foveal.models.decoder import language_model
 from foveal.ops.jit.dispatch import record_paths, reference_only
@@ -153,7 +155,7 @@ def test_a_state_keeps_its_precision_under_autocast(mixer):
 @pytest.mark.parametrize("mixer", [TimeMixing(D), ChannelMixing(D, D)])
 def test_another_state_is_refused(mixer):
     x = torch.zeros(2, 3, D)
-    for state in (Recurrent(LSTM(D, D)).init_state(2), mixer.init_state(3), mixer.double().init_state(2)):
+    for state in (Recurrent(LSTMCell(D, D)).init_state(2), mixer.init_state(3), mixer.double().init_state(2)):
         mixer.float()
         with pytest.raises(ValueError, match="needed: "):
             mixer(x, state)
@@ -168,7 +170,7 @@ def test_channel_mixing_serves_any_mixer():
     """It has a block, and so a norm and a residual, of its own."""
     made: Any = model("model.mixers=rwkv,lstm", "model.layers=2")
     kinds = [type(block.mixer) for block in made.stack.blocks]
-    assert kinds == [TimeMixing, ChannelMixing, Recurrent, ChannelMixing]
+    assert kinds == [TimeMixing, ChannelMixing, LSTM, ChannelMixing]
     assert [block.mixer.layer for block in made.stack.blocks[1::2]] == [0, 1]
     assert made.stack.blocks[1].mixer.key.weight.shape == (48, 16)
     assert made.bounded

@@ -9,7 +9,8 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.base import check_input
 from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.mamba import Mamba
-from foveal.layers.mixers.recurrent import GRU, LSTM, Elman, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.mixers.s5 import S5
 from foveal.layers.mixers.self_attention import SelfAttention
@@ -23,17 +24,29 @@ def stack(*mixers, positions=False):
     return Stack([Block(mixer, residual=True) for mixer in mixers], positioned)
 
 
-LSTM_STATE = Recurrent(LSTM(D, 6)).init_state(B)
+LSTM_STATE = Recurrent(LSTMCell(D, 6)).init_state(B)
 WINDOW_STATE = SelfAttention(D, 2, window=3).init_state(B)
 WHOLE_STATE = SelfAttention(D, 2).init_state(B, capacity=9)
 
 WRONG = {
-    "tuple": (Recurrent(LSTM(D, 6)), (1, 2), "it has tuple; needed: c, h"),
-    "other cell": (Recurrent(GRU(D, 6)), LSTM_STATE, "it has c, h; needed: h"),
+    "tuple": (Recurrent(LSTMCell(D, 6)), (1, 2), "it has tuple; needed: c, h"),
+    "other cell": (Recurrent(GRUCell(D, 6)), LSTM_STATE, "it has c, h; needed: h"),
     "other mixer": (SelfAttention(D, 2), LSTM_STATE, "it has c, h; needed: count, filled, keys, values"),
-    "other width": (Recurrent(LSTM(D, 5)), LSTM_STATE, r"state's h has the shape \(3, 6\); needed: \(3, 5\)"),
-    "batch": (Recurrent(LSTM(D, 6)), Recurrent(LSTM(D, 6)).init_state(2), r"\(2, 6\); needed: \(3, 6\)"),
-    "dtype": (Recurrent(LSTM(D, 6)), Recurrent(LSTM(D, 6).double()).init_state(B), "float64; needed: .*32"),
+    "other width": (
+        Recurrent(LSTMCell(D, 5)),
+        LSTM_STATE,
+        r"state's h has the shape \(3, 6\); needed: \(3, 5\)",
+    ),
+    "batch": (
+        Recurrent(LSTMCell(D, 6)),
+        Recurrent(LSTMCell(D, 6)).init_state(2),
+        r"\(2, 6\); needed: \(3, 6\)",
+    ),
+    "dtype": (
+        Recurrent(LSTMCell(D, 6)),
+        Recurrent(LSTMCell(D, 6).double()).init_state(B),
+        "float64; needed: .*32",
+    ),
     "attention batch": (
         SelfAttention(D, 2),
         SelfAttention(D, 2).init_state(1, capacity=9),
@@ -71,9 +84,9 @@ def test_refused(name):
 
 
 EVERY = {
-    "rnn": Recurrent(Elman(D, 5)),
-    "lstm": Recurrent(LSTM(D, 6)),
-    "gru": Recurrent(GRU(D, 6)),
+    "rnn": Recurrent(ElmanCell(D, 5)),
+    "lstm": Recurrent(LSTMCell(D, 6)),
+    "gru": Recurrent(GRUCell(D, 6)),
     "conv": CausalConv1d(D, 6, 3),
     "attention": SelfAttention(D, 2),
     "window": SelfAttention(D, 2, window=3),
@@ -103,7 +116,7 @@ def test_every_mixer_refuses_what_is_not_its_own(name):
     refused(module.float(), state, "is of torch.float64; needed: torch.float32")
 
 
-@pytest.mark.parametrize("mixer", [Recurrent(LSTM(D, 6)), SelfAttention(D, 2), SelfAttention(D, 2, 3)])
+@pytest.mark.parametrize("mixer", [Recurrent(LSTMCell(D, 6)), SelfAttention(D, 2), SelfAttention(D, 2, 3)])
 def test_autocast_may_carry_either_dtype(mixer):
     """A state begun in float32 or in bfloat16 goes on under autocast; without it, bfloat16 is refused."""
     x, shapes = torch.randn(B, T, D), {"a": (-1, 2)}

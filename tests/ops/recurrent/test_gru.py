@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.layers.mixers.recurrent import GRU, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import GRUCell
 from foveal.ops.jit import launch
 from foveal.ops.jit.dispatch import record_paths, reference_only
 from foveal.ops.recurrent import gru
@@ -51,7 +52,7 @@ def close(found: list[Tensor], expected: list[Tensor], tolerance: float = TOLERA
 @pytest.mark.parametrize("ragged", [False, True])
 def test_layer_equals_its_equation(size, ragged):
     B, T, H = size
-    mixer = Recurrent(GRU(D, H))
+    mixer = Recurrent(GRUCell(D, H))
     for weight in mixer.parameters():
         nn.init.uniform_(weight, -1.5 / H**0.5, 1.5 / H**0.5)
     x, h, *_ = drawn(*size)
@@ -61,7 +62,7 @@ def test_layer_equals_its_equation(size, ragged):
         with path, record_paths() as ran:
             y, last = mixer(x, {"h": h}, lengths=lengths)
         found.append(everything([y, last["h"]], [x, h, *mixer.parameters()]))
-    assert ran == ["GRU:kernel"]
+    assert ran == ["GRUCell:kernel"]
     close(found[1], found[0])
 
 
@@ -132,21 +133,21 @@ def test_lengths_of_any_whole_numbers():
 
 def test_lower_precision():
     """bfloat16 in the products alone: near the float32 result, and the state is float32."""
-    mixer, x = Recurrent(GRU(D, 64)), torch.randn(8, 20, D, requires_grad=True)
+    mixer, x = Recurrent(GRUCell(D, 64)), torch.randn(8, 20, D, requires_grad=True)
     wanted = [x, *mixer.parameters()]
     y, last = mixer(x)
     expected = everything([y, last["h"]], wanted)
     with torch.autocast("cpu", torch.bfloat16), record_paths() as ran:
         y, last = mixer(x)
         found = everything([y, last["h"]], wanted)
-    assert ran == ["GRU:kernel"]
+    assert ran == ["GRUCell:kernel"]
     close(found, expected, 0.02)
     assert not torch.equal(y, expected[0])
 
 
 def test_where_there_is_no_kernel(monkeypatch):
     """Another precision, or kernels switched off, uses torch's own GRU."""
-    mixer, x = Recurrent(GRU(D, 16)), torch.randn(2, 3, D)
+    mixer, x = Recurrent(GRUCell(D, 16)), torch.randn(2, 3, D)
     expected, _ = mixer(x)
     with record_paths() as ran:
         mixer.double()(x.double())
@@ -157,5 +158,5 @@ def test_where_there_is_no_kernel(monkeypatch):
     with record_paths() as also:
         y, _ = mixer.float()(x)
     launch._address.cache_clear()
-    assert (ran, also) == (["GRU:fused"], ["GRU:fused"])
+    assert (ran, also) == (["GRUCell:fused"], ["GRUCell:fused"])
     torch.testing.assert_close(y, expected)

@@ -12,7 +12,8 @@ from torch.nn import functional as F
 from foveal.config import OptimizerConfig
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.state import pack, unpack
-from foveal.layers.mixers.recurrent import Elman, Recurrent
+from foveal.layers.mixers.recurrent import Recurrent
+from foveal.layers.mixers.recurrent_cells import ElmanCell
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 from tests.support.striped_images import CLASSES, PATCH, PLACES, StripedImages, striped_images
@@ -25,7 +26,7 @@ class Glimpses(nn.Module):
         super().__init__()
         self.looks = looks
         self.see = nn.Linear(4 + PATCH * PATCH + PLACES, width)
-        self.mixer = Recurrent(Elman(width, width, "relu"))
+        self.mixer = Recurrent(ElmanCell(width, width, "relu"))
         self.where = nn.Linear(width, PLACES)
         self.what = nn.Linear(width, CLASSES)
 

@@ -54,10 +54,14 @@ class AnswerTable:
 
     def content(self, suffix: str) -> bytes:
         """Return all rows as the content of a file."""
-        records = [*map(self._record, self._rows)]
+        records = self.records()
         own = dict.fromkeys(name for record in records for name in record)
         columns = [*(name for name in own if name not in self._answer_columns), *self._answer_columns]
         return FORMATS[suffix](columns, records)
+
+    def records(self) -> list[Fields]:
+        """Return all rows as records."""
+        return [*map(self._record, self._rows)]
 
     def _record(self, row: AnsweredRow) -> Fields:
         own = {

@@ -1,0 +1,57 @@
+"""The score of a run on held-out data."""
+
+from typing import Any, NamedTuple
+
+from foveal.api.training_report import evaluate_and_score
+from foveal.metrics.report import Report
+from foveal.tasks.session import Session
+from foveal.ui.activity import Activity
+
+SIZE_KEYS = (
+    "examples",
+    "images",
+    "frames",
+    "steps",
+    "words",
+    "characters",
+    "tokens",
+    "source_tokens",
+    "target_tokens",
+)
+"""The facts about a split that are its sizes, in the order in which they are printed."""
+
+
+def calibration_json(session: Session) -> dict[str, float]:
+    """Return the temperature of a calibrated run."""
+    return {} if session.temperature == 1 else {"temperature": session.temperature}
+
+
+class RunEvaluation(NamedTuple):
+    """The name of the data, their sizes, the loss with its metrics, and a report on the outputs."""
+
+    split: str
+    sizes: dict[str, int]
+    scores: dict[str, float]
+    report: Report | None
+    trained_on: bool
+    """Whether the run was trained on rows of the data."""
+
+    def to_json(self, session: Session) -> dict[str, Any]:
+        """Return the scores and the report for programs."""
+        more = {} if self.report is None else self.report.to_json()
+        more |= {"trained_on": True} if self.trained_on else {}
+        result = {"run": str(session.run.path), "split": self.split}
+        return result | self.sizes | self.scores | more | calibration_json(session)
+
+
+def evaluate_run(session: Session, data: str | None) -> RunEvaluation:
+    """Score a run on its held-out data, or on all of `data`.
+
+    Raises: UserError: the run has no held-out data.
+    """
+    with Activity(f"reading {data or session.run.path}"):
+        part, split, facts = session.held_out(data, "to measure it on")
+    scores, report = evaluate_and_score(session.task, session.objective, part, split)
+    sizes = {key: facts[key] for key in SIZE_KEYS if key in facts}
+    trained_on = bool(facts.get("trained_on"))
+    return RunEvaluation(split, sizes, scores, report, trained_on)

@@ -1,0 +1,37 @@
+"""What `foveal predict` and `Run.predict` share: the checks of their options, and the threshold."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from foveal.core.errors import UserError
+from foveal.tasks.results import UNSURE, AnsweredRow
+
+
+def check_numbers(top: int | None, threshold: float | None) -> None:
+    """Check how many answers are wanted, and how probable they must be.
+
+    Raises: UserError: a number is out of range.
+    """
+    if top is not None and top < 1:
+        raise UserError(f"--top {top}: give at least 1")
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise UserError(f"--threshold {threshold:g}: a probability is from 0 to 1")
+
+
+def apply_threshold(
+    rows: Iterable[AnsweredRow], threshold: float | None, task: Any, run: str
+) -> Iterable[AnsweredRow]:
+    """Return the rows with the answer "unsure" where the probability is below the threshold, if there is one.
+
+    Raises: UserError: the task has a label of that name.
+    """
+    if threshold is None:
+        return rows
+    if UNSURE in task.labels:
+        raise UserError(f"--threshold: {run} has a label '{UNSURE}'; leave out --threshold")
+    return _above(rows, threshold)
+
+
+def _above(rows: Iterable[AnsweredRow], threshold: float) -> Iterator[AnsweredRow]:
+    for row in rows:
+        yield row if row.answer is None else row._replace(answer=row.answer.above(threshold))

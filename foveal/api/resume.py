@@ -1,0 +1,40 @@
+"""Continue a stopped run exactly where it was."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from foveal.api.training_report import eval_batches, train_and_report
+from foveal.core.runtime import keep_freed_memory, resolve_device, resolve_precision
+from foveal.core.signals import SignalHandler
+from foveal.store.manifest import data_facts
+from foveal.store.run import check_resumable, environment_changes
+from foveal.tasks.registry import task_of
+from foveal.tasks.session import build_model, open_logged, prepare_run_data
+from foveal.tasks.warm_start import load_initial_weights
+from foveal.ui.activity import Activity
+from foveal.ui.console import log
+
+
+def resume_run(
+    path: Path, device: str | None, signals: SignalHandler, on_result: Callable[[dict[str, Any]], None]
+) -> None:
+    """Train a run from its last checkpoint to its end, and report it. `on_result` is called with the scores.
+
+    Raises: UserError: the run is finished, its data have changed, or it can't be resumed.
+    """
+    run = open_logged(path)
+    check_resumable(run)
+    torch_device = resolve_device(device or data_facts(run.manifest, path).device)
+    resolve_precision(run.config.training.precision, torch_device)
+    if changes := environment_changes(run):
+        log(f"made with {changes}: training continues, but the result may differ in the last bits")
+    with Activity(f"reading the data of {path}"):
+        data = prepare_run_data(run, log)
+    keep_freed_memory()
+    task = task_of(run.config).bind(data.processor)
+    model = build_model(task, torch_device)
+    load_initial_weights(run, model)
+    task = task.bind(data.processor, model)
+    batches, valid_batches = task.train_batches(data.train), eval_batches(task, data.valid)
+    train_and_report(run, task, data, batches, valid_batches, signals, on_result)

@@ -1,0 +1,280 @@
+"""A run as an object: evaluate it, predict, generate, embed and inspect with it, and go on training."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foveal.api.answer_table import AnswerTable
+from foveal.api.errors import plain_errors
+from foveal.api.evaluation import RunEvaluation, evaluate_run
+from foveal.api.generation import collect_events, stream_text
+from foveal.api.picture import Picture
+from foveal.api.prediction import apply_threshold, check_numbers
+from foveal.api.result import Evaluation, GeneratedTexts
+from foveal.api.resume import resume_run
+from foveal.api.table import Table
+from foveal.api.training_report import ignore_result
+from foveal.api.values.stored import stored_path
+from foveal.api.view import choose_view, compute_view, view_options
+from foveal.config import Config
+from foveal.core.errors import UserError
+from foveal.core.progress import no_progress
+from foveal.core.runtime import resolve_device
+from foveal.core.signals import Interrupted, SignalHandler
+from foveal.generation.options import (
+    NO_ATTENTION_MAP,
+    BeamSearchOptions,
+    SamplingOptions,
+    check_generation_options,
+)
+from foveal.generation.request import GenerateRequest
+from foveal.inspection.curves import plot_curves, read_metrics_log
+from foveal.tasks.session import Session
+from foveal.tasks.session import load as load_session
+from foveal.ui.console import log
+from foveal.ui.progress_bar import ProgressBar
+
+
+class Run:
+    """A run folder, and what can be done with it.
+
+    The model is read when it is first needed. `foveal.train` returns a run, `foveal.load` opens one.
+    """
+
+    def __init__(self, path: str | Path, device: str = "auto", trust_plugin: bool = False):
+        self.path = Path(path)
+        """The folder."""
+        self.device, self.trust_plugin = device, trust_plugin
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @cached_property
+    @plain_errors()
+    def session(self) -> Session:
+        """The opened run.
+
+        Raises: UserError: the path is not a run, is damaged, or has no weights yet.
+        """
+        return load_session(self.path, resolve_device(self.device), trust_plugin=self.trust_plugin)
+
+    @property
+    def model(self) -> Any:
+        """The model with the run's weights, in evaluation mode: a `torch.nn.Module`."""
+        return self.session.model
+
+    @property
+    def processor(self) -> Any:
+        """What turns inputs into tensors: the tokenizer, the labels, the statistics of images."""
+        return self.session.processor
+
+    @property
+    def task(self) -> Any:
+        """The task, bound to processor and model."""
+        return self.session.task
+
+    @property
+    def config(self) -> Config:
+        """All settings."""
+        return self.session.config
+
+    @property
+    def metrics(self) -> Table:
+        """The log of the training: a row for each step and each evaluation.
+
+        Raises: UserError: a line of the log is damaged.
+        """
+        file = self.path / "metrics.jsonl"
+        return Table([row for kind in ("step", "evaluation") for row in read_metrics_log(file, kind)])
+
+    @plain_errors()
+    def evaluate(self, data: Any = None) -> Evaluation:
+        """Return the scores on the held-out data of the run, or on all of `data`: a path, or values in memory
+        as for `foveal.train`.
+
+        Raises: UserError: the data can't be read, or the run has no held-out data.
+        """
+        path = None if data is None else stored_path(data, self.task.name)
+        evaluation: RunEvaluation = evaluate_run(self.session, path)
+        return Evaluation(evaluation, evaluation.to_json(self.session))
+
+    @plain_errors()
+    def predict(self, data: Any, *, top: int | None = None, threshold: float | None = None) -> Table:
+        """Return the answer to each row of `data`, in order: a path, a list of texts, or other values in
+        memory as for `foveal.train`.
+
+        The columns of a row come first, then `answer`, `probability`, with `top` the likeliest answers in
+        `top_k`, and for a row that can't be used the `reason`. Answers less probable than `threshold` are
+        "unsure".
+
+        Raises: UserError: the data can't be read, or an option does not fit.
+        """
+        check_numbers(top, threshold)
+        task = self.task
+        with ProgressBar("predicted") as progress:
+            if _are_texts(data):
+                rows = task.predict_texts(data, top or 1, progress)
+            elif isinstance(data, str) and task.source_kind == "text" and not Path(data).exists():
+                raise UserError(f"{data}: no such file; a text is given in a list: run.predict([{data!r}])")
+            else:
+                rows = task.predict(stored_path(data, task.name), top or 1, log, progress)
+        rows = apply_threshold(rows, threshold, task, str(self.path))
+        return Table(AnswerTable(rows, task.writes_answers, top is not None).records())
+
+    @overload
+    def generate(
+        self,
+        prompt: str | Sequence[str] | None = ...,
+        *,
+        tokens: int | None = ...,
+        temperature: float | None = ...,
+        top_k: int = ...,
+        top_p: float = ...,
+        repetition_penalty: float = ...,
+        stop: Sequence[str] = ...,
+        seed: int = ...,
+        samples: int = ...,
+        beam: int = ...,
+        best: int = ...,
+        length_penalty: float | None = ...,
+        input: str | Path | None = ...,
+        out: str | Path | None = ...,
+        stream: Literal[True],
+    ) -> Iterator[str]: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | Sequence[str] | None = ...,
+        *,
+        tokens: int | None = ...,
+        temperature: float | None = ...,
+        top_k: int = ...,
+        top_p: float = ...,
+        repetition_penalty: float = ...,
+        stop: Sequence[str] = ...,
+        seed: int = ...,
+        samples: int = ...,
+        beam: int = ...,
+        best: int = ...,
+        length_penalty: float | None = ...,
+        input: str | Path | None = ...,
+        out: str | Path | None = ...,
+        stream: Literal[False] = ...,
+    ) -> GeneratedTexts: ...
+    @plain_errors()
+    def generate(
+        self,
+        prompt: str | Sequence[str] | None = None,
+        *,
+        tokens: int | None = None,
+        temperature: float | None = None,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        repetition_penalty: float = 1.0,
+        stop: Sequence[str] = (),
+        seed: int = 0,
+        samples: int = 1,
+        beam: int = 0,
+        best: int = 1,
+        length_penalty: float | None = None,
+        input: str | Path | None = None,
+        out: str | Path | None = None,
+        stream: bool = False,
+    ) -> GeneratedTexts | Iterator[str]:
+        """Return texts that continue a prompt or several; or targets for sources, masked words, or images.
+
+        With `stream`, return an iterator over the pieces of a single text, as they are generated. `input` is
+        a file as for `foveal generate --input`, and `out` is where images are written. The other options are
+        those of `foveal generate`, with the same defaults.
+
+        Raises: UserError: an option does not fit the run, or is out of range.
+        """
+        sampling = SamplingOptions(temperature, top_k, top_p, repetition_penalty, tuple(stop), seed, samples)
+        search = BeamSearchOptions(beam, best, length_penalty)
+        check_generation_options(tokens, sampling, search, NO_ATTENTION_MAP)
+        several = prompt if prompt is None or isinstance(prompt, str) else tuple(prompt)
+        files = [None if name is None else Path(name) for name in (input, out)]
+        request = GenerateRequest(
+            str(self.path), several, files[0], tokens, sampling, search, NO_ATTENTION_MAP, files[1], stream
+        )
+        self.task.check_generate(request)
+        if stream:
+            return stream_text(self.task.generate(request, log, no_progress))
+        with ProgressBar("generated") as progress:
+            result = collect_events(self.task.generate(request, log, progress), request)
+        return GeneratedTexts(result.get("samples", []), result)
+
+    @plain_errors()
+    def embed(self, data: Any) -> NDArray[np.float32]:
+        """Return the vector (N, D) that the encoder makes of each row of `data`.
+
+        Raises: UserError: the run has no encoder, or a row can't be used.
+        """
+        with ProgressBar("embedded") as progress:
+            source = [*data] if _are_texts(data) else stored_path(data, self.task.name)
+            vectors: NDArray[np.float32] = self.task.embed(source, progress).numpy()
+        return vectors
+
+    @plain_errors()
+    def inspect(self, view: str | None = None, **options: Any) -> Picture:
+        """Return a view of the run: a picture with its numbers. `options` are those of the view
+        (`foveal inspect RUN VIEW --help`).
+
+        Raises: UserError: there is no such view or option, or the view does not fit the run.
+        """
+        chosen = choose_view(view)
+        result = compute_view(chosen, self.session, view_options(chosen, options))
+        return Picture(chosen.plot(result), result.to_json())
+
+    @plain_errors()
+    def curves(self) -> Picture:
+        """Return the curves of the training: loss on training and validation data, and the learning rate.
+
+        Raises: UserError: a line of the log is damaged.
+        """
+        file, task = self.path / "metrics.jsonl", self.task
+        numbers = {kind: read_metrics_log(file, kind) for kind in ("step", "evaluation")}
+        return Picture(plot_curves(file, self.path.name, "tokens", task.loss_unit), numbers)
+
+    @plain_errors()
+    def resume(self) -> "Run":
+        """Train a stopped run to its end, and return it. Ctrl-C stops it again, and saves.
+
+        Raises: UserError: the run is finished, or its data have changed.
+        """
+        with SignalHandler() as signals:
+            try:
+                resume_run(self.path, None, signals, ignore_result)
+            except Interrupted as stop:
+                log(str(stop))
+        self.__dict__.pop("session", None)
+        return self
+
+
+@plain_errors()
+def load(path: str | Path, device: str = "auto", *, trust_plugin: bool = False) -> Run:
+    """Open a run folder, and read its model. `trust_plugin` allows to execute the code of plugins that the
+    run keeps.
+
+    Raises: UserError: the path is not a run, is damaged, or has no weights yet, or code of a plugin would be
+        executed unasked.
+    """
+    run = Run(path, device, trust_plugin)
+    _ = run.session
+    return run
+
+
+def _are_texts(data: Any) -> bool:
+    """Return whether values are a list of texts.
+
+    Raises: UserError: the list is empty.
+    """
+    if not isinstance(data, list | tuple):
+        return False
+    if not data:
+        raise UserError("an empty list: give a text or more")
+    return all(isinstance(text, str) for text in data)

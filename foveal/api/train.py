@@ -1,0 +1,131 @@
+"""`foveal.train`: from data on disk or in memory to a trained run."""
+
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from foveal.api.chosen_training import choose
+from foveal.api.errors import plain_errors
+from foveal.api.run import Run
+from foveal.api.training import prepare
+from foveal.api.training_report import ignore_result
+from foveal.api.training_request import TrainingOptions, setting
+from foveal.api.values.columns import split_tables
+from foveal.api.values.stored import stored_path
+from foveal.config.old_names import flatten
+from foveal.core.callbacks import Callback
+from foveal.core.signals import Interrupted, SignalHandler
+from foveal.ui.console import log, silence
+
+
+@plain_errors()
+def train(
+    data: Any,
+    *,
+    model: str | None = None,
+    budget: str | None = None,
+    task: str | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    target: str | None = None,
+    valid: Any = None,
+    test: Any = None,
+    start_from: str | Path | Run | None = None,
+    lr: float | None = None,
+    batch: int | None = None,
+    epochs: int | None = None,
+    seed: int | None = None,
+    device: str = "auto",
+    run: str | Path | None = None,
+    pretrained: Literal["auto", "no"] = "auto",
+    callbacks: Sequence[Callback] = (),
+    quiet: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> Run:
+    """Train a model on `data`, and return the run. `foveal train` does the same, with the same options.
+
+    Parameters
+    ----------
+    data
+        What the command takes: a path, two paths `a.en,b.de`, or a name from `foveal data list`. Or values in
+        memory: a list of texts, of pairs, of rows (dicts) or of images; a dict of columns; a DataFrame of
+        pandas or polars; a `datasets.Dataset`; arrays `(sources, labels)` of NumPy or torch, images (N, H, W)
+        or (N, H, W, C) and series (N, T) or (N, T, C); or a torch `Dataset` of such pairs. They are stored
+        once as Parquet in the cache under their hash, so that the run resumes exactly.
+    model
+        A preset or network (`foveal.list_models()`), or the path of a TOML file.
+    budget
+        How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens.
+    task
+        What to learn; if not given, the model's task, or the one that fits the data.
+    text, label, target
+        The columns of texts (of sources if `target` is given), of labels, and of target texts.
+    valid, test
+        Held-out data, as `data`; nothing is then split off from `data`.
+    start_from
+        A run to start from, or published weights: minilm or lite0.
+    lr, batch, epochs, seed
+        The highest learning rate; the images or series in a batch, or else the tokens, words or frames; how
+        often to train on all data, in place of `budget`; the seed of all that is drawn.
+    device
+        cpu, cuda, mps, or auto.
+    run
+        The folder to create; runs/DATA-MODEL-N if not given.
+    pretrained
+        `auto` starts from published weights where data are few, and fetches them once; `no` never does.
+    callbacks
+        Objects that hear of each step, evaluation and checkpoint (`foveal.Callback`).
+    quiet
+        Print nothing.
+    settings
+        Other settings by their keys, such as `{"model.width": 256}`.
+
+    Ctrl-C (or "interrupt kernel") ends the training and saves: the run that is returned can be resumed.
+    Before there is a run, it is a `KeyboardInterrupt`.
+
+    Raises: UserError: the data can't be read, or a setting does not fit.
+    Raises: RunFailed: the training failed: too many steps in a row were not finite, or the disk is full.
+    """
+    splits = split_tables(data)
+    held_out = {"valid": splits.get("valid", valid), "test": splits.get("test", test)}
+    options = TrainingOptions(
+        task=task,
+        model=model,
+        start_from=_base_path(start_from),
+        text=text,
+        label=label,
+        target=target,
+        valid=None if held_out["valid"] is None else stored_path(held_out["valid"], task),
+        test=None if held_out["test"] is None else stored_path(held_out["test"], task),
+        run=None if run is None else Path(run),
+        budget=budget,
+        epochs=epochs,
+        lr=lr,
+        batch=batch,
+        seed=seed,
+        pretrained=pretrained,
+        device=device,
+    )
+    overrides = tuple(setting(key, value) for key, value in flatten(settings or {}))
+    folder = None
+    with silence(quiet), SignalHandler() as signals:
+        try:
+            prepared = prepare(choose(stored_path(splits["train"], task), overrides, options))
+            prepared.announce(draws_images=True)
+            folder = prepared.create_run()
+            prepared.train(folder, signals, ignore_result, callbacks)
+        except Interrupted as stop:
+            if stop.number != signal.SIGINT:
+                raise SystemExit(stop.exit_code) from None
+            if folder is None:
+                raise KeyboardInterrupt from None
+            log(str(stop))
+    return Run(folder.path, device)
+
+
+def _base_path(start_from: str | Path | Run | None) -> Path | None:
+    """Return the path of a run to start from, or the name of published weights."""
+    if start_from is None:
+        return None
+    return start_from.path if isinstance(start_from, Run) else Path(start_from)

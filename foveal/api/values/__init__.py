@@ -1,0 +1,1 @@
+"""Values in memory as DATA: any table, list or arrays become columns, which are stored as Parquet."""

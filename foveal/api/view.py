@@ -1,0 +1,61 @@
+"""Views of a run, from Python and from the command line."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from foveal import inspection, tasks
+from foveal.config import suggest
+from foveal.config.old_names import VIEWS as OLD_VIEWS
+from foveal.core.errors import UserError
+from foveal.inspection.base import View, ViewResult
+from foveal.inspection.registry import find_views
+from foveal.tasks.session import Session
+from foveal.ui.console import log
+from foveal.ui.progress_bar import ProgressBar
+
+AnyView = View[Any, Any]
+
+
+def all_views() -> Mapping[str, AnyView]:
+    """Return all views by name."""
+    return find_views(inspection, tasks)
+
+
+def choose_view(name: str | None) -> AnyView:
+    """Return the view with a name, or the default view.
+
+    Raises: UserError: there is no such view.
+    """
+    views = all_views()
+    if name is None:
+        return next(view for view in views.values() if view.is_default)
+    if name in OLD_VIEWS:
+        raise UserError(f"the view {name} is now {OLD_VIEWS[name]}")
+    if name not in views:
+        raise UserError(f"there is no view {name}{suggest(name, views)}")
+    return views[name]
+
+
+def view_options(view: AnyView, options: Mapping[str, Any]) -> Any:
+    """Return the options of a view.
+
+    Raises: UserError: the view has no such option.
+    """
+    known = [field.name for field in fields(view.Options)]
+    for name in options:
+        if name not in known:
+            hint = suggest(name, known) if known else "; it has no options"
+            raise UserError(f"{name}: the view {view.name} has no such option{hint}")
+    return view.Options(**options)
+
+
+def compute_view(view: AnyView, session: Session, options: Any) -> ViewResult:
+    """Return the result of a view of a run.
+
+    Raises: UserError: the view does not fit the run, or an option does not.
+    """
+    view.check(session)
+    with ProgressBar(view.progress, before=view.progress) as progress:
+        result: ViewResult = view.compute(session, options, log, progress)
+    return result

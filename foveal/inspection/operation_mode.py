@@ -1,0 +1,42 @@
+"""Parts of torch that show every operation of a model. torch documents them, but in private modules."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from foveal.core.errors import UserError
+
+try:
+    from torch.utils._python_dispatch import TorchDispatchMode
+except ImportError:
+    TorchDispatchMode = object  # type: ignore[assignment,misc]
+
+
+class OperationMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """A context in which `__torch_dispatch__` is called for every operation, also those of a backward pass.
+
+    Raises: UserError: this torch has no such context.
+    """
+
+    def __init__(self) -> None:
+        if OperationMode.__bases__ == (object,):
+            raise _missing("torch.utils._python_dispatch.TorchDispatchMode")
+        super().__init__()  # type: ignore[no-untyped-call]
+
+
+def flop_formulas() -> Mapping[Any, Callable[..., int]]:
+    """Return the function that counts an operation's floating-point operations, by operation.
+
+    Raises: UserError: this torch has no such functions.
+    """
+    try:
+        from torch.utils.flop_counter import flop_registry
+    except ImportError:
+        raise _missing("torch.utils.flop_counter.flop_registry") from None
+    return flop_registry
+
+
+def _missing(part: str) -> UserError:
+    lack = f"torch {torch.__version__} has no {part}, which this view needs"
+    return UserError(f"{lack}: pip install 'torch==2.13.*'")

@@ -1,0 +1,29 @@
+"""Every test here runs in a folder of its own, with a cache of the tests' own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from benchmarks.kill import own_cache
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return own_cache(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(autouse=True, scope="package")
+def in_the_cache(cache: Path) -> Iterator[None]:
+    with (
+        patch.dict("os.environ", FOVEAL_CACHE=str(cache)),
+        patch("foveal.objectives.language_model.PREVIEW_TOKENS", 24),
+    ):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
