@@ -13,9 +13,11 @@ __all__ = [
     "Run",
     "RunFailed",
     "StopTraining",
+    "Trainer",
     "UserError",
     "__version__",
     "create_model",
+    "generate",
     "list_models",
     "load",
     "load_plugin",
@@ -27,6 +29,7 @@ __all__ = [
     "register_mixer",
     "register_model",
     "register_task",
+    "stream",
     "train",
 ]
 
@@ -35,8 +38,10 @@ _EXPORTS = {
     "Run": "foveal.api.run",
     "RunFailed": "foveal.core.errors",
     "StopTraining": "foveal.core.callbacks",
+    "Trainer": "foveal.api.module_trainer",
     "UserError": "foveal.core.errors",
     "create_model": "foveal.api.create_model",
+    "generate": "foveal.api.generate",
     "list_models": "foveal.api.create_model",
     "load": "foveal.api.run",
     "load_plugin": "foveal.plugins.loading",
@@ -45,15 +50,18 @@ _EXPORTS = {
     "register_encoder": "foveal.models.encoder_registry",
     "register_head": "foveal.heads.registry",
     "register_metric": "foveal.metrics.registry",
-    "register_model": "foveal.models.network_registry",
     "register_mixer": "foveal.layers.mixers.registry",
+    "register_model": "foveal.models.network_registry",
     "register_task": "foveal.tasks.registry",
+    "stream": "foveal.api.generate",
     "train": "foveal.api.train",
 }
 """The public names, and the modules that define them."""
 
 if TYPE_CHECKING:
     from foveal.api.create_model import create_model, list_models
+    from foveal.api.generate import generate, stream
+    from foveal.api.module_trainer import Trainer
     from foveal.api.run import Run, load
     from foveal.api.train import train
     from foveal.core.callbacks import Callback, StopTraining

@@ -111,7 +111,9 @@ def test_its_mixer_generates(here: Path) -> None:
     settings = ("model.mixers=average,lstm", "model.layers=2", "model.average.half_life=8")
     steps = ("--budget", "2steps", "--run", "text")
     succeed("train", "text.txt", *PLUGIN, *TINY_MODEL[:1], *TINY_MODEL[2:], *settings, *steps)
-    assert "half_life = 8.0  # First half-life of the average, in steps." in Path("text/config.toml").read_text()
+    assert (
+        "half_life = 8.0  # First half-life of the average, in steps." in Path("text/config.toml").read_text()
+    )
     assert len(succeed("generate", "text", "--tokens", 20, "--trust-plugin").out) > 20
 
 

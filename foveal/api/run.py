@@ -48,7 +48,7 @@ class Run:
     def __init__(self, path: str | Path, device: str = "auto", trust_plugin: bool = False):
         self.path = Path(path)
         """The folder."""
-        self.device, self.trust_plugin = device, trust_plugin
+        self.device, self._trust_plugin = device, trust_plugin
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -60,7 +60,7 @@ class Run:
 
         Raises: UserError: the path is not a run, is damaged, or has no weights yet.
         """
-        return load_session(self.path, resolve_device(self.device), trust_plugin=self.trust_plugin)
+        return load_session(self.path, resolve_device(self.device), trust_plugin=self._trust_plugin)
 
     @property
     def model(self) -> Any:
@@ -257,11 +257,12 @@ class Run:
 
 @plain_errors()
 def load(path: str | Path, device: str = "auto", *, trust_plugin: bool = False) -> Run:
-    """Open a run folder, and read its model. `trust_plugin` allows to execute the code of plugins that the
-    run keeps.
+    """Open a run folder, and read its model.
 
-    Raises: UserError: the path is not a run, is damaged, or has no weights yet, or code of a plugin would be
-        executed unasked.
+    `trust_plugin` allows to execute the code of plugins that the run keeps.
+
+    Raises: UserError: the path is not a run, is damaged, has no weights yet, or needs a plugin that is not
+        trusted.
     """
     run = Run(path, device, trust_plugin)
     _ = run.session

@@ -6,9 +6,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from foveal.api.evaluation import evaluate_run
+from foveal.api.module_evaluation import evaluate_module_run
+from foveal.api.module_run import describe_means
 from foveal.api.training_report import loss_rows, print_report
+from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
+from foveal.store.run import RunFolder, open_run
 from foveal.tasks.data_overrides import with_columns
 from foveal.tasks.session import Session, load
 from foveal.tasks.test_time_views import with_test_time_views
@@ -23,6 +27,7 @@ def evaluate(
     tta: str | None = None,
     tta_scales: str | None = None,
     device: str = "auto",
+    trust_plugin: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Score RUN on its test data (or its validation data, if it has no test data), or on all of DATA.
@@ -42,9 +47,15 @@ def evaluate(
         The scales of these views: 1, or several such as 1,1.125,1.25.
     device
         cpu, cuda, mps, or auto.
+    trust_plugin
+        Run the code of a run of the user's own module (foveal.Trainer).
     json
         Print one JSON object with the scores on standard output.
     """
+    folder = open_run(run)
+    if folder.has_own_module:
+        _evaluate_module(folder, device, data, trust_plugin, json)
+        return
     with SignalHandler():
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
         session = with_columns(session, overrides)
@@ -60,6 +71,22 @@ def evaluate(
         print_facts([("run", str(run)), ("data", f"{split}: {size}"), *rows], STDOUT)
         if report is not None:
             print_report(task, report, STDOUT)
+
+
+def _evaluate_module(folder: RunFolder, device: str, data: str | None, trust: bool, json: bool) -> None:
+    """Score a run of the user's own module on its validation batches.
+
+    Raises: UserError: its code is not trusted or can't be imported, or DATA are given.
+    """
+    if data is not None:
+        raise UserError(f"{data}: batches of {folder.path} come from its own code: leave out DATA")
+    with SignalHandler():
+        evaluation = evaluate_module_run(folder, resolve_device(device), trust, log)
+    if json:
+        print_json({"run": str(folder.path), "split": "valid", "step": evaluation.step} | evaluation.means)
+    else:
+        rows = [("run", str(folder.path)), ("weights", f"of step {evaluation.step:,}")]
+        print_facts([*rows, ("validation", describe_means(evaluation.means))], STDOUT)
 
 
 def log_calibration(session: Session) -> None:

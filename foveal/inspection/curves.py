@@ -59,19 +59,20 @@ def smooth(values: list[float]) -> list[float]:
     return result
 
 
-def plot_curves(metrics: Path, title: str, unit: str, loss_unit: str) -> bytes:
+def plot_curves(metrics: Path, title: str, unit: str, loss_unit: str | None) -> bytes:
     """Return the PNG of the log at `metrics`.
 
     `unit` is the unit of a step's inputs, such as `characters`. The loss is in nats per `loss_unit`, such as
-    `token`.
+    `token`; without one it has no unit.
     """
     steps = [record for record in read_metrics_log(metrics, "step") if record["loss"] is not None]
     held_out = [record for record in read_metrics_log(metrics, "evaluation") if record["loss"] is not None]
     figure = new_figure(8.0, 4.8, "constrained")
     losses, rates = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
     rewarded = bool(steps) and "reward" in steps[-1]
-    _plot_losses(losses, steps, held_out, "" if rewarded else " nats")
-    losses.set_ylabel("share of the reward missed" if rewarded else f"loss in nats per {loss_unit}")
+    _plot_losses(losses, steps, held_out, "" if rewarded or loss_unit is None else " nats")
+    loss = "loss" if loss_unit is None else f"loss in nats per {loss_unit}"
+    losses.set_ylabel("share of the reward missed" if rewarded else loss)
     losses.set_title(title, loc="left")
     _plot_rates(rates, steps, unit)
     return figure_png(figure)

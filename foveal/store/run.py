@@ -38,6 +38,8 @@ WEIGHTS_FILE = "model.safetensors"
 LOCK_FILE = ".lock"
 RUNS_FOLDER = Path("runs")
 """Default folder of runs."""
+MODULE_KEY = "module"
+"""The key of the facts about the code of a run that trained the user's own module."""
 
 
 class RunExistsError(UserError):
@@ -58,6 +60,11 @@ class RunFolder:
     def is_old(self) -> bool:
         """Return whether an older version created the run, so that old names of settings are converted."""
         return bool(self.manifest["format"] <= LAST_OLD_FORMAT)
+
+    @property
+    def has_own_module(self) -> bool:
+        """Return whether the run trained the user's own module (`foveal.Trainer`), so that it has no task."""
+        return MODULE_KEY in self.manifest["data"]
 
     @property
     def processor_folder(self) -> Path:

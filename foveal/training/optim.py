@@ -39,6 +39,8 @@ class Optimizer:
     def gradient_stats(self) -> tuple[float, float]:
         """Return the gradient's global norm `sqrt(sum g²)` and its largest absolute value."""
         gradients = self._gradients()
+        if not gradients:
+            raise UserError("no trained weight has a gradient: compute the loss from what the model returns")
         # On a CPU torch's infinity norm takes a hundred times as long as aminmax.
         extremes = torch.stack([extreme for gradient in gradients for extreme in gradient.aminmax()])
         return float(nn.utils.get_total_norm(gradients)), float(extremes.abs().max())

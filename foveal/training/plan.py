@@ -113,10 +113,14 @@ def limit_warmup(schedule: ScheduleConfig, total_steps: int) -> ScheduleConfig:
 
 def budget_to_steps(budget: Budget, per_epoch: int, grad_accumulation: int, tokens_per_step: int) -> int:
     """Return the steps of a budget in steps, epochs or tokens (with the token count of the first step)."""
-    steps_per_unit = {"steps": 1.0, "epochs": per_epoch / grad_accumulation, "tokens": 1 / tokens_per_step}
+    steps_per_unit = 1.0
+    if budget.unit == "epochs":
+        steps_per_unit = per_epoch / grad_accumulation
+    elif budget.unit == "tokens":
+        steps_per_unit = 1 / tokens_per_step
     if budget.amount == 0:
         return 0
-    return max(1, math.ceil(budget.amount * steps_per_unit[budget.unit] - 1e-9))
+    return max(1, math.ceil(budget.amount * steps_per_unit - 1e-9))
 
 
 @dataclass

@@ -5,6 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Bool
 from torch import Tensor
 
+from foveal.core.errors import UserError
 from foveal.core.result import ObjectiveOutput
 from foveal.core.state import State
 
@@ -36,6 +37,21 @@ class Batches(Protocol):
 
     def batch(self, epoch: int, index: int) -> Any:
         """Return a `Batch`."""
+
+
+@runtime_checkable
+class PlacedBatches(Batches, Protocol):
+    """Batches that are read in order, so that a checkpoint stores the place in them."""
+
+    def place(self, position: int) -> State:
+        """Return what finds the place before micro-batch `position` again."""
+
+    def go_to(self, position: int, place: State) -> None:
+        """Go on before micro-batch `position`, whose `place` is from a checkpoint; None if it has none."""
+
+
+class BatchesExhausted(UserError):
+    """Batches that can be read only once are at their end. The state before the step is saved."""
 
 
 @runtime_checkable

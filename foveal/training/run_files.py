@@ -31,8 +31,10 @@ class RunFiles:
         state.plan = folder.read_plan()
         newest, damaged = checkpoint.load_latest(folder.checkpoints)
         if newest:
-            snapshot.from_files(state, self.model, folder.fingerprint, newest)
+            place = snapshot.from_files(state, self.model, folder.fingerprint, newest)
             self._newest = newest.path
+            if state.batches and not state.counters.finish_reason:
+                state.batches.go_to(state.position, place)
         else:
             state.metrics.truncate(LogPosition())
             state.samples.truncate(LogPosition())

@@ -5,10 +5,11 @@ is stored for them.
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
-from torch import nn
+from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 from foveal.core.state import State, map_state, pack, unpack
@@ -28,7 +29,10 @@ from foveal.store.sealed import (
 from foveal.training.averaging import WeightAverage
 from foveal.training.loss_scaling import LossScaling
 from foveal.training.optim import Optimizer
+from foveal.training.protocols import PlacedBatches
 
+PLACE_FILE, PLACE_TENSORS = "batches.json", "batches.safetensors"
+"""The files of a checkpoint with the place in batches that are read in order."""
 FORMAT_WITH_LOG_HASHES = 2
 """The first format of checkpoints with hashes of the logs."""
 
@@ -76,11 +80,18 @@ class TrainingState:
     carries: list[State]
     metrics: JsonlLog
     samples: JsonlLog
+    batches: PlacedBatches | None = None
+    """The training batches, if a checkpoint has to store the place in them."""
     scaling: LossScaling | None = None
     plan: Plan | None = None
     best: bytes | None = None
     """Content of model.safetensors with the best weights, after the first evaluation."""
     counters: TrainingCounters = field(default_factory=TrainingCounters)
+
+    @property
+    def position(self) -> int:
+        """The number of micro-batches of all steps so far."""
+        return self.counters.step * len(self.carries)
 
 
 class StoredState(BaseModel):
@@ -125,11 +136,16 @@ def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, b
         files["average.safetensors"] = seal_tensors(training.average.tensors, {})
     if training.best:
         files["best.safetensors"] = training.best
+    if training.batches:
+        tensors, place = pack(training.batches.place(training.position))
+        files |= {PLACE_FILE: seal_json({"place": place}), PLACE_TENSORS: seal_tensors(tensors, {})}
     return files
 
 
-def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: Checkpoint) -> None:
+def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: Checkpoint) -> State:
     """Restore the state from a checkpoint with the files of `to_files`, in place.
+
+    Return the place in the batches, to which the caller goes, if the checkpoint has one.
 
     Raises: UserError: a file is missing or does not match the run.
     """
@@ -156,7 +172,11 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
     if (training.scaling is None) != (state.loss_scaling is None):
         raise UserError(f"{name}: loss_scaling does not match training.precision; restore the checkpoint")
 
-    tensors = {name: open_tensors(files[name], str(path / name))[0] for name in files if name != "state.json"}
+    tensors = {
+        name: open_tensors(files[name], str(path / name))[0]
+        for name in files
+        if name.endswith(".safetensors")
+    }
     load_weights(model, tensors["weights.safetensors"], str(path / "weights.safetensors"))
     training.optimizer.load_state_dict(tensors["optimizer.safetensors"], str(path / "optimizer.safetensors"))
     if training.average:
@@ -173,6 +193,14 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
     training.best = files.get("best.safetensors")
     training.metrics.truncate(LogPosition(state.metrics, state.log_sha256.get("metrics")))
     training.samples.truncate(LogPosition(state.samples, state.log_sha256.get("samples")))
+    return _read_place(tensors, files, path)
+
+
+def _read_place(tensors: dict[str, dict[str, Tensor]], files: dict[str, bytes], path: Path) -> State:
+    """Return the place in the batches; None in a checkpoint without it."""
+    if PLACE_FILE not in files or PLACE_TENSORS not in files:
+        return None
+    return unpack(tensors[PLACE_TENSORS], open_json(files[PLACE_FILE], str(path / PLACE_FILE))["place"])
 
 
 def _read_state(content: bytes, name: str) -> StoredState:

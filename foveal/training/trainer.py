@@ -34,7 +34,7 @@ from foveal.training.plan import (
     make_plan,
     parse_budget,
 )
-from foveal.training.protocols import Batches, Objective
+from foveal.training.protocols import Batches, BatchesExhausted, Objective, PlacedBatches
 from foveal.training.run_files import RunFiles
 from foveal.training.step import train_step
 from foveal.training.time_left import FinalTest, TimeLeft
@@ -77,6 +77,7 @@ class Trainer:
             carries=[None] * self.config.grad_accumulation,
             metrics=JsonlLog(folder.metrics),
             samples=JsonlLog(folder.samples),
+            batches=batches if isinstance(batches, PlacedBatches) else None,
             scaling=make_loss_scaling(self.config.precision),
         )
         self.files = RunFiles(folder, model, self.state)
@@ -103,6 +104,9 @@ class Trainer:
                 except Interrupted:
                     if not signals.urgent:
                         self.save()
+                    raise
+                except BatchesExhausted:
+                    self.save()
                     raise
                 except CallbackFailed as failure:
                     self.files.save()  # not told to callbacks, of which one fails
@@ -274,6 +278,7 @@ class Trainer:
     def _plan_now(self) -> Plan | None:
         if self.budget.unit == "seconds":
             return self.step_timer.plan(self.state.counters.step, self.state.counters.seconds)
-        tokens = self.batches.batch(0, 0).tokens * self.config.grad_accumulation
-        steps = budget_to_steps(self.budget, self.batches.per_epoch, self.config.grad_accumulation, tokens)
+        accumulation = self.config.grad_accumulation
+        tokens = self.batches.batch(0, 0).tokens * accumulation if self.budget.unit == "tokens" else 1
+        steps = budget_to_steps(self.budget, self.batches.per_epoch, accumulation, tokens)
         return make_plan(steps, self.folder.config.schedule)

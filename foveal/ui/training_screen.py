@@ -27,11 +27,21 @@ OVERRUN = 1.25
 """How many times longer than said before a training has to become, to say so."""
 
 
+def describe_evaluation(record: Record) -> str:
+    """Return the means of an evaluation in words."""
+    return f"{format_loss(record)}{format_extra_metrics(record)}"
+
+
 class TrainingScreen(Callback):
     """Reports a training run on standard error: live on a terminal, in plain lines elsewhere."""
 
-    def __init__(self, budget_seconds: float | None, unit: str):
-        self.budget, self.unit = budget_seconds, unit
+    def __init__(
+        self,
+        budget_seconds: float | None,
+        unit: str,
+        describe: Callable[[Record], str] = describe_evaluation,
+    ):
+        self.budget, self.unit, self._describe = budget_seconds, unit, describe
         self.plan: HasTotalSteps | None = None
         self._expected_seconds = budget_seconds or 0.0
         self.speed, self.valid = 0.0, math.nan
@@ -109,7 +119,7 @@ class TrainingScreen(Callback):
         self.valid, best_step = record["loss"], record["best_step"]
         is_best = best_step in (None, record["step"])
         mark = "" if is_best else f"  [yellow]not better since step {best_step}[/]"
-        scores = f"held out {format_loss(record)}{format_extra_metrics(record)}{mark}"
+        scores = f"held out {self._describe(record)}{mark}"
         STDERR.print_wrapped(Text.from_markup(f"[bold]step {record['step']}[/]  {scores}"))
 
     def on_sample(self, step: int, text: str) -> None:

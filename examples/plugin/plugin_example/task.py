@@ -30,7 +30,6 @@ class MoodTask(TextClassificationTask):
     target = MoodTarget()
     columns = ("text", "mood")
     datasets = ("short-reviews",)
-    closed_form = None
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:

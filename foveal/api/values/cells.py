@@ -48,7 +48,7 @@ def _check_label(name: str, cells: list[Any]) -> None:
 
     Raises: UserError: they are.
     """
-    first = next((cell for cell in cells if cell is not None), None)
+    first: Any = next((cell for cell in cells if cell is not None), None)
     if name == LABEL and np.ndim(first) > 0:
         raise UserError(
             f"'{name}': an array {np.shape(first)} for each row; give one label a row (numpy.argmax(y, 1) if "

@@ -40,6 +40,12 @@ class TimeMixing(TappedModule):
 
     State, each (B, D): the `last` input, and `numerator`, `denominator`, `exponent` of the sums
     (`ops.recurrent.rwkv`).
+
+    Example:
+
+        >>> y, state = layers.TimeMixing(16)(torch.randn(2, 5, 16))
+        >>> tuple(y.shape), sorted(state)
+        ((2, 5, 16), ['denominator', 'exponent', 'last', 'numerator'])
     """
 
     bounded = True
@@ -111,6 +117,12 @@ class ChannelMixing(TappedModule):
     `TimeMixing`. Without a residual connection W_v is orthogonal.
 
     State: the `last` input (B, D).
+
+    Example:
+
+        >>> y, state = layers.ChannelMixing(16, hidden=64)(torch.randn(2, 5, 16))
+        >>> tuple(y.shape), sorted(state)
+        ((2, 5, 16), ['last'])
     """
 
     bounded = True

@@ -1,0 +1,237 @@
+"""`foveal.Trainer`: trains the user's own module on any iterable of batches."""
+
+import signal
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from foveal.api.errors import plain_errors
+from foveal.api.module_config import module_config, module_config_to_toml, setting_value, written_settings
+from foveal.api.module_cost import ModuleCost, measure_module_cost
+from foveal.api.module_parts import Module, device_of, make_module, module_code
+from foveal.api.module_run import UNIT, ModuleRun, describe_means, load_kept_weights, write_curves
+from foveal.core.callbacks import Callback
+from foveal.core.errors import UserError
+from foveal.core.runtime import keep_freed_memory
+from foveal.core.signals import Interrupted, SignalHandler
+from foveal.store.run import MODULE_KEY, RunFolder, check_run_path, create_run, default_run_path, open_run
+from foveal.store.sealed import seal_tensors, unique_state_dict
+from foveal.tasks.session import resolve_config
+from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_initial_weights
+from foveal.training import trainer as training_loop
+from foveal.training.callbacks import CallbackList, check_callbacks
+from foveal.training.module.batch import WeightFunction
+from foveal.training.module.batches import UNKNOWN_LENGTH, BatchOptions
+from foveal.training.module.objective import ModuleObjective, UserObjective
+from foveal.training.module.sources import held_out_batches, train_batches
+from foveal.training.plan import limit_warmup, parse_budget
+from foveal.ui.console import format_duration, log, print_facts
+from foveal.ui.training_screen import TrainingScreen
+
+DEFAULT_BUDGET = "3m"
+
+
+class Trainer:
+    """Trains a module of any kind on any iterable of batches: `foveal.Trainer(...).run()`.
+
+    The weights are trained as those of Foveal's own models: with clipping, schedules, averaging, budgets,
+    refusal of steps that are not finite, logs, curves and checkpoints, in a run folder.
+    """
+
+    @plain_errors()
+    def __init__(
+        self,
+        module: Module,
+        objective: UserObjective,
+        train: Any,
+        valid: Any = None,
+        *,
+        budget: str = DEFAULT_BUDGET,
+        run: str | Path | None = None,
+        lr: float | None = None,
+        seed: int | None = None,
+        settings: Mapping[str, Any] | None = None,
+        callbacks: Iterable[Callback] = (),
+        device: str = "auto",
+        batches_per_epoch: int | None = None,
+        weight: WeightFunction | None = None,
+    ):
+        """Check what is given. Nothing is written before `run`.
+
+        Parameters
+        ----------
+        module
+            The module, or a function without parameters that makes it.
+        objective
+            A function of (module, batch) that returns the loss, a scalar tensor, or a pair of the loss and a
+            dict of metrics, such as `(loss, {"accuracy": accuracy})`.
+        train
+            The batches: a DataLoader, a list or any other iterable; a function of (epoch, index) that returns
+            a batch; or a function without parameters that returns an iterable.
+        valid
+            The batches to evaluate on, which select the best weights.
+        budget
+            How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens (tokens are rows of batches).
+        run
+            The folder of the run. If it exists, its training goes on; if not given, runs/MODULE-trainer-N is
+            made.
+        lr, seed
+            The highest learning rate, and the seed of all that is drawn.
+        settings
+            Other settings of optimizer, schedule and training, such as `{"optimizer.clip_norm": 0.5}`.
+        callbacks
+            Objects that hear of steps, evaluations and checkpoints.
+        device
+            cpu, cuda, or auto, which leaves a module on the GPU where it is.
+        batches_per_epoch
+            The number of batches in an epoch, for a function of (epoch, index).
+        weight
+            A function of a batch that returns its weight in means, in place of its number of rows.
+
+        Raises: UserError: something is of another kind, or a setting does not fit.
+        """
+        short = {"optimizer.lr": lr, "training.seed": seed, "training.budget": budget}
+        self._written = written_settings({**written_settings(settings or {}), **written_settings(short)})
+        config = module_config(self._written)
+        parse_budget(config.training.budget)
+        if not callable(objective) or isinstance(objective, nn.Module):
+            kind = type(objective).__name__
+            raise UserError(
+                f"objective: expected a function of (module, batch), not {kind}; such as "
+                "lambda module, batch: criterion(module(batch[0]), batch[1])"
+            )
+        if batches_per_epoch is not None and batches_per_epoch < 1:
+            raise UserError(f"batches_per_epoch={batches_per_epoch}: expected 1 or more")
+        self._callbacks = check_callbacks(callbacks)
+        self._module = make_module(module, config.training.seed)
+        self._code = module_code(module, self._module, objective, valid)
+        self._device = device_of(self._module, device)
+        self._module.to(self._device)
+        self._config = resolve_config(config, self._device)
+        self._path = None if run is None else Path(run)
+        self._objective, self._weight = objective, weight
+        self._options = BatchOptions(self._device, self._config.training.seed, log, weight)
+        self._batches = train_batches(train, batches_per_epoch, self._options)
+        self._valid = None if valid is None else held_out_batches(valid, self._options)
+
+    @plain_errors()
+    def run(self) -> ModuleRun:
+        """Train to the end, from the newest checkpoint of the run if there is one, and return the run.
+
+        Afterwards the module has the weights that the run keeps, in evaluation mode. Ctrl-C (or "interrupt
+        kernel") ends the training and saves; the same script with the same `run` goes on.
+
+        Raises: UserError: the batches or the loss can't be used, or the run has other settings.
+        Raises: RunFailed: a callback failed, or too many steps in a row were not finite.
+        """
+        with SignalHandler() as signals:
+            try:
+                folder = self._reopen() if self._path and self._path.exists() else self._create()
+            except Interrupted:
+                raise KeyboardInterrupt from None
+            self._train(folder, signals)
+        return ModuleRun(folder, self._module, self._objective, self._weight)
+
+    def _create(self) -> RunFolder:
+        """Create the run, after a first step on trial.
+
+        Raises: UserError: the run can't be created, or the loss can't be used.
+        """
+        class_name = type(self._module).__name__
+        path = self._path or default_run_path(class_name.lower(), "trainer")
+        check_run_path(path)
+        objective = ModuleObjective(self._module, self._objective)
+        cost = measure_module_cost(self._module, objective, self._batches, self._config)
+        if "schedule.warmup_steps" not in self._written:
+            schedule = limit_warmup(self._config.schedule, cost.steps)
+            self._config = self._config.model_copy(update={"schedule": schedule})
+        data = {
+            **{"data": None, "valid": None, "test": None, "preset": "", "device": str(self._device)},
+            **{"facts": {"parts": {}}, MODULE_KEY: self._code.model_dump()},
+        }
+        start = seal_tensors(unique_state_dict(self._module), {"which": "start"})
+        folder = create_run(
+            path,
+            self._config,
+            module_config_to_toml(self._config),
+            {INITIAL_WEIGHTS_FILE: start},
+            data,
+        )
+        self._print_setup(folder, cost)
+        return folder
+
+    def _reopen(self) -> RunFolder:
+        """Open the existing run, whose training goes on.
+
+        Raises: UserError: the folder is another run, or the run has other settings.
+        """
+        assert self._path is not None
+        folder = open_run(self._path)
+        if not folder.has_own_module:
+            raise UserError(f"{folder.path}: not a run of foveal.Trainer: choose another run=")
+        for key, value in self._written.items():
+            before, now = setting_value(folder.config, key), setting_value(self._config, key)
+            if before != now:
+                raise UserError(f"{folder.path}: made with {key}={before}, not {value}: choose another run=")
+        load_initial_weights(folder, self._module)
+        return folder
+
+    def _print_setup(self, folder: RunFolder, cost: ModuleCost) -> None:
+        """Print module, batches and cost before the training."""
+        parameters = sum(weight.numel() for weight in self._module.parameters())
+        trained = sum(weight.numel() for weight in self._module.parameters() if weight.requires_grad)
+        partly = f", {trained:,} of them trained" if trained < parameters else ""
+        length = self._batches.per_epoch
+        epoch = "of unknown number" if length == UNKNOWN_LENGTH else f"{length:,} in an epoch"
+        valid = "" if self._valid is None else f"; valid {self._valid.per_epoch:,}"
+        rows = [
+            ("module", f"{type(self._module).__name__}: {parameters:,} parameters{partly}"),
+            ("batches", f"{epoch}, the first of {cost.rows:,} rows{valid}"),
+            ("first loss", f"{cost.first_loss:.4f}"),
+            ("cost", str(cost)),
+            ("run", f"{folder.path}  (budget {folder.config.training.budget})"),
+        ]
+        print_facts(rows)
+
+    def _train(self, folder: RunFolder, signals: SignalHandler) -> None:
+        """Train the run to its end, or until it is interrupted, and load the weights that it keeps.
+
+        Raises: SystemExit: the process is to end (SIGTERM); everything is saved.
+        """
+        budget = parse_budget(folder.config.training.budget)
+        seconds = budget.amount if budget.unit == "seconds" else None
+        screen = TrainingScreen(seconds, UNIT, describe_means)
+        callbacks = CallbackList([screen, *self._callbacks])
+        objective = ModuleObjective(self._module, self._objective)
+        keep_freed_memory()
+        trainer = training_loop.Trainer(
+            folder, self._module, objective, self._batches, self._valid, callbacks
+        )
+        try:
+            with screen:
+                trainer.run(signals)
+        except training_loop.FinishedError:
+            log(f"{folder.path}: finished, with {trainer.state.counters.step:,} steps: nothing to train")
+        except Interrupted as stop:
+            name = signal.Signals(stop.number).name
+            again = "run the script again to go on" + (
+                "" if self._path else f", with run={str(folder.path)!r}"
+            )
+            log(f"stopped by {name} at step {trainer.state.counters.step:,}; everything is saved; {again}")
+            if stop.number != signal.SIGINT:
+                raise SystemExit(stop.exit_code) from None
+            if not folder.weights.is_file():
+                return
+        facts = load_kept_weights(folder, self._module)
+        write_curves(folder, type(self._module).__name__)
+        counters = trainer.state.counters
+        loss = facts["loss"]
+        best = (
+            "the last" if loss is None else f"of step {facts['step']:,}, the best on valid: loss {loss:.4f}"
+        )
+        trained = f"{counters.step:,} steps in {format_duration(counters.seconds)} of training"
+        print_facts(
+            [("trained", trained), ("weights", f"{folder.weights} ({best})"), ("run", str(folder.path))]
+        )
