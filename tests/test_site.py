@@ -31,6 +31,14 @@ def test_the_page_of_a_task_has_a_command_and_a_picture(task: str) -> None:
         assert "](pictures/" in text, page
 
 
+def test_every_page_is_in_the_navigation() -> None:
+    named = re.findall(
+        r"^ +- (?:.+: )?(\S+\.md)$", (DOCS.parent / "mkdocs.yml").read_text("utf-8"), re.MULTILINE
+    )
+    own = [name for name in named if not name.startswith(("project/", "reference/"))]
+    assert sorted(own) == sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
 def test_the_gallery_has_every_picture() -> None:
     """Its descriptions are those of the other pages."""
     others: dict[str, str] = {}
