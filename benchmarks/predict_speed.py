@@ -21,24 +21,6 @@ WORDS = (
     *("the", "a", "film", "plot", "cast", "was", "great", "dull", "lovely", "boring", "slow"),
     *("bright", "music", "script", "never", "always", "ended"),
 )
-    "the",
-    "a",
-    "film",
-    "plot",
-    "cast",
-    "was",
-    "great",
-    "dull",
-    "lovely",
-    "boring",
-    "slow",
-    "bright",
-    "music",
-    "script",
-    "never",
-    "always",
-    "ended",
-]
 ONE_TEXT = "a great and lovely film, but the plot was slow"
 
 

@@ -17,8 +17,13 @@ __all__ = [
     "UserError",
     "__version__",
     "create_model",
+    "generate",
     "list_models",
     "load",
+    "load_plugin",
+    "register_mixer",
+    "register_task",
+    "stream",
     "train",
 ]
 
@@ -30,19 +35,28 @@ _EXPORTS = {
     "Trainer": "foveal.api.module_trainer",
     "UserError": "foveal.core.errors",
     "create_model": "foveal.api.create_model",
+    "generate": "foveal.api.generate",
     "list_models": "foveal.api.create_model",
     "load": "foveal.api.run",
+    "load_plugin": "foveal.plugins.loading",
+    "register_mixer": "foveal.layers.mixers.registry",
+    "register_task": "foveal.tasks.registry",
+    "stream": "foveal.api.generate",
     "train": "foveal.api.train",
 }
 """The public names, and the modules that define them."""
 
 if TYPE_CHECKING:
     from foveal.api.create_model import create_model, list_models
+    from foveal.api.generate import generate, stream
     from foveal.api.module_trainer import Trainer
     from foveal.api.run import Run, load
     from foveal.api.train import train
     from foveal.core.callbacks import Callback, StopTraining
     from foveal.core.errors import RunFailed, UserError
+    from foveal.layers.mixers.registry import register_mixer
+    from foveal.plugins.loading import load_plugin
+    from foveal.tasks.registry import register_task
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from keyword import iskeyword
 
 import cyclopts
@@ -13,9 +13,12 @@ import cyclopts
 import foveal
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import escape_controls, shorten_middle
+from foveal.plugins.options import HELP as PLUGIN_HELP
+from foveal.plugins.options import plugins_of_command, take_plugin_options
 from foveal.ui.standard_streams import STDOUT_NAME, drop_standard_output, prepare_standard_streams
 
 DEBUG_HELP = (
+    f"{PLUGIN_HELP}\n\n"
     "`-q` with any command prints results and errors alone; `--debug` shows the whole traceback of an error."
 )
 QUIET_FLAGS = {"-q", "--quiet"}
@@ -93,9 +96,12 @@ def main() -> None:
     if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) < MIN_COLUMNS:
         del os.environ["COLUMNS"]  # nothing, or a letter a line, would be printed
     try:
-        with SignalHandler() as signals:
+        options = take_plugin_options(arguments)
+        arguments = options.arguments
+        with SignalHandler() as signals, ExitStack() as plugins:
             with signals.deferred(), _starting(arguments, quiet):  # torch swallows exceptions while imported
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
+                plugins.enter_context(plugins_of_command(options))
             with _silence() if quiet else nullcontext():
                 command(*bound.args, **bound.kwargs)
             sys.stdout.flush()
@@ -170,6 +176,7 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
     """Return the exit code and the message of an error."""
     from foveal.config import ConfigError
     from foveal.core.errors import RunFailed, UserError
+    from foveal.plugins.loading import line_in_plugin
 
     if isinstance(error, (UserError, ConfigError)):
         return 2, str(error)
@@ -182,7 +189,10 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
     if allocation or isinstance(error, MemoryError):
         size = f" for {allocation[1]}" if allocation else ""
         return 2, f"not enough memory{size}: take a smaller model, data.context_length or data.batch_tokens"
-    return 1, f"{type(error).__name__}: {error} (an error in Foveal itself: --debug shows where)"
+    problem = f"{type(error).__name__}: {error}"
+    if place := line_in_plugin(error):
+        return 1, f"{place}: {problem} (an error in a plugin: --debug shows the whole of it)"
+    return 1, f"{problem} (an error in Foveal itself: --debug shows where)"
 
 
 def _exit_with_error(message: str, code: int) -> None:

@@ -3,6 +3,7 @@
 import functools
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import torch  # noqa: E402
 
 from foveal.training import step as training_step  # noqa: E402
 from tests.support.marks import mark_of  # noqa: E402
+from tests.support.registries import restored_registries  # noqa: E402
 
 TESTS = Path(__file__).parent
 
@@ -59,6 +61,13 @@ def kernels_on_every_processor(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def seeded() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def own_registries() -> Iterator[None]:
+    """After the test, registries and plugins are as before."""
+    with restored_registries():
+        yield
 
 
 @pytest.fixture

@@ -13,6 +13,9 @@ from foveal.config import Config, ConfigError, DataConfig, ModelConfig, StackCon
 from foveal.core.tap import TAP_SITES
 from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.image_networks import NETWORKS
+from foveal.plugins.loading import load_plugin
+from foveal.plugins.options import take_plugin_options
+from foveal.plugins.references import resolve_references
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import all_tasks, default_task
 
@@ -117,16 +120,21 @@ def commands(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [*PAGES, "help"], ids=lambda page: str(page).removeprefix(f"{ROOT}/"))
-def test_commands_are_understood(page: Path | str) -> None:
+def test_commands_are_understood(
+    page: Path | str, monkeypatch: pytest.MonkeyPatch, own_registries: None
+) -> None:
+    monkeypatch.chdir(ROOT / "examples")  # the plugins of the pages are there
     examples = [command for some in EXAMPLES.values() for command in some]
     for command in commands(page) if isinstance(page, Path) else examples:
-        arguments = shlex.split(command, comments=True)[1:]
-        _, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
+        options = take_plugin_options(shlex.split(command, comments=True)[1:])
+        for plugin in options.plugins:
+            load_plugin(plugin)
+        _, bound, _ = APP.parse_args(options.arguments, exit_on_error=False, print_error=False)
         given = {**bound.arguments}
         given |= vars(given["options"]) if given.get("options") else {}  # those of a training
         preset = given.get("model")
         assert preset is None or preset in [*preset_names(), *NETWORKS] or preset.endswith(".toml"), command
-        overrides = [*given.get("overrides", ())]
+        overrides = [*resolve_references(given.get("overrides", ()))]
         overrides += [f"task.name={given['task']}"] if given.get("task") else []
         presets = [preset] if preset in preset_names() else default_presets()
         assert any(reads(preset, overrides) for preset in presets), command

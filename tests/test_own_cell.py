@@ -1,53 +1,54 @@
-"""The example of an own cell trains, resumes, generates and is under the laws; the benchmark has another."""
+"""The example of an own cell trains, resumes and generates by commands; the benchmark has another."""
 
 import json
-import os
-import signal
+from pathlib import Path
 
 import pytest
 
-from benchmarks.kill import own_cache
+from benchmarks.kill import own_cache, story
 from benchmarks.own_cell import measure_layer, measure_training
-from examples.own_cell import MinimalGated, main
-from foveal.core.signals import Interrupted
-from foveal.training.trainer import Trainer
+from tests.support.command_line import TINY_MODEL, succeed
+from tests.support.killed_runs import check_killed_run
 from tests.support.mixer_rows import ROWS
+from tests.support.own_cell import PATH, MinimalGated
 
-SETTINGS = ("model.width=48", "training.budget=60steps", "data.context_length=32", "data.batch_tokens=512")
+PLUGIN = ("--plugin", str(PATH), "model.mixers=minimal-gated")
 
 
 @pytest.fixture
-def text(tmp_path, monkeypatch):
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_registries: None) -> Path:
     monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
-    path = tmp_path / "text.txt"
-    path.write_text("The cat sat on the mat. The dog ate the hat.\n" * 300, encoding="utf-8")
-    return path
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text(story())
+    return tmp_path
 
 
-def test_trains_resumes_and_generates(text, tmp_path, monkeypatch):
-    whole = main(str(text), tmp_path / "whole", *SETTINGS)
-    records = [json.loads(line) for line in (tmp_path / "whole/metrics.jsonl").read_text().splitlines()]
+def test_learns_and_generates(here: Path) -> None:
+    steps = ("--budget", "40steps", "training.evaluate_every=20", "data.batch_tokens=512")
+    succeed("train", "text.txt", *PLUGIN, *TINY_MODEL, "optimizer.lr=1e-2", *steps, "--run", "run")
+    records = map(json.loads, Path("run/metrics.jsonl").read_text().splitlines())
     losses = [record["loss"] for record in records if record["kind"] == "evaluation"]
     assert losses[-1] < 2.5 < losses[0]
-    assert len(whole) == 200
-
-    train = Trainer._train
-
-    def stopped(self):
-        train(self)
-        if self.state.counters.step == 23:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_train", stopped)
-        with pytest.raises(Interrupted):
-            main(str(text), tmp_path / "parts", *SETTINGS)
-    assert main(str(text), tmp_path / "parts", *SETTINGS) == whole
-    weights = [(tmp_path / run / "model.safetensors").read_bytes() for run in ("whole", "parts")]
-    assert weights[0] == weights[1]
+    texts = [
+        succeed("generate", "run", "--tokens", 50, "--seed", 1, *options).out
+        for options in (("--trust-plugin",), PLUGIN[:2])
+    ]
+    assert len(texts[0]) > 50
+    assert texts[0] == texts[1]
 
 
-def test_the_cell_is_among_the_laws():
+def test_killed_and_resumed_from_the_stored_source(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but the run folder has the code: the file of the plugin is gone."""
+
+    def write() -> None:
+        Path("text.txt").write_text(story())
+        Path("cell.py").write_text(PATH.read_text())
+
+    settings = ("--plugin", "cell.py", *PLUGIN[2:], *TINY_MODEL)
+    check_killed_run(here, monkeypatch, write, "text.txt", settings, ("resume", "run", "--trust-plugin"))
+
+
+def test_the_cell_is_among_the_laws() -> None:
     assert isinstance(ROWS["own-cell"].make().cell, MinimalGated)
 
 

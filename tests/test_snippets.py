@@ -7,7 +7,6 @@ from typing import NamedTuple
 import pytest
 
 from benchmarks.kill import own_cache
-from foveal.layers.mixers import registry
 from tests.support.snippet_names import NAMES
 
 ROOT = Path(__file__).parents[1]
@@ -46,10 +45,11 @@ NOT_RUN = {
 
 
 @pytest.mark.parametrize("name", SNIPPETS)
-def test_snippets_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_registries: None
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
-    monkeypatch.setattr(registry, "_specs", dict(registry.mixer_specs()))
     names = {"__name__": "snippet", **NAMES.get(name, dict)()}
     for line, code, reason in SNIPPETS[name]:
         if not reason:

@@ -45,10 +45,10 @@ class Run:
     The model is read when it is first needed. `foveal.train` returns a run, `foveal.load` opens one.
     """
 
-    def __init__(self, path: str | Path, device: str = "auto"):
+    def __init__(self, path: str | Path, device: str = "auto", trust_plugin: bool = False):
         self.path = Path(path)
         """The folder."""
-        self.device = device
+        self.device, self._trust_plugin = device, trust_plugin
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -60,7 +60,7 @@ class Run:
 
         Raises: UserError: the path is not a run, is damaged, or has no weights yet.
         """
-        return load_session(self.path, resolve_device(self.device))
+        return load_session(self.path, resolve_device(self.device), trust_plugin=self._trust_plugin)
 
     @property
     def model(self) -> Any:
@@ -256,12 +256,15 @@ class Run:
 
 
 @plain_errors()
-def load(path: str | Path, device: str = "auto") -> Run:
+def load(path: str | Path, device: str = "auto", *, trust_plugin: bool = False) -> Run:
     """Open a run folder, and read its model.
 
-    Raises: UserError: the path is not a run, is damaged, or has no weights yet.
+    `trust_plugin` allows to execute the code of plugins that the run keeps.
+
+    Raises: UserError: the path is not a run, is damaged, has no weights yet, or needs a plugin that is not
+        trusted.
     """
-    run = Run(path, device)
+    run = Run(path, device, trust_plugin)
     _ = run.session
     return run
 

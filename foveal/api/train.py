@@ -12,7 +12,7 @@ from foveal.api.training import prepare
 from foveal.api.training_report import ignore_result
 from foveal.api.training_request import TrainingOptions, setting
 from foveal.api.values.columns import split_tables
-from foveal.api.values.stored import stored_path
+from foveal.api.values.stored import store_values
 from foveal.config.old_names import flatten
 from foveal.core.callbacks import Callback
 from foveal.core.signals import Interrupted, SignalHandler
@@ -88,16 +88,20 @@ def train(
     Raises: RunFailed: the training failed: too many steps in a row were not finite, or the disk is full.
     """
     splits = split_tables(data)
-    held_out = {"valid": splits.get("valid", valid), "test": splits.get("test", test)}
+    stored = {
+        split: store_values(values, task, label)
+        for split, values in ({"valid": valid, "test": test} | splits).items()
+        if values is not None
+    }
     options = TrainingOptions(
         task=task,
         model=model,
         start_from=_base_path(start_from),
         text=text,
-        label=label,
+        label=stored["train"].label,
         target=target,
-        valid=None if held_out["valid"] is None else stored_path(held_out["valid"], task),
-        test=None if held_out["test"] is None else stored_path(held_out["test"], task),
+        valid=stored["valid"].path if "valid" in stored else None,
+        test=stored["test"].path if "test" in stored else None,
         run=None if run is None else Path(run),
         budget=budget,
         epochs=epochs,
@@ -111,7 +115,7 @@ def train(
     folder = None
     with silence(quiet), SignalHandler() as signals:
         try:
-            prepared = prepare(choose(stored_path(splits["train"], task), overrides, options))
+            prepared = prepare(choose(stored["train"].path, overrides, options))
             prepared.announce(draws_images=True)
             folder = prepared.create_run()
             prepared.train(folder, signals, ignore_result, callbacks)

@@ -181,9 +181,10 @@ def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
     """Return a hint for a misspelled word: the nearest known word, else all known words, each with `prefix`
     before it."""
     names = sorted(known)
-    close = difflib.get_close_matches(word.lower(), names, n=1)
+    lower_case = {name.lower(): name for name in reversed(names)}
+    close = difflib.get_close_matches(word.lower(), lower_case, n=1)
     if close:
-        return f"; did you mean '{prefix}{close[0]}'?"
+        return f"; did you mean '{prefix}{lower_case[close[0]]}'?"
     return f"; known: {', '.join(prefix + name for name in names)}"
 
 

@@ -1,15 +1,17 @@
 """The section `model` of a config: its stacks of blocks, their parts, and checks that the parts
 fit together."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from foveal.config.values import (
     MAX_SIZE,
     Fraction,
     LayerCount,
+    Names,
     NonNegativeFloat,
+    PartSection,
     PositiveFloat,
     ReadIf,
     Size,
@@ -48,17 +50,10 @@ def parse_pattern(pattern: str) -> MixerPattern:
     return tuple(tuple(name.strip() for name in layer.split("+")) for layer in pattern.split(","))
 
 
-class StackConfig(StrictModel):
-    """An embedding, and a stack of blocks.
+class StackConfig(PartSection):
+    """An embedding, and a stack of blocks. Each mixer has a section named like the mixer."""
 
-    Each mixer has a section named like the mixer. Mixers declare their settings themselves, so the sections
-    are kept here as tables (`mixer_tables`), and `foveal.models.mixer_settings` checks them.
-    """
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, dict[str, Any]] = Field(init=False)
-
-    mixers: str = "lstm"
+    mixers: Annotated[str, Names("mixer")] = "lstm"
     """Pattern of mixers, repeated over the layers: commas between layers, + within one.
 
     In `attention+cross,lstm` the first of two layers has two mixers, one after the other."""
@@ -106,11 +101,6 @@ class StackConfig(StrictModel):
     def mixer_names(self) -> tuple[str, ...]:
         """The mixers in `mixers`, each once."""
         return tuple(dict.fromkeys(name for layer in self.pattern for name in layer))
-
-    @property
-    def mixer_tables(self) -> dict[str, dict[str, Any]]:
-        """The sections of mixers as they were given, by the name of the section."""
-        return self.__pydantic_extra__ or {}
 
 
 class EncoderStackConfig(StackConfig):

@@ -1,5 +1,6 @@
 """Allowed values of settings: numbers within bounds, and sections without unknown keys."""
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -71,3 +72,35 @@ class ReadIf:
         """Return whether the other field has such a value."""
         value = getattr(section, self.field)
         return value in self.values if self.values else bool(value)
+
+
+@dataclass(frozen=True)
+class Names:
+    """Mark a field whose value names registered parts of a kind, such as mixers.
+
+    `besides` are values that name no part. Commas and + stand between several names.
+    """
+
+    kind: str
+    besides: tuple[str, ...] = ()
+
+    def names(self, value: str) -> list[str]:
+        """Return the names in a value, each once."""
+        names = [name.strip() for name in re.split("[,+]", value)] if value else []
+        return [*dict.fromkeys(name for name in names if name not in self.besides)]
+
+
+class PartSection(StrictModel):
+    """A section with a section of its own for each part that its fields name (`Names`).
+
+    Parts declare their settings themselves, so these sections are kept here as tables, and
+    `foveal.plugins.part_settings` checks them.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, dict[str, Any]] = Field(init=False)
+
+    @property
+    def part_tables(self) -> dict[str, dict[str, Any]]:
+        """The sections of parts as they were given, by the name of the section."""
+        return self.__pydantic_extra__ or {}

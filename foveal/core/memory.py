@@ -25,6 +25,13 @@ class Memory:
     """A set of vectors.
 
     `vectors` is zero where `mask` is False. `summary` is computed without parameters.
+
+    Example:
+
+        >>> vectors, mask = torch.randn(2, 7, 16), torch.ones(2, 7, dtype=torch.bool)
+        >>> memory = layers.Memory(vectors, mask, summary=vectors.mean(1))
+        >>> tuple(memory.select_rows(torch.tensor([1, 1, 0])).vectors.shape)
+        (3, 7, 16)
     """
 
     vectors: Float[Tensor, "B S D"]

@@ -18,6 +18,15 @@ class PyramidalLSTMEncoder(nn.Module):
 
     The memory has a vector of `width` for every `2^(layers - 1)` frames of F numbers. The summary is the
     final states of the two directions of the top layer, concatenated.
+
+    Example:
+
+        >>> encoder = layers.PyramidalLSTMEncoder(80, width=16, layers=3)
+        >>> memory, aux = encoder(torch.randn(2, 12, 80), torch.tensor([12, 7]))
+        >>> tuple(memory.vectors.shape), memory.mask.sum(1).tolist()
+        ((2, 3, 16), [3, 2])
+
+    Raises: ValueError: the width is odd.
     """
 
     def __init__(self, d_in: int, width: int, layers: int, dropout: float = 0.0):
@@ -45,6 +54,13 @@ class ConvSubsamplingEncoder(nn.Module):
     The memory has a vector of `width` for every four frames. The final norm comes after the stack. With
     sinusoidal positions and blocks of full attention, this is the encoder of Radford et al. 2022, with four
     frames per vector instead of two.
+
+    Example:
+
+        >>> stack = layers.Stack([layers.Block(layers.FullAttention(16, heads=4))])
+        >>> memory, aux = layers.ConvSubsamplingEncoder(80, stack, 16)(torch.randn(2, 12, 80))
+        >>> tuple(memory.vectors.shape)
+        (2, 3, 16)
     """
 
     def __init__(

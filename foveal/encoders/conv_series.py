@@ -18,6 +18,13 @@ class ConvSeriesEncoder(nn.Module):
 
     The memory has a vector of `width` for each step, and the mean of the vectors as its summary. Each block
     is called with (B, C, 1, T) and a mask, as the layers in `foveal.layers.series`.
+
+    Example:
+
+        >>> encoder = layers.ConvSeriesEncoder(6, [layers.SeriesConvNormAct(6, 16, 7)], 16)
+        >>> memory, aux = encoder(torch.randn(2, 50, 6), torch.tensor([50, 30]))
+        >>> tuple(memory.vectors.shape), tuple(memory.summary.shape)
+        ((2, 50, 16), (2, 16))
     """
 
     def __init__(self, d_in: int, blocks: Sequence[nn.Module], width: int):

@@ -21,6 +21,13 @@ class ImageEncoder(nn.Module):
 
     All images of a batch have the same size, so there is no padding and `lengths` is None. `side` is the side
     of the last map, if the side is the same for all image sizes.
+
+    Example:
+
+        >>> encoder = layers.ImageEncoder([layers.ConvNormAct(3, 16, 3, stride=2)], 16)
+        >>> memory, aux = encoder(torch.randn(2, 3, 32, 32))
+        >>> tuple(memory.vectors.shape), memory.segments[0].grid
+        ((2, 256, 16), (16, 16))
     """
 
     def __init__(self, blocks: Sequence[nn.Module], width: int, side: int | None = None):

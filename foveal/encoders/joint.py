@@ -23,6 +23,18 @@ class JointEncoder(nn.Module):
     comes after the stack. A source that several rows share is encoded once: `sources[name + "_of"]` (B,)
     holds the index of each row's source. The weights of the maps start normal with standard deviation
     1/sqrt(D), the biases with 0.02.
+
+    Example:
+
+        >>> def stack():
+        ...     return layers.Stack([layers.Block(layers.FullAttention(16, heads=4))])
+        >>> text = layers.TextEncoder(layers.Embedding(100, 16), stack(), 16)
+        >>> image = layers.ImageEncoder([layers.ConvNormAct(3, 8, 3, stride=8)], 8)
+        >>> encoder = layers.JointEncoder({"source": image, "question": text}, stack(), 16)
+        >>> sources = {"source": torch.randn(2, 3, 32, 32), "question": torch.randint(100, (2, 5))}
+        >>> memory, aux = encoder(sources, {"question": torch.tensor([5, 3])})
+        >>> tuple(memory.vectors.shape)
+        (2, 21, 16)
     """
 
     def __init__(

@@ -26,6 +26,15 @@ class MiniRocketEncoder(nn.Module):
     are fixed. Each has up to 32 dilations, and adds up a random set of channels for each dilation. Thresholds
     are quantiles of the convolution of one training series. Features are standardized over the training
     series. Before `fit`, all thresholds are 0. Nothing is learned by gradients.
+
+    Example:
+
+        >>> encoder = layers.MiniRocketEncoder(2)
+        >>> series, lengths = torch.randn(4, 30, 2), torch.full((4,), 30)
+        >>> encoder.fit(series, lengths)
+        >>> memory, aux = encoder(series, lengths)
+        >>> tuple(memory.vectors.shape)
+        (4, 1, 9996)
     """
 
     dilations: Tensor

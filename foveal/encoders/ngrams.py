@@ -16,6 +16,15 @@ class NgramEncoder(nn.Module):
     The n-grams are those that occur in most training texts, in two at least. An n-gram that occurs c times in
     a text has the weight `(1 + ln c) idf` (Salton and Buckley 1988; `ops.ngrams`). The vector of a text has
     length 1. Before `fit`, there are no n-grams. Nothing is learned by gradients.
+
+    Example:
+
+        >>> encoder = layers.NgramEncoder(vocabulary=5, width=8, longest=2)
+        >>> tokens, lengths = torch.tensor([[1, 2, 3], [1, 2, 0]]), torch.tensor([3, 2])
+        >>> encoder.fit(tokens, lengths)
+        >>> memory, aux = encoder(tokens, lengths)
+        >>> tuple(memory.vectors.shape)
+        (2, 1, 8)
     """
 
     codes: Tensor

@@ -31,6 +31,13 @@ class PatchEncoder(nn.Module):
     With the pooling `cls`, a learned class token is the first input of the stack, at its own position. The
     output at this position is the summary, and not part of the grid (3.1, equations 1 and 4). The class token
     starts normal with standard deviation 0.02.
+
+    Example:
+
+        >>> stack = layers.Stack([layers.Block(layers.FullAttention(16, heads=4))])
+        >>> memory, aux = layers.PatchEncoder(3, 8, stack, 16, pooling="cls")(torch.randn(2, 3, 32, 32))
+        >>> tuple(memory.vectors.shape), tuple(memory.summary.shape)
+        ((2, 16, 16), (2, 16))
     """
 
     not_hidden = ("projection",)

@@ -21,6 +21,13 @@ class SeriesEncoder(nn.Module):
     The memory has a vector of `width` for each step. The final norm comes after the stack. The map's weights
     start normal with standard deviation 1/sqrt(C) and its bias at zero, so standardized channels become
     vectors with variance 1 (LeCun et al. 1998, 4.6).
+
+    Example:
+
+        >>> stack = layers.Stack([layers.Block(layers.LSTM(16, 16))])
+        >>> memory, aux = layers.SeriesEncoder(6, stack, 16)(torch.randn(2, 50, 6), torch.tensor([50, 30]))
+        >>> tuple(memory.vectors.shape)
+        (2, 50, 16)
     """
 
     not_hidden = ("projection",)

@@ -15,6 +15,14 @@ class TextEncoder(StackEncoder):
     """`memory, aux = encoder(tokens, lengths)`: an embedding, a stack and a final norm.
 
     The memory has a vector of `width` for each token.
+
+    Example:
+
+        >>> stack = layers.Stack([layers.Block(layers.GRU(16, 16))])
+        >>> encoder = layers.TextEncoder(layers.Embedding(100, 16), stack, 16, pooling="last")
+        >>> memory, aux = encoder(torch.randint(100, (2, 5)), torch.tensor([5, 3]))
+        >>> tuple(memory.vectors.shape), memory.mask.sum(1).tolist()
+        ((2, 5, 16), [5, 3])
     """
 
     def __init__(

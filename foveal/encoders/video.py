@@ -28,6 +28,15 @@ class FrameEncoder(nn.Module):
     vector therefore tells where in the frame an object is, and the stack can infer motion. A linear map
     projects the vector to `width`, the width of the stack. The final norm comes after the stack. The map's
     weights start normal with standard deviation 1/sqrt(features).
+
+    Example:
+
+        >>> network = layers.ImageEncoder([layers.ConvNormAct(3, 8, 3, stride=8)], 8)
+        >>> stack = layers.Stack([layers.Block(layers.GRU(16, 16))])
+        >>> encoder = layers.FrameEncoder(network, 8 * 4 * 4, stack, 16)
+        >>> memory, aux = encoder(torch.randn(2, 5, 3, 32, 32), torch.tensor([5, 3]))
+        >>> tuple(memory.vectors.shape)
+        (2, 5, 16)
     """
 
     not_hidden = ("projection",)
@@ -73,6 +82,14 @@ class Conv3dEncoder(nn.Module):
     and the last block has `width` channels. A linear map then reads all positions of a frame. A vector
     depends on `layers` frames to each side. The frames are squares of `size` pixels, and each block halves
     their side.
+
+    Example:
+
+        >>> memory, aux = layers.Conv3dEncoder(3, 16, layers=2, size=32)(torch.randn(2, 5, 3, 32, 32))
+        >>> tuple(memory.vectors.shape)
+        (2, 5, 16)
+
+    Raises: ValueError: the layers halve the frames or the width to nothing.
     """
 
     not_hidden = ("projection",)
@@ -107,6 +124,12 @@ class Conv3dBlock(nn.Module):
 
     The convolution is padded with zeros. Norm and pooling work on single frames. Only valid frames pass
     through them, so padding does not enter the statistics. Weights start as in `layers.vision.conv2d.Conv2d`.
+
+    Example:
+
+        >>> block = layers.Conv3dBlock(3, 8)
+        >>> tuple(block(torch.randn(10, 3, 32, 32), None, steps=5).shape)  # two clips of five frames
+        (10, 8, 16, 16)
     """
 
     def __init__(self, d_in: int, d_out: int):

@@ -19,6 +19,15 @@ class WordEncoder(StackEncoder):
 
     The memory has a vector of `width` for each word. The final norm comes after the stack. `dropout` is that
     of the words' vectors.
+
+    Example:
+
+        >>> vectors = layers.WordVectors(1, [3, 1], 30, width=16, character_width=8, filters=10)
+        >>> stack = layers.Stack([layers.Block(layers.LSTM(26, 16))])
+        >>> words = torch.tensor([[[2, 7, 8, 0], [1, 9, 0, 0]]])
+        >>> memory, aux = layers.WordEncoder(vectors, stack, 16)(words)
+        >>> tuple(memory.vectors.shape)
+        (1, 2, 16)
     """
 
     def __init__(

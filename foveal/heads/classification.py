@@ -22,6 +22,14 @@ class ClassificationHead(TappedModule):
     at zero, which makes the pooling a mean. `encoder` uses the encoder's summary. A row without valid vectors
     is pooled to zeros. The projection starts normal with standard deviation 0.02, so the first loss is near
     `ln C`.
+
+    Example:
+
+        >>> vectors, mask = torch.randn(2, 7, 16), torch.ones(2, 7, dtype=torch.bool)
+        >>> head = layers.ClassificationHead(16, classes=3, pooling="attention")
+        >>> features, aux = head(layers.Memory(vectors, mask, summary=vectors.mean(1)))
+        >>> tuple(head.project(features).shape)
+        (2, 3)
     """
 
     not_hidden = ("projection",)

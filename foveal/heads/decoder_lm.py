@@ -28,6 +28,14 @@ class DecoderLM(nn.Module):
 
     The projection (and with it a tied table) starts normal with standard deviation 0.02, so the first loss is
     near `ln V`.
+
+    Example:
+
+        >>> stack = layers.Stack([layers.Block(layers.GRU(16, 16))])
+        >>> head = layers.DecoderLM(layers.Embedding(100, 16), stack, 16)
+        >>> features, state, aux = head(torch.randint(100, (2, 5)), head.init_state(None, 2))
+        >>> tuple(head.project(features).shape)
+        (2, 5, 100)
     """
 
     not_hidden = ("projection",)

@@ -19,6 +19,15 @@ class FlattenClassificationHead(nn.Module):
     size, over windows that overlap where the sides are not multiples. The vectors are concatenated position
     by position; torchvision concatenates channel by channel. Hidden weights start as those of convolutions
     with a bias. The projection starts normal with standard deviation 0.01 (Krizhevsky et al. 2012).
+
+    Example:
+
+        >>> encoder = layers.ImageEncoder([layers.ConvNormAct(3, 8, 3, stride=8)], 8)
+        >>> memory, _ = encoder(torch.randn(2, 3, 32, 32))
+        >>> head = layers.FlattenClassificationHead(8, grid=(4, 4), hidden=(32,), classes=3)
+        >>> features, aux = head(memory)
+        >>> tuple(head.project(features).shape)
+        (2, 3)
     """
 
     not_hidden = ("projection",)

@@ -17,6 +17,16 @@ class MaskedLMHead(nn.Module):
     The head is BERT's (Devlin et al. 2019); the layer before the projection is in the authors' code. The
     projection may share the `table` of the encoder's embedding. Matrices, including a shared table, start
     normal with standard deviation 0.02, so the first loss is near `ln V`.
+
+    Example:
+
+        >>> vectors, mask = torch.randn(2, 7, 16), torch.ones(2, 7, dtype=torch.bool)
+        >>> hidden = torch.zeros(2, 7, dtype=torch.bool)
+        >>> hidden[0, 3] = True
+        >>> head = layers.MaskedLMHead(16, vocabulary=100)
+        >>> features, aux = head(layers.Memory(vectors, mask, summary=vectors.mean(1)), hidden)
+        >>> tuple(head.project(features).shape)
+        (1, 100)
     """
 
     not_hidden = ("projection",)

@@ -10,7 +10,16 @@ from foveal.layers.norm import LayerNorm
 
 
 class NormClassificationHead(ClassificationHead):
-    """`ClassificationHead` with the mean, followed by a layer norm (Liu et al. 2022)."""
+    """`ClassificationHead` with the mean, followed by a layer norm (Liu et al. 2022).
+
+    Example:
+
+        >>> vectors, mask = torch.randn(2, 7, 16), torch.ones(2, 7, dtype=torch.bool)
+        >>> head = layers.NormClassificationHead(16, classes=3)
+        >>> features, aux = head(layers.Memory(vectors, mask, summary=vectors.mean(1)))
+        >>> tuple(head.project(features).shape)
+        (2, 3)
+    """
 
     def __init__(self, width: int, classes: int, dropout: float = 0.0):
         super().__init__(width, classes, "mean", dropout)

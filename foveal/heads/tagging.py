@@ -12,6 +12,15 @@ class TaggingHead(nn.Module):
     """The memory's vectors at some positions (the first subword of each word), and a projection to the tags.
 
     The projection starts normal with standard deviation 0.02.
+
+    Example:
+
+        >>> vectors, mask = torch.randn(2, 7, 16), torch.ones(2, 7, dtype=torch.bool)
+        >>> head = layers.TaggingHead(16, tags=5)
+        >>> memory = layers.Memory(vectors, mask, summary=vectors.mean(1))
+        >>> features, aux = head(memory, torch.tensor([[0, 2, 4], [1, 3, 5]]))  # three words of each text
+        >>> tuple(head.project(features).shape)
+        (2, 3, 5)
     """
 
     not_hidden = ("projection",)

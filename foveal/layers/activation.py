@@ -7,7 +7,13 @@ from foveal.ops.activation import ACTIVATIONS, Activation
 
 
 class ActivationLayer(nn.Module):
-    """Applies `ops.activation.ACTIVATIONS[name]` to each element."""
+    """Applies `ops.activation.ACTIVATIONS[name]` to each element.
+
+    Example:
+
+        >>> layers.ActivationLayer("relu")(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
 
     def __init__(self, name: Activation):
         super().__init__()

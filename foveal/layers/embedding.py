@@ -7,7 +7,13 @@ from torch.nn import functional as F
 
 
 class Embedding(nn.Module):
-    """Returns row `tokens[b, t]` of a table (V, D), which starts normal with standard deviation 1."""
+    """Returns row `tokens[b, t]` of a table (V, D), which starts normal with standard deviation 1.
+
+    Example:
+
+        >>> tuple(layers.Embedding(100, 16)(torch.tensor([[1, 2, 3]])).shape)
+        (1, 3, 16)
+    """
 
     not_hidden = ("table",)
 
@@ -25,7 +31,14 @@ class Embedding(nn.Module):
 
 
 class OneHot(nn.Module):
-    """Returns vectors of V numbers, 1 at the token and 0 elsewhere."""
+    """Returns vectors of V numbers, 1 at the token and 0 elsewhere.
+
+    Example:
+
+        >>> layers.OneHot(3)(torch.tensor([[2, 0]]))
+        tensor([[[0., 0., 1.],
+                 [1., 0., 0.]]])
+    """
 
     def __init__(self, size: int):
         super().__init__()

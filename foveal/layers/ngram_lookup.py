@@ -46,6 +46,16 @@ class NgramLookup(nn.Module):
 
     A training text is read with the followers of each position in the text itself (`training_inputs`), so
     that no token is predicted from itself. While a row is generated, `look_up` finds its followers.
+
+    Example:
+
+        >>> lookup = layers.NgramLookup(vocabulary=5, width=16, longest=4)
+        >>> tokens = torch.tensor([[1, 2, 3, 1, 2]])
+        >>> followers, state = lookup.look_up(tokens, lookup.init_state(1))
+        >>> followers[0, -1].tolist()  # after 1, 2 stood a 3, numbered from 1; longer n-grams did not occur
+        [4, 0, 0]
+        >>> tuple(lookup(followers).shape)
+        (1, 5, 16)
     """
 
     text: Tensor

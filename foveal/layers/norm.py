@@ -12,7 +12,15 @@ from foveal.ops.normalization import fused_rms_norm, layer_norm, rms_norm
 
 
 class LayerNorm(nn.Module):
-    """`ops.normalization.layer_norm` with a learned gain (initially ones) and bias (initially zeros)."""
+    """`ops.normalization.layer_norm` with a learned gain (initially ones) and bias (initially zeros).
+
+    (Ba, Kiros and Hinton 2016.)
+
+    Example:
+
+        >>> layers.LayerNorm(2)(torch.tensor([1.0, 3.0])).detach()
+        tensor([-1.0000,  1.0000])
+    """
 
     def __init__(self, width: int, epsilon: float = 1e-5):
         super().__init__()
@@ -32,7 +40,13 @@ class LayerNorm(nn.Module):
 
 
 class RMSNorm(nn.Module):
-    """`ops.normalization.rms_norm` with a learned gain (initially ones)."""
+    """`ops.normalization.rms_norm` with a learned gain (initially ones) (Zhang and Sennrich 2019).
+
+    Example:
+
+        >>> layers.RMSNorm(2)(torch.tensor([3.0, 3.0])).detach()
+        tensor([1.0000, 1.0000])
+    """
 
     def __init__(self, width: int, epsilon: float = 1e-5):
         super().__init__()

@@ -11,7 +11,14 @@ from foveal.core.runtime import exact_dtype
 
 
 class LearnedPosition(nn.Module):
-    """A table of `limit` vectors, initially normal with standard deviation 0.02."""
+    """A table of `limit` vectors, initially normal with standard deviation 0.02.
+
+    Example:
+
+        >>> position = layers.LearnedPosition(limit=10, width=16)
+        >>> tuple(position(torch.tensor([0, 4]), 5).shape)  # positions 0 to 4, and 4 to 8
+        (2, 5, 16)
+    """
 
     not_hidden = ("table",)
 
@@ -42,6 +49,13 @@ class SinusoidalPosition(nn.Module):
     """`sin(w_i t), cos(w_i t)` with `w_i = 1 / 10000^(2i/D)`, i = 0 .. D/2 - 1 (Vaswani et al. 2017, 3.5).
 
     The vectors are bounded and unique, and are defined beyond the longest training text.
+
+    Example:
+
+        >>> layers.SinusoidalPosition(4)(torch.tensor([0]), 1)[0, 0].tolist()
+        [0.0, 1.0, 0.0, 1.0]
+
+    Raises: ValueError: the width is odd.
     """
 
     limit: int | None = None
@@ -61,7 +75,14 @@ class SinusoidalPosition(nn.Module):
 
 
 class AddPositions(nn.Module):
-    """Adds positions to `x`, or concatenates both, which adds their widths. Then applies a norm."""
+    """Adds positions to `x`, or concatenates both, which adds their widths. Then applies a norm.
+
+    Example:
+
+        >>> positioned = layers.AddPositions(layers.SinusoidalPosition(16), "add")
+        >>> tuple(positioned(torch.randn(2, 5, 16), torch.tensor([0])).shape)
+        (2, 5, 16)
+    """
 
     def __init__(
         self,

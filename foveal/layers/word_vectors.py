@@ -27,6 +27,13 @@ class WordVectors(nn.Module):
     the model does not rely on them (Kiperwasser and Goldberg 2016). `counts` are those of the forms from id 1
     on, and a is `word_dropout`. The vectors e start normal with standard deviation `FORM_STD`, c with 1, W
     with 1 / sqrt(its inputs), and b at zero.
+
+    Example:
+
+        >>> vectors = layers.WordVectors(1, [3, 1], 30, width=16, character_width=8, filters=10)
+        >>> words = torch.tensor([[[2, 7, 8, 0], [1, 9, 0, 0]]])  # the form of each word, then its characters
+        >>> tuple(vectors(words).shape)
+        (1, 2, 26)
     """
 
     not_hidden = ("table", "convolution")

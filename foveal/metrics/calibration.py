@@ -23,6 +23,12 @@ def calibration_error(
     probabilities of the predicted labels of its places, such as words, and whether they are correct.
 
     `per_example` is the mean distance of the probabilities from 1 (correct) or 0.
+
+    Example:
+
+        >>> probabilities, is_correct = [[0.9], [0.8], [0.6]], [[True], [True], [False]]
+        >>> round(metrics.calibration_error(probabilities, is_correct).value, 2)
+        0.3
     """
     check_pairs(is_correct, probabilities)
     differences = np.zeros((len(probabilities), CALIBRATION_BINS))

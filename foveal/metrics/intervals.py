@@ -16,6 +16,13 @@ def bootstrap_interval(score: MetricResult, resamples: int = 1000, seed: int = 0
 
     The resamples depend only on `seed` and the number of examples. Metrics, and models on the same examples,
     are therefore compared on the same resamples.
+
+    Example:
+
+        >>> score = metrics.wer(["the cat sat", "a dog ran"] * 20, ["the cat sat", "a dog"] * 20)
+        >>> low, high = metrics.bootstrap_interval(score)
+        >>> low < score.value < high
+        True
     """
     generator, count = np.random.default_rng(seed), len(score.per_example)
     values = [score.on_rows(generator.integers(count, size=count)) for _ in range(resamples)]
@@ -29,6 +36,12 @@ def wilson_interval(share: float, count: int) -> ConfidenceInterval:
         (p + z²/2n ± z sqrt(p(1 - p)/n + z²/4n²)) / (1 + z²/n)
 
     Unlike the bootstrap's, the interval of a share of 1 has a width, which falls with the number of examples.
+
+    Example:
+
+        >>> low, high = metrics.wilson_interval(1.0, 2)  # two of two are right
+        >>> round(low, 2), high
+        (0.34, 1.0)
     """
     z_squared = NORMAL_QUANTILE**2
     center = share + z_squared / (2 * count)
@@ -42,6 +55,12 @@ def confidence_interval(score: MetricResult, seed: int = 0) -> ConfidenceInterva
 
     A share has Wilson's, and any other score the bootstrap's. There is None if all resamples have the same
     score: the examples then say nothing about its spread.
+
+    Example:
+
+        >>> low, high = metrics.confidence_interval(metrics.accuracy(["a", "b"] * 50, ["a", "a"] * 50))
+        >>> round(low, 2), round(high, 2)
+        (0.4, 0.6)
     """
     if score.is_share:
         return wilson_interval(score.value, len(score.per_example))

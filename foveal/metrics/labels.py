@@ -11,7 +11,13 @@ from foveal.metrics.score import MetricResult, RowIndices, check_pairs, success_
 
 
 def accuracy(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """Return the fraction of examples with the correct label."""
+    """Return the fraction of examples with the correct label.
+
+    Example:
+
+        >>> metrics.accuracy(["cat", "dog", "dog"], ["cat", "dog", "cat"]).value
+        0.6666666666666666
+    """
     check_pairs(references, outputs)
     errors = [output != reference for output, reference in zip(outputs, references, strict=True)]
     return success_rate("accuracy", errors, [1] * len(errors))
@@ -22,6 +28,11 @@ def macro_f1(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
 
     `per_example` is 1 for a correct label, else 0. The classes of a selection are the labels that occur in
     its references or outputs.
+
+    Example:
+
+        >>> metrics.macro_f1(["cat", "dog", "dog"], ["cat", "dog", "cat"]).value
+        0.6666666666666666
     """
     check_pairs(references, outputs)
     classes, gold, predicted = _label_ids(references, outputs)
@@ -96,7 +107,14 @@ class ConfusionMatrix:
 
 
 def confusion_matrix(references: Sequence[str], outputs: Sequence[str]) -> ConfusionMatrix:
-    """Return the confusion matrix over every label in references or outputs, sorted by name."""
+    """Return the confusion matrix over every label in references or outputs, sorted by name.
+
+    Example:
+
+        >>> matrix = metrics.confusion_matrix(["cat", "dog", "dog"], ["cat", "dog", "cat"])
+        >>> matrix.labels, matrix.counts.tolist()
+        (('cat', 'dog'), [[1, 0], [1, 1]])
+    """
     check_pairs(references, outputs)
     classes, gold, predicted = _label_ids(references, outputs)
     size = len(classes)

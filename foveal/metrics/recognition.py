@@ -8,21 +8,39 @@ from foveal.metrics.score import MetricResult, check_pairs, error_rate, success_
 
 def wer(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
     """Return the word error rate: substituted, deleted and inserted words over the reference words. It can
-    exceed 1."""
+    exceed 1.
+
+    Example:
+
+        >>> metrics.wer(["the cat sat"], ["the cat"]).value
+        0.3333333333333333
+    """
     from jiwer import process_words
 
     return _edits("wer", process_words, references, outputs)
 
 
 def cer(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """Return the character error rate: as `wer`, in characters, including the spaces between words."""
+    """Return the character error rate: as `wer`, in characters, including the spaces between words.
+
+    Example:
+
+        >>> metrics.cer(["the cat"], ["the car"]).value
+        0.14285714285714285
+    """
     from jiwer import process_characters
 
     return _edits("cer", process_characters, references, outputs)
 
 
 def exact_match(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
-    """Return the fraction of outputs that equal their reference in every character."""
+    """Return the fraction of outputs that equal their reference in every character.
+
+    Example:
+
+        >>> metrics.exact_match(["the cat", "a dog"], ["the cat", "a dog."]).value
+        0.5
+    """
     check_pairs(references, outputs)
     errors = [output != reference for output, reference in zip(outputs, references, strict=True)]
     return success_rate("exact", errors, [1] * len(errors))

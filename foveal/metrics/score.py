@@ -1,7 +1,7 @@
 """The result of a metric on all examples, on each example, and on any subset."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ class MetricResult:
 
     name: str
     value: float
-    per_example: NDArray[np.float64]
-    on_rows: Callable[[RowIndices], float]
+    per_example: NDArray[np.float64] = field(repr=False)
+    on_rows: Callable[[RowIndices], float] = field(repr=False)
     higher_is_better: bool = True
     signature: str = ""
     """How the metric was computed, in the form of the library that computes it."""
@@ -34,12 +34,24 @@ class MetricResult:
 
 
 def error_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:
-    """Return the sum of errors over the sum of totals (N,). If the total is 0, the denominator is 1."""
+    """Return the sum of errors over the sum of totals (N,). If the total is 0, the denominator is 1.
+
+    Example:
+
+        >>> metrics.error_rate("errors per word", errors=[1, 0], totals=[3, 2]).value
+        0.2
+    """
     return _ratio(name, errors, totals, lambda error, total: error / total, higher_is_better=False)
 
 
 def success_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:
-    """Return 1 minus the sum of errors over the sum of totals (N,). The rate is 1 if the total is 0."""
+    """Return 1 minus the sum of errors over the sum of totals (N,). The rate is 1 if the total is 0.
+
+    Example:
+
+        >>> metrics.success_rate("right", errors=[1, 0, 0, 0], totals=[1, 1, 1, 1]).value
+        0.75
+    """
     return _ratio(name, errors, totals, lambda error, total: (total - error) / total, higher_is_better=True)
 
 

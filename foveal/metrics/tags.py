@@ -15,7 +15,13 @@ ENTITY_TAG = re.compile(r"O|[BIES]-.+", re.DOTALL)
 
 
 def tag_accuracy(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]) -> MetricResult:
-    """Return the fraction of words with the correct tag. An example is a sentence."""
+    """Return the fraction of words with the correct tag. An example is a sentence.
+
+    Example:
+
+        >>> metrics.tag_accuracy([["DET", "NOUN"]], [["DET", "VERB"]]).value
+        0.5
+    """
     _check_sentences(references, outputs)
     pairs = list(zip(references, outputs, strict=True))
     errors = [sum(a != b for a, b in zip(gold, predicted, strict=True)) for gold, predicted in pairs]
@@ -27,6 +33,11 @@ def tag_macro_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence
 
     `per_example` is the fraction of correct words in a sentence. The tags of a selection are those that occur
     in its references or outputs.
+
+    Example:
+
+        >>> metrics.tag_macro_f1([["DET", "NOUN"]], [["DET", "VERB"]]).value
+        0.3333333333333333
     """
     _check_sentences(references, outputs)
     names = sorted({tag for side in (references, outputs) for tags in side for tag in tags})
@@ -52,6 +63,11 @@ def entity_f1(references: Sequence[Sequence[str]], outputs: Sequence[Sequence[st
     correct.
 
     `per_example` is a sentence's F1, or 1 for a sentence with neither reference nor predicted entities.
+
+    Example:
+
+        >>> metrics.entity_f1([["B-PER", "I-PER", "O"]], [["B-PER", "I-PER", "B-LOC"]]).value
+        0.6666666666666666
     """
     from nervaluate.entities import Entity
     from nervaluate.strategies import StrictEvaluation
@@ -80,6 +96,11 @@ def entity_spans(tags: Sequence[str]) -> list[EntitySpan]:
     Malformed tags are read as in conlleval (Tjong Kim Sang and Buchholz 2000). An I- or E- that does not
     continue an entity of the same type begins a new entity. An entity without E- ends where it is not
     continued.
+
+    Example:
+
+        >>> metrics.entity_spans(["B-PER", "I-PER", "O", "B-LOC"])
+        [('PER', 0, 1), ('LOC', 3, 3)]
 
     Raises: UserError: a tag has another form.
     """

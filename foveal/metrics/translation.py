@@ -29,6 +29,11 @@ def bleu(references: Sequence[str], outputs: Sequence[str], tokenize: str | None
     `per_example` is sentence BLEU, with the n-gram orders that the sentence has. `tokenize` is sacrebleu's:
     "13a" for languages with spaces, "zh" or "char" for those without. By default, the tokenizer is chosen
     from the script of the references.
+
+    Example:
+
+        >>> round(metrics.bleu(["the cat sat on the mat"], ["the cat sat on a mat"]).value, 1)
+        53.7
     """
     from sacrebleu.metrics.bleu import BLEU
 
@@ -66,7 +71,13 @@ def bleu_if_meaningful(references: Sequence[str], outputs: Sequence[str]) -> Met
 
 def chrf(references: Sequence[str], outputs: Sequence[str]) -> MetricResult:
     """Return chrF2, 0 to 100 (Popović 2015, 2016). chrF needs no word boundaries, so it suits
-    every language."""
+    every language.
+
+    Example:
+
+        >>> round(metrics.chrf(["the cat sat on the mat"], ["the cat sat on a mat"]).value, 1)
+        66.0
+    """
     from sacrebleu.metrics.chrf import CHRF
 
     check_pairs(references, outputs)

@@ -11,7 +11,7 @@ from foveal.store.regular_files import read_regular
 from foveal.store.sealed import open_json
 
 MANIFEST_FILE = "run.json"
-PROCESSOR_FILE = re.compile(r"config\.toml|inputs(/\w[\w.-]*)+")
+FIXED_FILE = re.compile(r"config\.toml|(inputs|plugins)(/\w[\w.-]*)+")
 """The names that `files` of a manifest may have: none leads out of the run."""
 
 
@@ -46,6 +46,7 @@ class ManifestFacts(_Facts):
     threads: int
     files: dict[str, str]
     data: dict[str, Any]
+    plugins: dict[str, list[str]] = {}
 
 
 def read_manifest(run: Path) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def read_manifest(run: Path) -> dict[str, Any]:
         facts = ManifestFacts.model_validate(content)
     except ValidationError:
         raise UserError(f"{run}: not a Foveal run: its run.json is not that of a run") from None
-    if strange := [name for name in facts.files if not PROCESSOR_FILE.fullmatch(name)]:
+    if strange := [name for name in facts.files if not FIXED_FILE.fullmatch(name)]:
         raise UserError(f"{path}: names {strange[0]!r}, which is no file of a run; restore it")
     return content
 

@@ -1,8 +1,10 @@
 """The run folder, which holds everything of a run and can be copied to another machine.
 
-    config.toml  inputs/  run.json  plan.json  model.safetensors  metrics.jsonl  samples.jsonl  checkpoints/
+    config.toml  inputs/  plugins/  run.json  plan.json  model.safetensors  metrics.jsonl  samples.jsonl
+    checkpoints/
 
-`config.toml` and `inputs/` (tokenizer, labels ...) never change. `run.json` has their hashes.
+`config.toml`, `inputs/` (tokenizer, labels ...) and `plugins/` (their sources, if there are plugins) never
+change. `run.json` has their hashes.
 """
 
 import errno
@@ -23,6 +25,7 @@ from foveal import __version__
 from foveal.config import Config, ConfigError, parse_config, parse_toml, suggest
 from foveal.config.old_names import LAST_OLD_FORMAT, upgrade
 from foveal.core.errors import RunFailed, UserError
+from foveal.plugins.source import NO_PLUGINS, RunPlugins
 from foveal.store import durable
 from foveal.store.locks import lock
 from foveal.store.manifest import MANIFEST_FILE, read_manifest
@@ -50,8 +53,8 @@ class RunFolder:
     path: Path
     config: Config
     manifest: dict[str, Any]
-    """Content of run.json: `format`, the versions `foveal` and `torch`, `threads`, `files` (their sha256) and
-    `data`."""
+    """Content of run.json: `format`, the versions `foveal` and `torch`, `threads`, `files` (their sha256),
+    `data`, and `plugins` (the modules of each) if there are any."""
 
     @property
     def is_old(self) -> bool:
@@ -148,20 +151,21 @@ def create_run(
     data: dict[str, Any],
     weights: bytes | None = None,
     extra_files: Mapping[str, bytes] | None = None,
+    plugins: RunPlugins = NO_PLUGINS,
 ) -> RunFolder:
     """Create a run folder, completely or not at all.
 
     `config_toml` is the config as text, without unread settings. `processor_files` maps names below `inputs/`
     (`text/tokenizer.json`) to contents. `data` has facts about the data, for users and for
     `RunFolder.manifest["data"]`. `weights` are the sealed weights of a trained model. `extra_files`
-    (`skipped.jsonl`) are for users only.
+    (`skipped.jsonl`) are for users only. `plugins` are those that the run needs.
 
     Raises: RunExistsError: `path` exists, or another process is creating it.
     Raises: UserError: `path` can't be written.
     """
     _check_unused(path)
     files = {"config.toml": config_toml.encode()}
-    files |= {f"inputs/{name}": content for name, content in processor_files.items()}
+    files |= {f"inputs/{name}": content for name, content in processor_files.items()} | {**plugins.files}
     facts = {
         "format": FORMAT_VERSION,
         "foveal": __version__,
@@ -170,6 +174,7 @@ def create_run(
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
         "data": data,
     }
+    facts |= {"plugins": plugins.modules} if plugins.modules else {}
     files |= {MANIFEST_FILE: seal_json(facts), "metrics.jsonl": b"", "samples.jsonl": b""}
     files |= {} if weights is None else {WEIGHTS_FILE: weights}
     files |= extra_files or {}

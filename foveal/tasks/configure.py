@@ -20,6 +20,7 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.open import OpenedData
 from foveal.models.image_networks import NETWORKS
+from foveal.plugins.references import resolve_references
 from foveal.store.run import RunFolder
 from foveal.tasks.base import Task
 from foveal.tasks.config import from_tables, load_config, load_tables
@@ -68,6 +69,7 @@ def choose_training(
 
     Raises: UserError or ConfigError: a setting does not fit.
     """
+    overrides = resolve_references(overrides)
     named = column_settings(overrides)
     task = None if task_name is None else task_for_data(task_class(task_name), data, named)
     settings = [*overrides]

@@ -1,31 +1,55 @@
 """The registry of tasks, which finds every task in this package. A new task is a new file or folder."""
 
-import pkgutil
-from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
-from typing import Any
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from foveal import tasks
-from foveal.config import Config, ConfigError, suggest
+from foveal.config import Config, ConfigError
 from foveal.config.old_names import TASKS as OLD_TASKS
 from foveal.core.errors import UserError
+from foveal.plugins.registry import Registry, file_of
 from foveal.store.run import RunFolder
 from foveal.tasks.base import Task
 
+Registered = TypeVar("Registered")
 
-@cache
+
+def _named_task(name: str, task: Any) -> type[Task]:
+    """Return a task class under a name.
+
+    Raises: UserError: the class is no task.
+    """
+    if not (isinstance(task, type) and issubclass(task, Task)):
+        raise UserError(
+            f"{file_of(task.__module__)}: {task.__name__} is no task: a class below foveal.tasks.base.Task"
+        )
+    task.name = name
+    return task
+
+
+class TaskRegistry(Registry[type[Task]]):
+    """The tasks. Ours need no decorator: each is a class with a `name`, in a file or a folder's `task.py`."""
+
+    def imported(self, module: str) -> None:
+        for task in [*vars(sys.modules[module]).values()]:
+            if _is_task(task) and task.__module__ == module:
+                self.add(task.name, task)
+
+
+TASKS = TaskRegistry("task", __package__, "task", adapt=_named_task)
+
+
+def register_task(name: str) -> Callable[[Registered], Registered]:
+    """Return a decorator that registers a class below `Task` under a name, for `--task NAME`.
+
+    Raises: UserError: another task has this name, or the class is no task.
+    """
+    return TASKS.decorator(name)
+
+
 def all_tasks() -> Mapping[str, type[Task]]:
-    """Return the tasks by name. They are in files of this package, or in `task.py` of folders."""
-    registered: dict[str, type[Task]] = {}
-    for module in pkgutil.iter_modules(tasks.__path__, f"{tasks.__name__}."):
-        name = f"{module.name}.task" if module.ispkg else module.name
-        if module.ispkg and not any(sub.name == "task" for sub in _submodules(module.name)):
-            continue
-        for value in vars(import_module(name)).values():
-            if _is_task(value) and value.__module__ == name:
-                registered[value.name] = value
-    return registered
+    """Return the tasks by name, those of this package and those of plugins."""
+    return dict(TASKS.items())
 
 
 def task_class(name: str) -> type[Task]:
@@ -38,9 +62,7 @@ def task_class(name: str) -> type[Task]:
         return default_task()
     if name in OLD_TASKS and name not in all_tasks():
         raise ConfigError(f"the task {name} is now {OLD_TASKS[name]}")
-    if name not in all_tasks():
-        raise ConfigError(f"task.name={name}: unknown task{suggest(name, all_tasks())}")
-    return all_tasks()[name]
+    return TASKS.find(name, "task.name")
 
 
 def task_of(config: Config) -> Task:
@@ -93,10 +115,6 @@ def import_task(kind: str) -> type[Task]:
 def dataset_task(name: str) -> type[Task] | None:
     """Return the task that a data set of the catalog is made for, if any."""
     return next((task for task in all_tasks().values() if name in task.datasets), None)
-
-
-def _submodules(package: str) -> Any:
-    return pkgutil.iter_modules(import_module(package).__path__)
 
 
 def _is_task(value: object) -> bool:

@@ -22,6 +22,7 @@ from foveal.data.files.aligned import check_same_order
 from foveal.data.files.data_part import open_part
 from foveal.data.open import DataPaths, OpenedData
 from foveal.layers.initialization import initialize
+from foveal.plugins.stored import open_plugins
 from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.manifest import data_facts
 from foveal.store.run import RunFolder, create_run, open_run
@@ -30,6 +31,7 @@ from foveal.tasks.base import Task
 from foveal.tasks.calibration import apply_calibration
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
+from foveal.tasks.run_plugins import run_plugins
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
 from foveal.training.freezing import freeze
 from foveal.ui.console import log as log_to_console
@@ -169,14 +171,21 @@ def _check_model_size(task: Task) -> None:
         )
 
 
-def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to_console) -> Session:
+def load(
+    path: str | Path,
+    device: str | torch.device = "cpu",
+    log: Log = log_to_console,
+    trust_plugin: bool = False,
+) -> Session:
     """Open a run folder: its task with processor and model, and its objective.
 
-    If the run is calibrated, the model has its temperature.
+    If the run is calibrated, the model has its temperature. `trust_plugin` allows to execute the code of
+    plugins that the run keeps.
 
-    Raises: UserError: the path is not a run, is damaged, or has no weights yet.
+    Raises: UserError: the path is not a run, is damaged, or has no weights yet, or code of a plugin would be
+        executed unasked.
     """
-    run = open_logged(Path(path), log)
+    run = open_logged(Path(path), log, trust_plugin)
     task = open_task(run)
     task = task.bind(task.processor, build_model(task, torch.device(device)).eval())
     load_run_weights(run, task)
@@ -184,10 +193,11 @@ def load(path: str | Path, device: str | torch.device = "cpu", log: Log = log_to
     return Session(run, task, task.objective())
 
 
-def open_logged(path: Path, log: Log = log_to_console) -> RunFolder:
-    """Open a run folder, and log if an older version created the run.
+def open_logged(path: Path, log: Log = log_to_console, trust_plugin: bool = False) -> RunFolder:
+    """Open a run folder with the plugins it was made with, and log if an older version created the run.
 
-    Raises: UserError: the path is not a run, is damaged, or has no task.
+    Raises: UserError: the path is not a run, is damaged, has no task, or code of a plugin would be executed
+        unasked.
     """
     run = open_run(path)
     if run.has_own_module:
@@ -197,6 +207,7 @@ def open_logged(path: Path, log: Log = log_to_console) -> RunFolder:
         )
     if run.is_old:
         log(f"{path}: {UPGRADE_NOTE}")
+    open_plugins(path, run.manifest, log, trust_plugin)
     return run
 
 
@@ -226,8 +237,8 @@ def new_run(
     files = task.bind(prepared.processor).processor_files()
     if start is not None:
         files = files | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
-    toml = config_to_toml(task.config)
-    return create_run(path, task.config, toml, files, data_facts, extra_files=extra_files)
+    toml, plugins = config_to_toml(task.config), run_plugins(task.config, paths.values())
+    return create_run(path, task.config, toml, files, data_facts, extra_files=extra_files, plugins=plugins)
 
 
 def _was_trained_on(run: RunFolder, data: str, facts: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from foveal.data.open import DataPaths
 from foveal.data.pairs.pair import PairProcessor
 from foveal.inspection.activations.compute import unaugmented_batch
 from foveal.models.image_networks import NETWORKS, published_input
+from foveal.plugins.references import resolve_references
 from foveal.tasks.base import Task
 from foveal.tasks.config import from_tables, load_config
 from foveal.tasks.configure import network_config
@@ -67,6 +68,7 @@ def untrained_model(name: str, settings: Sequence[str], device: torch.device) ->
 
     Raises: UserError: there is no such model, or a setting does not fit.
     """
+    settings = resolve_references(settings)
     if name in preset_names() or name.endswith(".toml"):
         return UntrainedModel(name, load_config(name, settings), device)
     is_large = name in NETWORKS and published_input(name)[1] > LARGE_IMAGE_SIZE

@@ -26,7 +26,7 @@ from foveal.inspection.attention_maps.plot_image import (
     plot_image_attention,
 )
 from foveal.inspection.style import DPI
-from foveal.metrics.cider import cider
+from foveal.metrics.captions import cider
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.store.sealed import open_tensors
 from foveal.tasks.session import load

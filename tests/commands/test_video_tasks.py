@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, ImageColor
 
 from foveal.inspection.style import CORRECT_COLOR
-from foveal.metrics.cider import caption_words, cider
+from foveal.metrics.captions import caption_words, cider
 from tests.support.command_line import predictions, refuse, run_command, succeed, train_run
 from tests.support.interrupted_command import act_at
 from tests.support.small_films import FRAMES, NARRATE, SMALL, film, write_films

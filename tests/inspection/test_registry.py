@@ -1,6 +1,5 @@
 """Views are found by a walk over packages, and their options are their own."""
 
-import sys
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 
 from foveal import inspection, tasks
+from foveal.core.errors import UserError
 from foveal.inspection.base import View
 from foveal.inspection.registry import find_views, register_view
 
@@ -30,14 +30,6 @@ class MadeView(View):
 '''
 
 
-@pytest.fixture
-def only_known_views(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Views that a test registers are gone after it."""
-    find_views(inspection, tasks)
-    registry = sys.modules["foveal.inspection.registry"]
-    monkeypatch.setattr(registry, "_views", dict(vars(registry)["_views"]))
-
-
 def test_each_view_says_what_it_is() -> None:
     views = find_views(inspection, tasks)
     assert [*views] == sorted(views)
@@ -51,7 +43,7 @@ def test_each_view_says_what_it_is() -> None:
         )
 
 
-@pytest.mark.usefixtures("only_known_views")
+@pytest.mark.usefixtures("own_registries")
 @pytest.mark.parametrize("file", ["made.py", "made/view.py"])
 def test_a_new_file_is_a_new_view(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = f"views_{len(file)}"
@@ -64,8 +56,9 @@ def test_a_new_file_is_a_new_view(file: str, tmp_path: Path, monkeypatch: pytest
     assert find_views(import_module(package))["made"].Options().depth == 3
 
 
-@pytest.mark.usefixtures("only_known_views")
+@pytest.mark.usefixtures("own_registries")
 def test_a_name_is_taken_once() -> None:
     view: type[View[Any, Any]] = type(find_views(inspection)["confusion"])
-    with pytest.raises(ValueError, match="two views of the name confusion"):
-        register_view(view)
+    other = type("Other", (view,), {"__module__": __name__})
+    with pytest.raises(UserError, match=r"test_registry\.py: the view confusion is one of Foveal's own"):
+        register_view(other)

@@ -23,15 +23,15 @@ def test_a_pattern() -> None:
 
 def test_sections_are_complete() -> None:
     config = resolved("translation", "model.cross.heads=2")
-    assert config.mixer_tables == {"attention": {"heads": 4, "window": 0}, "cross": {"heads": 2}}
-    assert config.encoder.mixer_tables == {"attention": {"heads": 4, "window": 0}}
+    assert config.part_tables == {"attention": {"heads": 4, "window": 0}, "cross": {"heads": 2}}
+    assert config.encoder.part_tables == {"attention": {"heads": 4, "window": 0}}
     assert resolve_mixer_settings(config) == config
     assert ModelConfig.model_validate(config.model_dump()) == config
 
 
 def test_a_section_of_a_preset_goes_with_its_mixer() -> None:
-    assert resolved("attention", "model.mixers=rwkv").mixer_tables == {}
-    assert "conv" not in resolved("conv", "model.mixers=lstm").mixer_tables
+    assert resolved("attention", "model.mixers=rwkv").part_tables == {}
+    assert "conv" not in resolved("conv", "model.mixers=lstm").part_tables
 
 
 @pytest.mark.parametrize(

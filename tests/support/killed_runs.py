@@ -26,8 +26,10 @@ def check_killed_run(
     write: Callable[[], object],
     data: str,
     settings: tuple[str, ...],
+    resume: tuple[str, ...] = ("resume", "run"),
 ) -> None:
-    """Check that a run on `data` ends bit-equal, whether it was killed or not.
+    """Check that a run on `data` ends bit-equal, whether it was killed or not. `resume` is the command that
+    continues it.
 
     The resumed run has only the checkpoint of step 6: random state, carried states, averages, and the best
     weights so far.
@@ -41,7 +43,7 @@ def check_killed_run(
         write()
         if place is not None:
             assert run_forked(folder, [place, *train], kill_itself_at) == -signal.SIGKILL
-        again = train if place is None else ["resume", "run"]
+        again = train if place is None else [*resume]
         assert run_forked(folder, again) == 0, Path("output.txt").read_text()
         endings.append(kill.ending(folder / "run"))
     first, second = endings

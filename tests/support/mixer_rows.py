@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
-from examples.own_cell import MinimalGated
 from foveal.core.memory import Memory
 from foveal.layers.blocks.feedforward import MLP, Highway, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
@@ -29,6 +28,7 @@ from foveal.layers.mixers.rwkv import ChannelMixing, TimeMixing
 from foveal.layers.mixers.s5 import S5
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
+from tests.support.own_cell import MinimalGated
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
 

@@ -7,11 +7,13 @@ from typing import Any
 import torch
 from torch import nn
 
+import foveal
 from benchmarks.kill import story
 from foveal.config.values import StrictModel
 from foveal.layers.mixers.recurrent import Recurrent, RecurrentCell
-from foveal.layers.mixers.registry import MixerSpec, register_mixer
+from foveal.layers.mixers.registry import MixerSpec
 from tests.support.command_line import TINY_MODEL, succeed
+from tests.support.own_cell import PATH
 from tests.support.small_texts import SMALL
 
 Names = dict[str, Any]
@@ -64,8 +66,13 @@ def cells() -> Names:
         "Recurrent": Recurrent,
         "RecurrentCell": RecurrentCell,
         "MixerSpec": MixerSpec,
-        "register_mixer": register_mixer,
+        "foveal": foveal,
     }
+
+
+def plugins() -> Names:
+    Path("own_cell.py").write_text(PATH.read_text())
+    return {}
 
 
 NAMES: dict[str, Callable[[], Names]] = {
@@ -74,6 +81,7 @@ NAMES: dict[str, Callable[[], Names]] = {
     "docs/interop.md": transformer,
     "docs/metrics.md": translations,
     "docs/own-cell.md": cells,
+    "docs/plugins.md": plugins,
     "docs/pretraining.md": sentence_encoder,
     "docs/quickstart.md": first_run,
     "docs/taps.md": first_run,

@@ -1,23 +1,22 @@
 """A task declares the settings `data.*` that only this task has, in the task's own file."""
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from foveal import tasks
 from foveal.config import ConfigError
 from foveal.config.files import parse_config
 from foveal.data.open import DataPaths, open_path
+from foveal.plugins.loading import load_plugin
 from foveal.tasks.config import from_tables, load_config
 from foveal.tasks.configure import choose_training
 from foveal.tasks.infer import infer_task
 from foveal.tasks.read_settings import config_to_toml
-from foveal.tasks.registry import all_tasks, task_of
+from foveal.tasks.registry import task_of
 
 NEW_TASK = '''
+import foveal
 from foveal.config import DataConfig
 from foveal.data.pairs.labels import LabelTarget
 from foveal.tasks import text_classification
@@ -37,8 +36,8 @@ class VerdictTarget(LabelTarget):
         return config.verdict
 
 
+@foveal.register_task("verdicts")
 class VerdictTask(text_classification.TextClassificationTask):
-    name = "verdicts"
     DataSettings = VerdictDataConfig
     target = VerdictTarget()
     columns = ("text", "verdict")
@@ -52,16 +51,11 @@ NAMED = {"task": {"name": "verdicts"}}
 
 
 @pytest.fixture
-def new_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A folder with the file of a task stands beside the tasks of the package."""
-    (tmp_path / "more_tasks").mkdir()
-    (tmp_path / "more_tasks/verdicts.py").write_text(NEW_TASK)
-    monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(tmp_path / "more_tasks")])
-    all_tasks.cache_clear()
-    yield
-    all_tasks.cache_clear()
-    sys.modules.pop("foveal.tasks.verdicts", None)
-    vars(tasks).pop("verdicts", None)
+def new_task(tmp_path: Path, own_registries: None) -> None:
+    """The file of a task is loaded as a plugin."""
+    path = tmp_path / "verdicts.py"
+    path.write_text(NEW_TASK)
+    load_plugin(path)
 
 
 @pytest.mark.usefixtures("new_task")

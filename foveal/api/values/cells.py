@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from foveal.api.values.columns import Columns
+from foveal.api.values.columns import LABEL, Columns
 from foveal.core.errors import UserError
 from foveal.data.images.pixel_levels import SCALE_HINT, UNKNOWN_WHITE, to_uint8, white_level
 
@@ -34,12 +34,26 @@ def convert_columns(columns: Columns) -> Columns:
     """
     converted: Columns = {}
     for name, cells in columns.items():
+        _check_label(name, cells)
         cell_type = _cell_type(name, cells)
         target = cell_type.column or name or "text"
         if target in converted or (target != name and target in columns):
             raise UserError(f"{name or 'the first'} and {target}: two columns of {target}; leave one out")
         converted[target] = cell_type.convert(name or target, cells)
     return converted
+
+
+def _check_label(name: str, cells: list[Any]) -> None:
+    """Check that labels are no arrays.
+
+    Raises: UserError: they are.
+    """
+    first: Any = next((cell for cell in cells if cell is not None), None)
+    if name == LABEL and np.ndim(first) > 0:
+        raise UserError(
+            f"'{name}': an array {np.shape(first)} for each row; give one label a row (numpy.argmax(y, 1) if "
+            "there is a column for each class)"
+        )
 
 
 def _cell_type(name: str, cells: list[Any]) -> CellType:

@@ -2,10 +2,11 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from foveal.api.values.cells import convert_columns
 from foveal.api.values.columns import LABEL, SOURCE, Columns, columns_of
+from foveal.config import suggest
 from foveal.core.errors import UserError
 from foveal.store.cache import file_lock, values_folder
 from foveal.store.durable import atomic_write
@@ -18,26 +19,42 @@ MAX_LABELS, PAIRS_PER_LABEL = 50, 3
 LABELED, PAIRS = ("text", LABEL), ("source", "target")
 """The columns that pairs of texts can be."""
 BOTH = (LABELED, PAIRS)
+ARRAY_COLUMNS = ("image", "values")
+"""The columns of images and of series."""
+
+
+class StoredValues(NamedTuple):
+    """Values as DATA: a path or name, and the column of labels, if it has another name than `label`."""
+
+    path: str
+    label: str | None
 
 
 def stored_path(values: Any, task: str | None = None) -> str:
+    """Return the path of `store_values`."""
+    return store_values(values, task, None).path
+
+
+def store_values(values: Any, task: str | None, label: str | None) -> StoredValues:
     """Return DATA for values: a path or name unchanged, else the Parquet file in the cache with the values.
 
-    `task` is the task that the user names, which says what pairs of texts are.
+    `task` is the task that the user names, which says what pairs of texts are. `label` is the column of
+    labels; that of images or series becomes `label`.
 
     Raises: UserError: the values are of no kind that is read, or can be read in two ways.
     """
     if isinstance(values, str | Path):
-        return str(values)
-    columns = columns_of(values)
-    table = convert_columns(_named_pairs(columns, task))
-    content = _parquet(_with_label(table))
+        return StoredValues(str(values), label)
+    columns = convert_columns(_named_pairs(columns_of(values), task))
+    if not columns.keys().isdisjoint(ARRAY_COLUMNS):
+        columns, label = _with_label(columns, label), None
+    content = _parquet(columns)
     digest = hashlib.sha256(content).hexdigest()[:16]
     path = values_folder(digest) / f"{type(values).__name__}.parquet"
     with file_lock(path):
         if not path.exists():
             atomic_write(path, content)
-    return str(path)
+    return StoredValues(str(path), label)
 
 
 def _named_pairs(columns: Columns, task: str | None) -> Columns:
@@ -60,13 +77,17 @@ def _named_pairs(columns: Columns, task: str | None) -> Columns:
     return dict(zip(names, (first, second), strict=True))
 
 
-def _with_label(columns: Columns) -> Columns:
-    """Return the columns of images or series with the only other column named `label`."""
-    sources = [name for name in columns if name in ("image", "values")]
-    others = [name for name in columns if name not in sources]
-    if len(sources) != 1 or len(others) != 1 or others[0] in ("labels", "text"):
-        return columns
-    return {sources[0]: columns[sources[0]], LABEL: columns[others[0]]}
+def _with_label(columns: Columns, label: str | None) -> Columns:
+    """Return the columns of images or series with the column `label`, or the only other one, named `label`.
+
+    Raises: UserError: there is no column `label`.
+    """
+    others = [name for name in columns if name not in ARRAY_COLUMNS]
+    if label is not None and label not in columns:
+        raise UserError(f"no column '{label}'{suggest(label, others) if others else '; give labels'}")
+    if label is None and len(others) == 1 and others[0] not in ("labels", "text"):
+        label = others[0]
+    return {LABEL if name == label else name: cells for name, cells in columns.items()}
 
 
 def _parquet(columns: Columns) -> bytes:

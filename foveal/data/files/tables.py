@@ -7,6 +7,7 @@ rows). A damaged row does not affect other rows.
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from foveal.core.errors import UserError
@@ -138,7 +139,8 @@ def _missing_column(columns: Sequence[str], known: Sequence[str], hint: str, whe
     for column in columns:
         if column not in known:
             advice = "give the table this column" if column in FIXED_COLUMNS else hint
-            return f"no column '{column}' among {list_columns(known)}{where}; {advice}"
+            near = "".join(f"is it '{name}'? Else " for name in get_close_matches(column, known, 1))
+            return f"no column '{column}' among {list_columns(known)}{where}; {near}{advice}"
     return ""
 
 

@@ -14,6 +14,15 @@ class PyramidalLSTM(nn.Module):
 
     The first layer reads single steps. Each direction has half of `width`, and the outputs of both are
     concatenated. If the length is odd, the last step is paired with zeros.
+
+    Example:
+
+        >>> pyramid = layers.PyramidalLSTM(80, width=16, layers=3)
+        >>> y, lengths = pyramid(torch.randn(2, 12, 80), torch.tensor([12, 7]))
+        >>> tuple(y.shape), lengths.tolist()
+        ((2, 3, 16), [3, 2])
+
+    Raises: ValueError: the width is odd.
     """
 
     def __init__(self, d_in: int, width: int, layers: int, dropout: float = 0.0):

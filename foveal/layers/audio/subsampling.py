@@ -14,6 +14,12 @@ class ConvSubsampling(nn.Module):
     Radford et al. 2022 (2.2) use the same, but their first convolution has stride 1. The input is padded with
     zeros before the first step and after the last. Weights start normal with variance 2 / (3 D), for a
     rectifier (He et al. 2015), which keeps the scale of the vectors. Biases start at zero.
+
+    Example:
+
+        >>> y, lengths = layers.ConvSubsampling(80, 16)(torch.randn(2, 12, 80), torch.tensor([12, 7]))
+        >>> tuple(y.shape), lengths.tolist()
+        ((2, 3, 16), [3, 2])
     """
 
     def __init__(self, d_in: int, width: int):

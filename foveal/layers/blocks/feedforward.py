@@ -17,6 +17,11 @@ class MLP(nn.Module):
     """`W_2 activation(W_1 x + b_1) + b_2` (Vaswani et al. 2017, 3.3, with ReLU).
 
     Weights start normal with standard deviation 0.02, biases at zero.
+
+    Example:
+
+        >>> tuple(layers.MLP(16, hidden=64)(torch.randn(2, 5, 16)).shape)
+        (2, 5, 16)
     """
 
     def __init__(self, width: int, hidden: int, activation: Activation = "gelu"):
@@ -40,6 +45,11 @@ class SwiGLU(nn.Module):
 
     Weights start normal with standard deviation 0.02. With hidden = 8D/3 there are as many weights as in an
     MLP with hidden = 4D.
+
+    Example:
+
+        >>> tuple(layers.SwiGLU(16, hidden=40)(torch.randn(2, 5, 16)).shape)
+        (2, 5, 16)
     """
 
     def __init__(self, width: int, hidden: int):
@@ -62,6 +72,11 @@ class Highway(nn.Module):
 
     The gate's bias starts at -2, so x passes through at first. Weights start normal with standard deviation
     0.02.
+
+    Example:
+
+        >>> tuple(layers.Highway(16)(torch.randn(2, 5, 16)).shape)
+        (2, 5, 16)
     """
 
     def __init__(self, width: int):

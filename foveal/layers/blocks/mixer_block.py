@@ -25,6 +25,16 @@ class Block(TappedModule):
     Without `residual` there is no `x +`, and the mixer may change the width. `epsilon` is that of the norms.
     A `MoELayer` as feed-forward layer returns `aux`, a sum within each row, which the block passes on to the
     objective.
+
+    Example:
+
+        >>> mixer, feedforward = layers.SelfAttention(16, heads=4), layers.MLP(16, hidden=64)
+        >>> block = layers.Block(mixer, feedforward, norm="layer", residual=True)
+        >>> y, state, aux = block(torch.randn(2, 5, 16))
+        >>> tuple(y.shape), sorted(state), aux
+        ((2, 5, 16), ['count', 'filled', 'keys', 'values'], {})
+
+    Raises: ValueError: `residual`, and the mixer changes the width.
     """
 
     def __init__(

@@ -50,6 +50,14 @@ class Experts(MoELayer, TappedModule):
     times `ops.moe.load_balancing_loss`. An active expert costs as much as an MLP of the same hidden width.
     All weights start normal with standard deviation 0.02; there are no biases. Sources: Shazeer et al. 2017,
     Fedus et al. 2021.
+
+    Example:
+
+        >>> y, aux = layers.Experts(16, hidden=32, count=4, active=2)(torch.randn(2, 5, 16), None)
+        >>> tuple(y.shape), tuple(aux["balance"].shape)
+        ((2, 5, 16), (2,))
+
+    Raises: ValueError: more experts are active than there are.
     """
 
     aux_names = ("balance",)

@@ -18,6 +18,17 @@ class Stack(nn.Module):
     """A sequence of blocks, after absolute positions if there are any.
 
     The state holds the states of the blocks and, with positions, the number of inputs so far.
+
+    Example:
+
+        >>> blocks = [layers.Block(layers.GRU(8, 16)), layers.Block(layers.GRU(16, 16))]
+        >>> stack = layers.Stack(blocks)
+        >>> x = torch.randn(2, 5, 8)
+        >>> whole, _, _ = stack(x)
+        >>> first, state, _ = stack(x[:, :3])
+        >>> rest, _, _ = stack(x[:, 3:], state)
+        >>> torch.allclose(torch.cat([first, rest], 1), whole, atol=1e-6)
+        True
     """
 
     def __init__(self, blocks: list[nn.Module], positioned: AddPositions | None = None):

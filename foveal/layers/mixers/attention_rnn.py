@@ -1,13 +1,12 @@
 """Recurrent decoders that read a memory, by attention at every step or as a single summary vector."""
 
-import math
 from collections.abc import Callable
 from typing import Literal, cast
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from pydantic import model_validator
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from foveal.config.values import StrictModel
@@ -15,20 +14,14 @@ from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
+from foveal.layers.mixers.attention_scores import AttentionScore, init_linear, make_score
 from foveal.layers.mixers.base import StateShapes, check_input
 from foveal.layers.mixers.memory_checks import memory_tensors, require_state
 from foveal.layers.mixers.recurrent import Recurrent
 from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, register_mixer
-from foveal.ops.attention.additive import additive_attention
 from foveal.ops.attention.dot_product import masked_softmax
 from foveal.ops.attention.hard_attention import sample_position
-from foveal.ops.attention.step_by_step import (
-    additive_scores,
-    dot_scores,
-    scaled_dot_scores,
-    weighted_sum,
-)
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
 from foveal.ops.recurrent.cells import run_recurrence
@@ -36,68 +29,6 @@ from foveal.ops.recurrent.cells import run_recurrence
 MEMORY_KEYS = ("memory_keys", "memory_values", "memory_mask")
 SUMMARY_KEY, SAMPLED_KEY = "memory_summary", "drawn"
 CELLS = {"rnn": ElmanCell, "lstm": LSTMCell, "gru": GRUCell}
-AttentionScore = Literal["initial-state", "every-step", "additive", "dot", "scaled-dot", "general"]
-AttendFunction = Callable[[Tensor], Tensor]
-"""Maps a cell's h (B, D) to the context (B, M)."""
-
-
-class AdditiveScore(nn.Module):
-    """`e_i = v . tanh(W s + k_i)` with keys `k_i = U h_i + b` (Bahdanau et al. 2015).
-
-    All weights start uniform in +-1/sqrt(fan-in), the bias at zero.
-    """
-
-    def __init__(self, width: int, memory_width: int):
-        super().__init__()
-        self.query = Linear(width, width, bias=False)
-        self.key = Linear(memory_width, width)
-        self.weight = nn.Parameter(torch.empty(width))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        _init_linear(self.query, self.key)
-        bound = 1 / math.sqrt(len(self.weight))
-        nn.init.uniform_(self.weight, -bound, bound)
-
-    def forward(self, s: Float[Tensor, "*B D"], keys: Float[Tensor, "*#B S D"]) -> Float[Tensor, "*B S"]:
-        return additive_scores(self.query(s), keys, self.weight)
-
-    def attend_function(
-        self,
-        keys: Float[Tensor, "B S D"],
-        values: Float[Tensor, "B S M"],
-        mask: Bool[Tensor, "B S"],
-        steps: int,
-    ) -> AttendFunction:
-        """Return the function from s to the context, to be called `steps` times."""
-        context_of = additive_attention(keys, self.weight, values, mask, steps)
-        return lambda s: context_of(self.query(s))
-
-
-class DotProductScore(nn.Module):
-    """The dot product of `s` and each key. A key is a vector of the memory, or `W h_i` (Luong et
-    al. 2015)."""
-
-    def __init__(self, key: nn.Module, score_function: Callable[[Tensor, Tensor], Tensor]):
-        super().__init__()
-        self.key, self.score_function = key, score_function
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        _init_linear(*self.children())
-
-    def forward(self, s: Float[Tensor, "*B D"], keys: Float[Tensor, "*#B S D"]) -> Float[Tensor, "*B S"]:
-        return self.score_function(s, keys)
-
-    def attend_function(
-        self,
-        keys: Float[Tensor, "B S D"],
-        values: Float[Tensor, "B S M"],
-        mask: Bool[Tensor, "B S"],
-        steps: int,
-    ) -> AttendFunction:
-        """Return the function from s to the context, which does not depend on `steps`."""
-        return lambda s: weighted_sum(masked_softmax(self(s, keys), mask), values)
 
 
 class AttentionRNN(TappedModule):
@@ -125,6 +56,17 @@ class AttentionRNN(TappedModule):
     State: the cell's, and constants: `memory_keys` (B, S, width), computed once, `memory_values` (B, S, M),
     the memory's vectors, and `memory_mask` (B, S). For *every-step* the constant is `memory_summary` (B, M);
     for *initial-state* there is none.
+
+    Example:
+
+        >>> vectors, mask = torch.randn(2, 7, 32), torch.ones(2, 7, dtype=torch.bool)
+        >>> memory = layers.Memory(vectors, mask, summary=vectors.mean(1))
+        >>> mixer = layers.AttentionRNN("gru", 8, 16, memory_width=32, score="additive")
+        >>> y, state = mixer(torch.randn(2, 5, 8), mixer.init_state(2, memory=memory))
+        >>> tuple(y.shape)
+        (2, 5, 16)
+
+    Raises: ValueError: `score` is dot, and the widths differ.
     """
 
     bounded = True
@@ -144,7 +86,7 @@ class AttentionRNN(TappedModule):
         joined = 0 if score == "initial-state" else memory_width
         self.recurrent = Recurrent(CELLS[cell](d_in + joined, width))
         self.first = Linear(memory_width, width)
-        self.score = _make_score(score, width, memory_width)
+        self.score = make_score(score, width, memory_width)
         constant_shapes: StateShapes = {} if score == "initial-state" else {SUMMARY_KEY: (memory_width,)}
         if self.score is not None:
             sizes = (-1, width), (-1, memory_width), (-1,)
@@ -157,7 +99,7 @@ class AttentionRNN(TappedModule):
     def reset_parameters(self) -> None:
         """Reset the cell and the score. W of s_0 is uniform in +-1/sqrt(memory_width), its bias zero."""
         self.recurrent.reset_parameters()
-        _init_linear(self.first)
+        init_linear(self.first)
         if self.score is not None:
             self.score.reset_parameters()
 
@@ -239,32 +181,6 @@ class AttentionRNN(TappedModule):
         W = cast(Tensor, cell.weight_input)
         W_x, W_c = W[:, : self.d_in], W[:, self.d_in :]
         return linear(x, W_x, cast(Tensor, cell.bias)), lambda p, c: p + linear(c, W_c)
-
-
-def _make_score(
-    score: AttentionScore, width: int, memory_width: int
-) -> AdditiveScore | DotProductScore | None:
-    if score in ("initial-state", "every-step"):
-        return None
-    if score == "additive":
-        return AdditiveScore(width, memory_width)
-    if score == "dot":
-        if width != memory_width:
-            widths = f"not {width} and {memory_width}"
-            raise ValueError(f"score=dot needs a decoder as wide as the memory, {widths}: set score=general")
-        return DotProductScore(nn.Identity(), dot_scores)
-    key = Linear(memory_width, width, bias=False)
-    return DotProductScore(key, scaled_dot_scores if score == "scaled-dot" else dot_scores)
-
-
-def _init_linear(*layers: nn.Module) -> None:
-    """Initialize weights of linear layers uniformly in +-1/sqrt(fan-in), as torch does, and biases
-    with zero."""
-    for layer in layers:
-        if isinstance(layer, nn.Linear):
-            layer.reset_parameters()
-            if layer.bias is not None:
-                nn.init.zeros_(layer.bias)
 
 
 class AttentionRNNSettings(StrictModel):

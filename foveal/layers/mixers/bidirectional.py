@@ -17,6 +17,15 @@ class Bidirectional(nn.Module):
 
     `join` says whether their outputs are concatenated (Schuster and Paliwal 1997) or added. Both directions
     need the whole row at once, so there is no state, and a state as argument is an error.
+
+    Example:
+
+        >>> mixer = layers.Bidirectional(layers.LSTM(8, 16), layers.LSTM(8, 16))
+        >>> y, _ = mixer(torch.randn(2, 5, 8), lengths=torch.tensor([5, 3]))
+        >>> tuple(y.shape)
+        (2, 5, 32)
+
+    Raises: ValueError: the widths of the mixers do not fit.
     """
 
     bounded = False

@@ -24,6 +24,14 @@ class CausalConv1d(nn.Module):
     Weights start uniform in +-1/sqrt(D K), as torch's, and the bias at zero.
 
     State: `inputs` (B, `reach`, D), the last (K-1) dilation inputs, initially zeros.
+
+    Example:
+
+        >>> y, state = layers.CausalConv1d(8, 16, kernel=3, dilation=2)(torch.randn(2, 5, 8))
+        >>> tuple(y.shape), tuple(state["inputs"].shape)
+        ((2, 5, 16), (2, 4, 8))
+
+    Raises: ValueError: `kernel` or `dilation` is below 1.
     """
 
     bounded = True

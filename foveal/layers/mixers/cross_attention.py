@@ -21,6 +21,17 @@ class CrossAttention(MultiHeadAttention):
 
     State: `memory_keys` and `memory_values` (B, S, H, K), projected once, and `memory_mask` (B, S). They
     never change, so the state is returned as it was passed.
+
+    Example:
+
+        >>> vectors, mask = torch.randn(2, 7, 32), torch.ones(2, 7, dtype=torch.bool)
+        >>> memory = layers.Memory(vectors, mask, summary=vectors.mean(1))
+        >>> mixer = layers.CrossAttention(16, heads=4, memory_width=32)
+        >>> y, state = mixer(torch.randn(2, 5, 16), mixer.init_state(2, memory=memory))
+        >>> tuple(y.shape)
+        (2, 5, 16)
+
+    Raises: ValueError: `heads` does not divide `width`.
     """
 
     bounded = True

@@ -16,6 +16,14 @@ class FullAttention(MultiHeadAttention):
 
     With `rotary`, queries and keys are rotated by their positions. The layer needs the whole row at once, so
     there is no state, and a state as argument is an error.
+
+    Example:
+
+        >>> y, _ = layers.FullAttention(16, heads=4)(torch.randn(2, 5, 16), lengths=torch.tensor([5, 3]))
+        >>> tuple(y.shape)
+        (2, 5, 16)
+
+    Raises: ValueError: `heads` does not divide `width`.
     """
 
     bounded = False

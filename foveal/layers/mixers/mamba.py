@@ -42,6 +42,12 @@ class Mamba(TappedModule):
     of inputs).
 
     State: `inputs` (B, kernel - 1, E), the convolution's last inputs, and `h` (B, E, N); initially zeros.
+
+    Example:
+
+        >>> y, state = layers.Mamba(16)(torch.randn(2, 5, 16))
+        >>> tuple(y.shape), tuple(state["h"].shape)
+        ((2, 5, 16), (2, 32, 16))
     """
 
     no_decay = ("A_log", "convolution_weight")

@@ -20,7 +20,27 @@ from foveal.ops.recurrent import cells
 
 
 class RecurrentCell(nn.Module, ABC):
-    """One step of a recurrence. `sizes` names the parts of its state and their widths."""
+    """One step of a recurrence. `sizes` names the parts of its state and their widths.
+
+    Example:
+
+        >>> class Mean(layers.RecurrentCell):
+        ...     def __init__(self, width):
+        ...         super().__init__()
+        ...         self.d_in = self.d_out = width
+        ...         self.sizes = {"h": width}
+        ...         self.decay = torch.nn.Parameter(torch.zeros(width))
+        ...     def reset_parameters(self):
+        ...         torch.nn.init.zeros_(self.decay)
+        ...     def project(self, x):
+        ...         return x
+        ...     def step(self, p, state):
+        ...         h = torch.lerp(p, state["h"], self.decay.sigmoid())
+        ...         return h, {"h": h}
+        >>> y, state = layers.Recurrent(Mean(8))(torch.randn(2, 5, 8))
+        >>> torch.equal(state["h"], y[:, -1])
+        True
+    """
 
     d_in: int
     d_out: int
@@ -47,13 +67,25 @@ class RecurrentCell(nn.Module, ABC):
         """
         return cells.run_recurrence(self.step, self.project(x), state, lengths)
 
+    def as_mixer(self) -> "Recurrent":
+        """Return the mixer that runs the cell."""
+        return Recurrent(self)
+
     def fast_path(self) -> str:
         """Return the name of the path of `fused` for `ops.jit.dispatch`; empty if steps are the fastest."""
         return ""
 
 
 class Recurrent(TappedModule):
-    """The mixer that runs a cell. The initial state is zeros, or a learned vector that all rows share."""
+    """The mixer that runs a cell. The initial state is zeros, or a learned vector that all rows share.
+
+    Example:
+
+        >>> mixer = layers.Recurrent(layers.GRUCell(8, 16), learned_start=True)
+        >>> y, state = mixer(torch.randn(2, 5, 8), lengths=torch.tensor([5, 3]))
+        >>> tuple(y.shape), tuple(state["h"].shape)
+        ((2, 5, 16), (2, 16))
+    """
 
     bounded = True
 

@@ -47,7 +47,16 @@ class _GatedCell(RecurrentCell):
 
 
 class ElmanCell(_GatedCell):
-    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`. With ReLU, W_h starts as the identity (Le et al. 2015)."""
+    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`. With ReLU, W_h starts as the identity (Le et al. 2015).
+
+    Example:
+
+        >>> cell = layers.ElmanCell(8, 16)
+        >>> p = cell.project(torch.randn(2, 5, 8))  # what depends on the inputs alone
+        >>> y, state = cell.step(p[:, 0], {"h": torch.zeros(2, 16)})
+        >>> tuple(y.shape)
+        (2, 16)
+    """
 
     def __init__(self, d_in: int, width: int, nonlinearity: Literal["tanh", "relu"] = "tanh"):
         super().__init__(d_in, width, gates=1)
@@ -71,7 +80,16 @@ class ElmanCell(_GatedCell):
 
 
 class LSTMCell(_GatedCell):
-    """The cell of `ops.recurrent.cells.lstm_step`. The forget gate's bias starts at 1 (Gers et al. 2000)."""
+    """The cell of `ops.recurrent.cells.lstm_step`. The forget gate's bias starts at 1 (Gers et al. 2000).
+
+    Example:
+
+        >>> cell = layers.LSTMCell(8, 16)
+        >>> p = cell.project(torch.randn(2, 5, 8))
+        >>> y, state = cell.step(p[:, 0], {"h": torch.zeros(2, 16), "c": torch.zeros(2, 16)})
+        >>> tuple(y.shape), sorted(state)
+        ((2, 16), ['c', 'h'])
+    """
 
     def __init__(self, d_in: int, width: int):
         super().__init__(d_in, width, gates=4)
@@ -100,6 +118,14 @@ class GRUCell(_GatedCell):
 
     The order of the paper is before the product (Cho et al. 2014). The order of torch and cuDNN is after the
     product, which has an additional bias. Weights trained in one order do not fit the other.
+
+    Example:
+
+        >>> cell = layers.GRUCell(8, 16, reset_after=False)
+        >>> p = cell.project(torch.randn(2, 5, 8))
+        >>> y, state = cell.step(p[:, 0], {"h": torch.zeros(2, 16)})
+        >>> tuple(y.shape)
+        (2, 16)
     """
 
     def __init__(self, d_in: int, width: int, reset_after: bool = True):

@@ -9,7 +9,14 @@ from foveal.layers.mixers.registry import MixerPlace, MixerSpec, register_mixer
 
 
 class RNN(Recurrent):
-    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`: a vanilla network, which runs an `ElmanCell` (Elman 1990)."""
+    """`h_t = tanh(W_h h_(t-1) + W_x x_t + b)`: a vanilla network, which runs an `ElmanCell` (Elman 1990).
+
+    Example:
+
+        >>> y, state = layers.RNN(8, 16, "relu")(torch.randn(2, 5, 8))
+        >>> tuple(y.shape), tuple(state["h"].shape)
+        ((2, 5, 16), (2, 16))
+    """
 
     def __init__(
         self,
@@ -22,14 +29,31 @@ class RNN(Recurrent):
 
 
 class LSTM(Recurrent):
-    """Long short-term memory, which runs an `LSTMCell` (Hochreiter and Schmidhuber 1997)."""
+    """Long short-term memory, which runs an `LSTMCell` (Hochreiter and Schmidhuber 1997).
+
+    Example:
+
+        >>> y, state = layers.LSTM(8, 16)(torch.randn(2, 5, 8))
+        >>> tuple(y.shape), tuple(state["h"].shape), tuple(state["c"].shape)
+        ((2, 5, 16), (2, 16), (2, 16))
+    """
 
     def __init__(self, d_in: int, width: int, learned_start: bool = False):
         super().__init__(LSTMCell(d_in, width), learned_start)
 
 
 class GRU(Recurrent):
-    """The gated recurrent unit, which runs a `GRUCell` (Cho et al. 2014)."""
+    """The gated recurrent unit, which runs a `GRUCell` (Cho et al. 2014).
+
+    Example:
+
+        >>> gru, x = layers.GRU(8, 16), torch.randn(2, 5, 8)
+        >>> whole, _ = gru(x)
+        >>> first, state = gru(x[:, :3])
+        >>> rest, _ = gru(x[:, 3:], state)  # goes on where the first part has ended
+        >>> torch.allclose(torch.cat([first, rest], 1), whole, atol=1e-6)
+        True
+    """
 
     def __init__(self, d_in: int, width: int, reset_after: bool = True, learned_start: bool = False):
         super().__init__(GRUCell(d_in, width, reset_after), learned_start)

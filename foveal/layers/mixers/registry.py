@@ -1,21 +1,18 @@
 """Mixers by name. Each file of this package registers the mixers that a config may name."""
 
-import importlib
-import pkgutil
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
+from foveal.config import EncoderConfig, ModelConfig
 from foveal.config.values import StrictModel
-
-
-class NoSettings(StrictModel):
-    """The section of a mixer without settings."""
-
+from foveal.core.errors import UserError
+from foveal.plugins.constructor_settings import settings_of_constructor
+from foveal.plugins.registry import Registry, file_of, section_name
 
 S = TypeVar("S", bound=StrictModel)
 
@@ -74,7 +71,7 @@ class MixerSpec(ABC, Generic[S]):
     @property
     def section(self) -> str:
         """Name of the mixer's section in the config."""
-        return self.name.replace("-", "_")
+        return section_name(self.name)
 
     @abstractmethod
     def make(self, place: MixerPlace[S]) -> nn.Module:
@@ -92,36 +89,84 @@ class MixerSpec(ABC, Generic[S]):
 
 
 AnyMixerSpec = MixerSpec[Any]
-SpecClass = TypeVar("SpecClass", bound=type[AnyMixerSpec])
-
-_specs: dict[str, AnyMixerSpec] = {}
+Registered = TypeVar("Registered")
 
 
-def register_mixer(name: str) -> Callable[[SpecClass], SpecClass]:
-    """Return a class decorator that lets configs name the mixer of a spec class.
+@runtime_checkable
+class MakesMixer(Protocol):
+    """A module that is no mixer, but can be made into one, such as a recurrent cell."""
 
-    Raises: ValueError: another mixer has this name or this section.
+    def as_mixer(self) -> nn.Module: ...
+
+
+CONTRACT = ("d_in", "d_out", "bounded", "init_state", "reset_parameters")
+"""What every mixer has, besides the call."""
+
+
+class ModuleSpec(MixerSpec[Any]):
+    """The spec of a mixer, or of a recurrent cell, that is registered as a plain class.
+
+    The constructor takes the widths of inputs and outputs. Its other arguments are the settings.
     """
 
-    def register(spec_class: SpecClass) -> SpecClass:
-        spec = spec_class(name)
-        if any(other.section == spec.section for other in _specs.values()):
-            raise ValueError(f"a mixer named '{name}' is registered already")
-        _specs[name] = spec
-        return spec_class
+    def __init__(self, name: str, module: Callable[..., nn.Module]):
+        super().__init__(name)
+        self.module = module
+        self.Settings = settings_of_constructor(module, ("d_in", "width"))
+        if inspect.isabstract(module):
+            lacking = ", ".join(sorted(getattr(module, "__abstractmethods__", ())))
+            raise UserError(f"{self.place}: lacks {lacking}")
 
-    return register
+    @property
+    def place(self) -> str:
+        """The file and the class, for messages."""
+        return f"{file_of(self.module.__module__)}: {self.module.__name__}"
+
+    def make(self, place: MixerPlace[Any]) -> nn.Module:
+        """Return a new mixer.
+
+        Raises: UserError: the class makes no mixer of these widths.
+        """
+        made = self.module(place.d_in, place.width, **dict(place.settings))
+        mixer: Any = made.as_mixer() if isinstance(made, MakesMixer) else made
+        if lacking := [name for name in CONTRACT if not hasattr(mixer, name)]:
+            raise UserError(
+                f"{self.place}: no mixer, since it has no {', '.join(lacking)} (docs/own-cell.md)"
+            )
+        if (mixer.d_in, mixer.d_out) != (place.d_in, place.width):
+            raise UserError(
+                f"{self.place}: maps width {mixer.d_in} to {mixer.d_out}, and was made for {place.d_in} to "
+                f"{place.width}"
+            )
+        return mixer
+
+
+def mixer_spec(name: str, source: Any) -> AnyMixerSpec:
+    """Return the spec of a registered class: a spec, a mixer or a recurrent cell."""
+    if isinstance(source, type) and issubclass(source, MixerSpec):
+        return source(name)
+    return ModuleSpec(name, source)
+
+
+MIXERS: Registry[AnyMixerSpec] = Registry(
+    "mixer",
+    __package__,
+    adapt=mixer_spec,
+    reserved={*ModelConfig.model_fields, *EncoderConfig.model_fields},
+)
+
+
+def register_mixer(name: str) -> Callable[[Registered], Registered]:
+    """Return a class decorator that lets configs name a mixer.
+
+    The class is a recurrent cell or a mixer, whose constructor takes the widths of inputs and outputs, and
+    settings with defaults; or a `MixerSpec`, which knows more about its place in a model.
+
+    Raises: UserError: another mixer has this name or this section, or the class makes no mixer.
+    """
+    return MIXERS.decorator(name)
 
 
 def mixer_specs() -> dict[str, AnyMixerSpec]:
-    """Return the spec of every mixer by name, those of this package and those registered elsewhere."""
-    _import_package()
-    return dict(sorted(_specs.items()))
-
-
-@cache
-def _import_package() -> None:
-    """Import every file of this package, so that each registers its mixers."""
-    package = importlib.import_module(__package__)
-    for module in pkgutil.iter_modules(package.__path__, f"{__package__}."):
-        importlib.import_module(module.name)
+    """Return the spec of every mixer by name, those of this package and those of plugins."""
+    return dict(sorted(MIXERS.items()))

@@ -18,9 +18,10 @@ from foveal.core.state import State
 from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.base import check_input
-from foveal.layers.mixers.registry import MixerPlace, MixerSpec, NoSettings, register_mixer
+from foveal.layers.mixers.registry import MixerPlace, MixerSpec, register_mixer
 from foveal.ops.padding import last_valid, zero_padding
 from foveal.ops.recurrent.rwkv import EMPTY_EXPONENT, wkv
+from foveal.plugins.constructor_settings import NoSettings
 
 
 class TimeMixing(TappedModule):
@@ -39,6 +40,12 @@ class TimeMixing(TappedModule):
 
     State, each (B, D): the `last` input, and `numerator`, `denominator`, `exponent` of the sums
     (`ops.recurrent.rwkv`).
+
+    Example:
+
+        >>> y, state = layers.TimeMixing(16)(torch.randn(2, 5, 16))
+        >>> tuple(y.shape), sorted(state)
+        ((2, 5, 16), ['denominator', 'exponent', 'last', 'numerator'])
     """
 
     bounded = True
@@ -110,6 +117,12 @@ class ChannelMixing(TappedModule):
     `TimeMixing`. Without a residual connection W_v is orthogonal.
 
     State: the `last` input (B, D).
+
+    Example:
+
+        >>> y, state = layers.ChannelMixing(16, hidden=64)(torch.randn(2, 5, 16))
+        >>> tuple(y.shape), sorted(state)
+        ((2, 5, 16), ['last'])
     """
 
     bounded = True

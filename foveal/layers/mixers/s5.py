@@ -37,6 +37,14 @@ class S5(nn.Module):
     `delta` log-uniform in `STEP_RANGE`, W normal with standard deviation 0.02, and b zero.
 
     State: `s` (B, N, 2), real and imaginary parts, initially zeros.
+
+    Example:
+
+        >>> y, state = layers.S5(16, states=8, blocks=2)(torch.randn(2, 5, 16))
+        >>> tuple(y.shape), tuple(state["s"].shape)
+        ((2, 5, 16), (2, 8, 2))
+
+    Raises: ValueError: `blocks` does not divide `states`.
     """
 
     bounded = True

@@ -30,6 +30,15 @@ class SelfAttention(MultiHeadAttention):
     State: `count` (B,), the number of inputs of each row so far, and their `keys` and `values` (B, C, H, K).
     Without a window, input j of row b is in slot j, and `filled` is the largest number of slots that any row
     uses. With a window, C = w - 1, and the last w - 1 inputs are right-aligned.
+
+    Example:
+
+        >>> mixer = layers.SelfAttention(16, heads=4, window=3, rotary=True)
+        >>> y, state = mixer(torch.randn(2, 5, 16))
+        >>> tuple(y.shape), tuple(state["keys"].shape)
+        ((2, 5, 16), (2, 2, 4, 4))
+
+    Raises: ValueError: `heads` does not divide `width`.
     """
 
     def __init__(self, width: int, heads: int, window: int = 0, rotary: bool = False):

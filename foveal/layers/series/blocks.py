@@ -20,7 +20,15 @@ from foveal.layers.series.conv1d import (
 
 
 class ResidualSeriesBlock(nn.Module):
-    """`relu(body(x) + shortcut(x))`. The body is any number of layers in sequence."""
+    """`relu(body(x) + shortcut(x))`, with a body of any number of layers (Wang, Yan and Oates 2017).
+
+    Example:
+
+        >>> body = [layers.SeriesConvNormAct(6, 16, 7), layers.SeriesConvNormAct(16, 16, 3, None)]
+        >>> block = layers.ResidualSeriesBlock(body, layers.SeriesConvNormAct(6, 16, 1, None))
+        >>> tuple(block(torch.randn(2, 6, 1, 50)).shape)
+        (2, 16, 1, 50)
+    """
 
     def __init__(self, body: Sequence[nn.Module], shortcut: nn.Module):
         super().__init__()
@@ -49,6 +57,12 @@ class InceptionModule(nn.Module):
     Figure 2 of the paper. The convolutions `W_i` have the `kernels`. They read a bottleneck `b` of
     `bottleneck` channels, or `x` itself if `x` has a single channel. `pool` is the maximum of three steps.
     Each branch has `width` channels.
+
+    Example:
+
+        >>> module = layers.InceptionModule(6, width=8, bottleneck=8, kernels=(40, 20, 10))
+        >>> tuple(module(torch.randn(2, 6, 1, 50)).shape)
+        (2, 32, 1, 50)
     """
 
     def __init__(self, d_in: int, width: int, bottleneck: int, kernels: Sequence[int]):

@@ -25,6 +25,11 @@ class SeriesConv(nn.Conv1d):
     If the number of zeros around a series is odd (an even kernel), the extra zero is at the end, as in the
     published networks. Weights start normal with variance 2 / fan-out, for a rectifier (He et al. 2015b,
     equation 14).
+
+    Example:
+
+        >>> tuple(layers.SeriesConv(6, 16, kernel=8)(torch.randn(2, 6, 1, 50)).shape)
+        (2, 16, 1, 50)
     """
 
     def __init__(self, d_in: int, d_out: int, kernel: int):
@@ -41,7 +46,14 @@ class SeriesConv(nn.Conv1d):
 
 
 class SeriesNorm(BatchNorm2d):
-    """Batch norm (Ioffe and Szegedy 2015) over all steps of all series of a batch, without the padding."""
+    """Batch norm (Ioffe and Szegedy 2015) over all steps of all series of a batch, without the padding.
+
+    Example:
+
+        >>> steps = torch.arange(50) < torch.tensor([[50], [30]])
+        >>> tuple(layers.SeriesNorm(6)(torch.randn(2, 6, 1, 50), steps[:, None, None]).shape)
+        (2, 6, 1, 50)
+    """
 
     def forward(self, x: Float[Tensor, "B C 1 T"], mask: StepMask = None) -> Float[Tensor, "B C 1 T"]:
         if mask is None or not self.training:
@@ -52,7 +64,13 @@ class SeriesNorm(BatchNorm2d):
 
 
 class SeriesConvNormAct(nn.Module):
-    """`activation(norm(W * x))`. None means no activation."""
+    """`activation(norm(W * x))`. None means no activation.
+
+    Example:
+
+        >>> tuple(layers.SeriesConvNormAct(6, 16, kernel=8)(torch.randn(2, 6, 1, 50)).shape)
+        (2, 16, 1, 50)
+    """
 
     def __init__(
         self, d_in: int, d_out: int, kernel: int, activation: Callable[[Tensor], Tensor] | None = F.relu

@@ -19,6 +19,11 @@ class SelfAttention2d(TappedModule):
     1x1 convolution back to C. The paper does not divide by sqrt(K) as Vaswani et al. 2017 do; the division
     only scales f. Gamma, a single number, starts at zero, so the block starts as the identity. The weights
     start normal with variance 1 / fan-in.
+
+    Example:
+
+        >>> tuple(layers.SelfAttention2d(16)(torch.randn(2, 16, 8, 8)).shape)
+        (2, 16, 8, 8)
     """
 
     def __init__(self, width: int):

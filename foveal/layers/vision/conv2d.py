@@ -16,6 +16,11 @@ class Conv2d(nn.Conv2d):
     Weights start normal with variance 2 / n, for a rectifier (He et al. 2015b). Without a bias, n is the
     fan-out (equation 14): a norm after the convolution sets the scale of the outputs anyway. With a bias, and
     so without a norm, n is the fan-in (equation 10), which keeps the scale. Biases start at zero.
+
+    Example:
+
+        >>> tuple(layers.Conv2d(3, 16, 3, stride=2)(torch.randn(2, 3, 32, 32)).shape)
+        (2, 16, 16, 16)
     """
 
     def __init__(
@@ -51,6 +56,11 @@ class Conv2dSame(Conv2d):
 
     At stride 2 on an even side, the windows therefore begin one pixel later than with equal padding on both
     sides.
+
+    Example:
+
+        >>> tuple(layers.Conv2dSame(3, 16, 3, stride=2)(torch.randn(2, 3, 33, 32)).shape)
+        (2, 16, 17, 16)
     """
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
@@ -68,6 +78,11 @@ class BatchNorm2d(nn.BatchNorm2d):
     In these cases the running statistics do not change. In the first case, the gain is frozen. In the second
     case, each channel has a single value, which has no variance. This happens if the last batch of an epoch
     is a single image whose feature map has shrunk to one position.
+
+    Example:
+
+        >>> tuple(layers.BatchNorm2d(16)(torch.randn(1, 16, 1, 1)).shape)  # torch's refuses a single value
+        (1, 16, 1, 1)
     """
 
     keeps_statistics = True
@@ -79,7 +94,13 @@ class BatchNorm2d(nn.BatchNorm2d):
 
 
 class ConvNormAct(nn.Module):
-    """`activation(norm(W * x))` with a convolution without bias. None means no activation."""
+    """`activation(norm(W * x))` with a convolution without bias. None means no activation.
+
+    Example:
+
+        >>> tuple(layers.ConvNormAct(3, 16, 3, stride=2)(torch.randn(2, 3, 32, 32)).shape)
+        (2, 16, 16, 16)
+    """
 
     def __init__(
         self,

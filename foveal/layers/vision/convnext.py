@@ -10,7 +10,13 @@ from foveal.layers.vision.conv2d import Conv2d
 
 
 class LayerNorm2d(LayerNorm):
-    """Layer norm over the channels of each position."""
+    """Layer norm over the channels of each position.
+
+    Example:
+
+        >>> tuple(layers.LayerNorm2d(16)(torch.randn(2, 16, 8, 8)).shape)
+        (2, 16, 8, 8)
+    """
 
     def __init__(self, width: int):
         super().__init__(width, epsilon=1e-6)
@@ -25,6 +31,11 @@ class ConvNeXtBlock(nn.Module):
 
     The MLP has four times the width, and GELU. The scale, a number per channel, starts at 1e-6, so a block is
     nearly the identity at first.
+
+    Example:
+
+        >>> tuple(layers.ConvNeXtBlock(16)(torch.randn(2, 16, 8, 8)).shape)
+        (2, 16, 8, 8)
     """
 
     def __init__(self, width: int):

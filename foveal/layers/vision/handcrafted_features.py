@@ -22,6 +22,14 @@ class StandardizedFeatures(nn.Module):
     m is the mean of each map. s is a single standard deviation for all maps, so that rare colors or words are
     not magnified. `fit` computes m and s from training images, over all positions. Before `fit`, m is 0 and s
     is 1.
+
+    Example:
+
+        >>> features = layers.StandardizedFeatures(layers.ColorHistogram(4), 4**3)
+        >>> images = torch.randn(10, 3, 32, 32)
+        >>> features.fit(images)
+        >>> bool(features(images).mean().abs() < 1e-5)
+        True
     """
 
     mean: Tensor
@@ -59,6 +67,12 @@ class ColorHistogram(nn.Module):
     Pixels are standardized. Each channel is divided into bins of half a standard deviation around the mean,
     and the two outer bins are open. With square roots, a linear classifier compares images by `sum_k sqrt(p_k
     q_k)` (Bhattacharyya 1943), in which frequent colors have less weight than in `sum_k p_k q_k`.
+
+    Example:
+
+        >>> y = layers.ColorHistogram(4)(torch.randn(2, 3, 32, 32))
+        >>> tuple(y.shape), bool(y.square().sum(1).sub(1).abs().max() < 1e-5)
+        ((2, 64, 1, 1), True)
     """
 
     def __init__(self, bins: int):
@@ -79,6 +93,11 @@ class HistogramOfOrientedGradients(nn.Module):
     pixel votes in its own cell only, and each cell is divided once by the strength of the 3 x 3 cells around
     it, instead of four times in overlapping blocks. Pixels at the right and at the bottom that fill no cell
     are ignored.
+
+    Example:
+
+        >>> tuple(layers.HistogramOfOrientedGradients(9)(torch.randn(2, 3, 32, 32)).shape)
+        (2, 9, 4, 4)
     """
 
     def __init__(self, orientations: int):

@@ -27,6 +27,12 @@ class InvertedResidual(nn.Module):
 
     See table 1 and figure 3 of the paper. The last convolution has no activation. The input is added if the
     shapes are equal.
+
+    Example:
+
+        >>> block = layers.InvertedResidual(16, 24, kernel=3, stride=2, expansion=6)
+        >>> tuple(block(torch.randn(2, 16, 32, 32)).shape)
+        (2, 24, 16, 16)
     """
 
     def __init__(self, d_in: int, d_out: int, kernel: int, stride: int, expansion: int):

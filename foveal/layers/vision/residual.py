@@ -18,6 +18,14 @@ class ResidualBlock(nn.Module):
     `phi` is the `activation`, as published a ReLU. The shortcut is the identity if the shapes are equal.
     Otherwise it is a `projection`, a 1x1 convolution with a norm (option B), or `padded`: every `stride`-th
     position, with zeros as the new channels (option A).
+
+    Example:
+
+        >>> conv = layers.ConvNormAct
+        >>> body = torch.nn.Sequential(conv(16, 32, 3, stride=2), conv(32, 32, 3, activation=None))
+        >>> block = layers.ResidualBlock(body, 16, 32, stride=2, shortcut="projection")
+        >>> tuple(block(torch.randn(2, 16, 32, 32)).shape)
+        (2, 32, 16, 16)
     """
 
     def __init__(
@@ -47,7 +55,13 @@ class ResidualBlock(nn.Module):
 
 
 class ZeroPaddedShortcut(nn.Module):
-    """Takes every `stride`-th position, and appends `extra_channels` channels of zeros."""
+    """Takes every `stride`-th position, and appends `extra_channels` channels of zeros.
+
+    Example:
+
+        >>> tuple(layers.ZeroPaddedShortcut(extra_channels=16, stride=2)(torch.randn(2, 16, 32, 32)).shape)
+        (2, 32, 16, 16)
+    """
 
     def __init__(self, extra_channels: int, stride: int):
         super().__init__()

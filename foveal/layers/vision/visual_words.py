@@ -102,6 +102,14 @@ class VisualWords(PatchCodebook):
     A word stands for the patches whose nearest word it is (Csurka et al. 2004, here with plain patches
     instead of SIFT). The frequencies of an image sum to 1. Counting per quarter is the first level of a
     spatial pyramid (Lazebnik et al. 2006).
+
+    Example:
+
+        >>> words, images = layers.VisualWords(3, words=8, side=6), torch.randn(4, 3, 32, 32)
+        >>> words.fit(images)
+        >>> y = words(images)
+        >>> tuple(y.shape), bool(y.sum((1, 2, 3)).sub(1).abs().max() < 1e-5)
+        ((4, 8, 2, 2), True)
     """
 
     network = "visual-words"
@@ -131,6 +139,13 @@ class PatchSimilarities(PatchCodebook):
 
     With a whitened patch x and a word d of length 1, the similarities are `max(0, d x - a)` and
     `max(0, -d x - a)` (Coates and Ng 2011, 3.4). Unlike visual words, all words near a patch count.
+
+    Example:
+
+        >>> similarities, images = layers.PatchSimilarities(3, words=8, side=6), torch.randn(4, 3, 32, 32)
+        >>> similarities.fit(images)
+        >>> tuple(similarities(images).shape)
+        (4, 16, 3, 3)
     """
 
     network = "patch-similarities"

@@ -20,6 +20,13 @@ class WhiteningConv2d(nn.Conv2d):
     of its eigenvalue, so the outputs are uncorrelated with variance 1. Each filter occurs with both signs
     because a rectifier follows. `fit` computes W, which is frozen; the bias is learned. Before `fit`, W is
     random, and noise with variance 1 gives outputs with variance 1.
+
+    Example:
+
+        >>> convolution, images = layers.WhiteningConv2d(3, kernel=2), torch.randn(8, 3, 32, 32)
+        >>> convolution.fit(images)
+        >>> tuple(convolution(images).shape)
+        (8, 24, 31, 31)
     """
 
     def __init__(self, channels: int, kernel: int):

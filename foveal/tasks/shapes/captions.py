@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from foveal.core.progress import ProgressCallback
-from foveal.metrics.cider import caption_words, cider
+from foveal.metrics.captions import caption_words, cider
 from foveal.metrics.recognition import exact_match
 from foveal.metrics.score import MetricResult
 from foveal.metrics.translation import bleu_if_meaningful, chrf

@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 from foveal.api.values.columns import columns_of, split_tables
-from foveal.api.values.stored import stored_path
+from foveal.api.values.stored import store_values, stored_path
 from foveal.core.errors import UserError
 from foveal.store.cache import shorten_unpacked_paths
 
@@ -169,6 +169,7 @@ def test_splits() -> None:
         ({"x": np.zeros((3, 5, 5)), "label": [1, 2, 3]}, "gray pictures, or series of 5 steps of 5 channels"),
         ({"image": np.full((3, 5, 5), 7.0), "label": [1, 2, 3]}, "neither from 0 to 1 nor from 0 to 255"),
         ({"image": [np.zeros((5, 5, 7), np.uint8)], "label": [1]}, "is no image"),
+        ({"text": TEXTS, "label": np.zeros((3, 2))}, "give one label a row"),
         ((torch.tensor(3), torch.tensor(3)), "a single number"),
     ],
 )
@@ -177,3 +178,13 @@ def test_refused_in_one_line(values: Any, message: str) -> None:
         table(columns_of(values) if isinstance(values, dict) else values)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_column_of_labels_of_arrays() -> None:
+    series = {"signal": np.arange(12.0).reshape(3, 4), "kind": MOODS, "place": TEXTS}
+    stored = store_values(series, None, "kind")
+    assert stored.label is None
+    assert pyarrow.parquet.read_table(stored.path).column_names == ["values", "label", "place"]
+    assert store_values({"review": TEXTS, "kind": MOODS}, None, "kind").label == "kind"
+    with pytest.raises(UserError, match="did you mean 'kind'"):
+        store_values(series, None, "kid")

@@ -252,7 +252,7 @@ def test_the_line_of_a_csv_row_is_right_after_rows_of_several_lines(tmp_path: Pa
         (
             "a.jsonl",
             b'{"text": "a"}\n{"txt": "b"}',
-            "line 2: no column 'text' among 'txt'; give the table this column, or train with data.text=NAME",
+            "line 2: no column 'text' among 'txt'; is it 'txt'? Else give the table this column, or train",
         ),
         ("a.jsonl", b'{"text": "a"}\n{"text": 3}', "line 2: 'text' is int, not text"),
         ("a.jsonl", b'{"text": null}', "line 1: 'text' is null, not text"),

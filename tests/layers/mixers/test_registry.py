@@ -6,16 +6,16 @@ import pytest
 import torch
 from pydantic import Field
 
-from examples.own_cell import MinimalGated
 from foveal.config import ConfigError, ModelConfig
 from foveal.config.values import StrictModel
-from foveal.layers.mixers import registry
+from foveal.core.errors import UserError
 from foveal.layers.mixers.recurrent import Recurrent
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, mixer_specs, register_mixer
 from foveal.models.decoder import decoder, language_model
 from foveal.models.mixer_settings import resolve_mixer_settings
 from foveal.tasks.config import from_tables
 from tests.support.mixer_rows import READING, ROWS, missing_rows
+from tests.support.own_cell import MinimalGated
 
 
 class GatedSettings(StrictModel):
@@ -24,9 +24,8 @@ class GatedSettings(StrictModel):
 
 
 @pytest.fixture
-def minimal_gated(monkeypatch: pytest.MonkeyPatch) -> str:
+def minimal_gated(own_registries: None) -> str:
     """Register a mixer for one test."""
-    monkeypatch.setattr(registry, "_specs", dict(mixer_specs()))
 
     @register_mixer("minimal-gated")
     class GatedSpec(MixerSpec[GatedSettings]):
@@ -45,7 +44,7 @@ def minimal_gated(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_new_mixer_is_named_configured_and_made(minimal_gated: str) -> None:
     tables = {"mixers": f"{minimal_gated},lstm", "width": 8, "minimal_gated": {"learned_initial_state": True}}
     config = resolve_mixer_settings(from_tables({"model": tables}).model, tables)
-    assert config.mixer_tables == {
+    assert config.part_tables == {
         "minimal_gated": {"learned_initial_state": True, "groups": 1},
         "lstm": {"learned_initial_state": False},
     }
@@ -74,7 +73,7 @@ def test_its_settings_are_checked(minimal_gated: str) -> None:
 
 def test_names_are_taken_once(minimal_gated: str) -> None:
     for name in (minimal_gated, "minimal_gated"):
-        with pytest.raises(ValueError, match=f"a mixer named '{name}' is registered already"):
+        with pytest.raises(UserError, match=rf"test_registry.py: registers the mixer {name} twice; rename"):
 
             @register_mixer(name)
             class Another(MixerSpec[GatedSettings]):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foveal.core.errors import UserError
-from foveal.metrics.cider import caption_words, cider
+from foveal.metrics.captions import caption_words, cider
 from foveal.metrics.intervals import bootstrap_interval
 from foveal.metrics.report import make_report
 

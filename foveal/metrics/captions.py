@@ -22,6 +22,11 @@ def caption_words(text: str) -> list[str]:
 
     Every character except letters, digits and their combining marks separates words, and is removed. The
     original uses Stanford's PTBTokenizer, which removes most punctuation too.
+
+    Example:
+
+        >>> metrics.caption_words("A dog, running!")
+        ['a', 'dog', 'running']
     """
     characters = (
         character if unicodedata.category(character)[0] in "LNM" else " " for character in text.lower()
@@ -41,6 +46,14 @@ def cider(references: Sequence[Sequence[list[str]]], outputs: Sequence[list[str]
 
     Document frequencies are computed over all examples. `per_example` and `on_rows` use the weights of the
     whole set.
+
+    Example:
+
+        >>> outputs = ["a dog runs on grass", "two men play chess"]
+        >>> references = [["a dog runs on the grass", "a dog is running"], ["two men play chess outside"]]
+        >>> words = [[metrics.caption_words(text) for text in texts] for texts in references]
+        >>> round(metrics.cider(words, [metrics.caption_words(text) for text in outputs]).value, 1)
+        6.1
 
     Raises: UserError: there are no examples.
     Raises: ValueError: the numbers of outputs and references differ, or an output has no reference.
