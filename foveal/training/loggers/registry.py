@@ -26,13 +26,13 @@ def logger_class(name: str) -> type[Logger]:
     if name not in logger_names():
         raise UserError(f"--log {name}: no such logger{suggest(name, logger_names())}")
     module = import_module(f"{loggers.__name__}.{name}")
-    found = next(
+    logger: type[Logger] = next(
         value
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, Logger) and value.__module__ == module.__name__
     )
-    found.check_installed()
-    return found
+    logger.check_installed()
+    return logger
 
 
 def check_loggers(names: Iterable[str]) -> None:

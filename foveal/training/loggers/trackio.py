@@ -35,6 +35,4 @@ class TrackioLogger(Logger):
         self._run.log(dict(values), step=step)
 
     def close(self, reason: str) -> None:
-        import trackio
-
-        trackio.finish()
+        self._run.finish()

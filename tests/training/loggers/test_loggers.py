@@ -85,10 +85,10 @@ def test_every_number_is_logged_once(name: str) -> None:
 def test_a_resumed_run_goes_on_in_the_same_log(name: str, every_step: bool) -> None:
     """The steps after the last checkpoint, which are repeated, are there once."""
     pytest.importorskip(name)
-    seconds = {"checkpoint_seconds": 1e-9 if every_step else 1e9}
-    run = train_logged(name, kill_after=5, **seconds)
+    seconds = 1e-9 if every_step else 1e9
+    run = train_logged(name, kill_after=5, checkpoint_seconds=seconds)
     before = logger_state(run, name).get("run")
-    train_logged(name, **seconds)
+    train_logged(name)
     assert logger_state(run, name).get("run") == before
     steps = {key: [step for step, _ in pairs] for key, pairs in READERS[name](run).items()}
     assert steps == {key: [step for step, _ in pairs] for key, pairs in metrics_of_run(run).items()}
