@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.core.extras import require
 from foveal.core.finite_json import finite_json
 from foveal.data.core.fields import Fields
 from foveal.tasks.results import AnsweredRow
@@ -79,6 +80,8 @@ def check_answer_file(path: Path, data: str | None, overwrite: bool) -> None:
     """
     if path.suffix.lower() not in FORMATS:
         raise UserError(f"--out {path}: answers are written as {', '.join(FORMATS)}; name such a file")
+    if FORMATS[path.suffix.lower()] is _parquet:
+        require("pyarrow", f"--out {path}: a Parquet table")
     if not path.parent.is_dir():
         raise UserError(f"--out {path}: no folder {path.parent}; make it first")
     if path.is_dir():

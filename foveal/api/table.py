@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.core.extras import require
 from foveal.core.finite_json import finite_json
 from foveal.metrics.report import format_table
 from foveal.ui.console import truncate
@@ -53,10 +54,9 @@ class Table(Sequence[dict[str, Any]]):
 
         Raises: UserError: pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise UserError("to_pandas needs pandas: pip install pandas") from None
+        require("pandas", "to_pandas")
+        import pandas
+
         return pandas.DataFrame(self._rows, columns=self.columns)
 
     def __repr__(self) -> str:

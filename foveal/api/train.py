@@ -47,6 +47,12 @@ def train(
 ) -> Run:
     """Train a model on `data`, and return the run. `foveal train` does the same, with the same options.
 
+    Ctrl-C (or "interrupt kernel") ends the training and saves: the run that is returned can be resumed.
+    Before there is a run, it is a `KeyboardInterrupt`.
+
+    Raises: UserError: the data can't be read, or a setting does not fit.
+    Raises: RunFailed: the training failed: too many steps in a row were not finite, or the disk is full.
+
     Parameters
     ----------
     data
@@ -84,12 +90,6 @@ def train(
         Print nothing.
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
-
-    Ctrl-C (or "interrupt kernel") ends the training and saves: the run that is returned can be resumed.
-    Before there is a run, it is a `KeyboardInterrupt`.
-
-    Raises: UserError: the data can't be read, or a setting does not fit.
-    Raises: RunFailed: the training failed: too many steps in a row were not finite, or the disk is full.
     """
     splits = split_tables(data)
     stored = {

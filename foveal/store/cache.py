@@ -43,9 +43,9 @@ def shorten_unpacked_paths(message: str) -> str:
     Places in rewritten tables, and paths of files beside them, are told as in the user's folder. Rows of
     values in memory are told by their index, as `list[3]`.
     """
-    values = (
-        re.escape(f"{cache_folder()}/values/") + r"[0-9a-f]{16}/(?P<name>\w+)\.parquet(?:, row (?P<row>\d+))?"
-    )
+    row = r"(?:, (?:row|line) (?P<row>\d+))?"
+    table = r"[0-9a-f]{16}/(?P<name>\w+)\.(?:parquet|jsonl)"
+    values = re.escape(f"{cache_folder()}/values/") + table + row
     message = re.sub(values, _index, message)
     layout = re.escape(f"{cache_folder()}/layouts/") + r"[0-9a-f]{16}(?:/[^/\n]+)"
     place = r"(?P<head>: [^:]*the first is |, )line (?P<line>\d+)"

@@ -97,7 +97,7 @@ def from_wandb(run: Path) -> Numbers:
     numbers: Numbers = {}
     for file in sorted(Path(os.environ["WANDB_DIR"]).rglob("*.wandb"), key=lambda path: path.stat().st_mtime):
         for content in records(file.read_bytes()):
-            record = wandb_internal_pb2.Record()  # type: ignore[attr-defined]
+            record = wandb_internal_pb2.Record()
             record.ParseFromString(content)
             items = record.history.item
             row = {(item.key or "/".join(item.nested_key)): json.loads(item.value_json) for item in items}

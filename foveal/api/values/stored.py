@@ -1,6 +1,11 @@
-"""Values in memory, stored once as Parquet in the cache under their hash, so that runs on them resume."""
+"""Values in memory, stored once as a table in the cache under their hash, so that runs on them resume.
+
+The table is Parquet. Without pyarrow, which few need, it is JSON lines, which can't hold images.
+"""
 
 import hashlib
+import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +13,7 @@ from foveal.api.values.cells import convert_columns
 from foveal.api.values.columns import LABEL, SOURCE, Columns, columns_of
 from foveal.config import suggest
 from foveal.core.errors import UserError
+from foveal.core.extras import require
 from foveal.store.cache import file_lock, values_folder
 from foveal.store.durable import atomic_write
 from foveal.tasks.registry import all_tasks, task_class
@@ -36,7 +42,7 @@ def stored_path(values: Any, task: str | None = None) -> str:
 
 
 def store_values(values: Any, task: str | None, label: str | None) -> StoredValues:
-    """Return DATA for values: a path or name unchanged, else the Parquet file in the cache with the values.
+    """Return DATA for values: a path or name unchanged, else the table in the cache with the values.
 
     `task` is the task that the user names, which says what pairs of texts are. `label` is the column of
     labels; that of images or series becomes `label`.
@@ -48,9 +54,9 @@ def store_values(values: Any, task: str | None, label: str | None) -> StoredValu
     columns = convert_columns(_named_pairs(columns_of(values), task))
     if not columns.keys().isdisjoint(ARRAY_COLUMNS):
         columns, label = _with_label(columns, label), None
-    content = _parquet(columns)
+    content, suffix = _table_file(columns)
     digest = hashlib.sha256(content).hexdigest()[:16]
-    path = values_folder(digest) / f"{type(values).__name__}.parquet"
+    path = values_folder(digest) / f"{type(values).__name__}{suffix}"
     with file_lock(path):
         if not path.exists():
             atomic_write(path, content)
@@ -88,6 +94,23 @@ def _with_label(columns: Columns, label: str | None) -> Columns:
     if label is None and len(others) == 1 and others[0] not in ("labels", "text"):
         label = others[0]
     return {LABEL if name == label else name: cells for name, cells in columns.items()}
+
+
+def _table_file(columns: Columns) -> tuple[bytes, str]:
+    """Return the table as a file, and the file's suffix.
+
+    Raises: UserError: the table has images, and pyarrow is missing.
+    """
+    has_images = any(isinstance(cell, dict) for cells in columns.values() for cell in cells)
+    if find_spec("pyarrow") is None and not has_images:
+        return _json_lines(columns), ".jsonl"
+    require("pyarrow", "a table of images in memory")
+    return _parquet(columns), ".parquet"
+
+
+def _json_lines(columns: Columns) -> bytes:
+    rows = (dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
+    return "".join(f"{json.dumps(row)}\n" for row in rows).encode("ascii")
 
 
 def _parquet(columns: Columns) -> bytes:

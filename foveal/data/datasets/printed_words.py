@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from numpy.random import RandomState
 
+from foveal.core.extras import require
 from foveal.core.log import Log, log_progress
 
 IMAGE_SIDE, OVERSAMPLING = 64, 2
@@ -47,6 +48,7 @@ JPEG_QUALITY = 85
 
 def printed_words(log: Log) -> Iterator[tuple[str, bytes]]:
     """Yield the files of the splits: Parquet with the columns `image`, a JPEG, and `text`."""
+    require("pyarrow", "the data set printed-words")
     import pyarrow
     import pyarrow.parquet
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.core.extras import require
 from foveal.data.core.fields import Fields, Record, repeated_name_error
 from foveal.data.files.file_bytes import MAX_FILE_BYTES
 from foveal.data.files.lines import too_long
@@ -138,6 +139,7 @@ def _row_values(columns: Sequence[str], values: Sequence[Any], max_bytes: int) -
 
 @contextmanager
 def _open(path: Path, large: Sequence[str] = ()) -> Iterator[Any]:
+    require("pyarrow", f"{path}: a Parquet table")
     import pyarrow
     import pyarrow.parquet
 

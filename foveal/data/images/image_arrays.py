@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.core.errors import UserError
+from foveal.core.extras import require
 from foveal.core.parse_json import parse_json
 from foveal.data.core.fields import Fields, Record
 from foveal.data.core.hash_split import SPLITS, SplitName
@@ -234,6 +235,7 @@ def _class_names(path: Path, label: str | None) -> list[str]:
     none."""
     if path.suffix.lower() != ".parquet":
         return []
+    require("pyarrow", f"{path}: a Parquet table")
     import pyarrow.parquet
 
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foveal.core.errors import UserError
+from foveal.core.extras import require
 from foveal.data.files.file_bytes import read_file_bytes
 from foveal.data.files.utf8 import AnyPath
 from foveal.data.images.decode_limits import MAX_VIDEO_PIXELS, frame_count_error, video_size_error
@@ -60,10 +60,9 @@ def decode_video(file: AnyPath, size: int, channels: int, max_frames: int) -> li
         return "empty; get the file again"
     if _claims_too_many_frames(content):
         return "damaged or cut off: it claims to have more frames than it can have; get the file again"
-    try:
-        import av
-    except ImportError:
-        raise UserError(f"{file}: a video, and PyAV is missing: pip install av") from None
+    require("av", f"{file}: a video")
+    import av
+
     try:
         options = CONTAINER_OPTIONS | DECODER_OPTIONS
         with av.open(io.BytesIO(content), "r", options=options, metadata_errors="replace") as video:

@@ -1,6 +1,8 @@
 """Values in memory become the same DATA, whatever library holds them, or are refused in one line."""
 
 import io
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,3 +190,20 @@ def test_the_column_of_labels_of_arrays() -> None:
     assert store_values({"review": TEXTS, "kind": MOODS}, None, "kind").label == "kind"
     with pytest.raises(UserError, match="did you mean 'kind'"):
         store_values(series, None, "kid")
+
+
+def test_without_pyarrow_tables_are_json_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Images are the only values that need it, and ask for its extra."""
+    tables: list[Any] = [
+        {"text": TEXTS, "label": MOODS},
+        {"values": np.arange(6.0).reshape(3, 2), "label": [0, 1, 2]},
+    ]
+    expected = [table(values) for values in tables]
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for values, columns in zip(tables, expected, strict=True):
+        path = Path(stored_path(values))
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        assert path.suffix == ".jsonl"
+        assert {name: [row[name] for row in rows] for name in columns} == columns
+    with pytest.raises(UserError, match="images in memory needs the package pyarrow: pip install"):
+        stored_path(Pairs())
