@@ -99,7 +99,8 @@ def _train_and_report(
     unit, held_out = task.summarize(data).unit, data.held_out
     objective = task.objective(held_out if data.valid is None else data.valid)
     budget = parse_budget(config.training.budget)
-    screen = TrainingScreen(budget.amount if budget.unit == "seconds" else None, unit)
+    timed = budget.unit == "seconds" and run.read_plans().extended_at is None
+    screen = TrainingScreen(budget.amount if timed else None, unit)
     tested = held_out if config.training.final_test else None
     test = FinalTest()
     if tested is not None:

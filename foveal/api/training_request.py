@@ -49,6 +49,8 @@ class TrainingOptions:
     """auto starts from published weights where DATA are few, and fetches them once; no never does."""
     device: str = "auto"
     """cpu, cuda, mps, or auto."""
+    log: tuple[str, ...] = ()
+    """Where the metrics go beside the run: tensorboard, mlflow, trackio, wandb or csv; may be repeated."""
 
     def overrides(self) -> list[str]:
         """Return the options that are short names of settings, as `key.sub=value`.
