@@ -23,6 +23,7 @@ from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.warm_start import load_run_weights
+from foveal.training.callback_registry import make_callbacks
 from foveal.training.callbacks import CallbackList
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
@@ -79,7 +80,7 @@ def train_and_report(
     Raises: UserError: the log of the run is damaged, so it has no curves.
     Raises: CallbackFailed: a callback raised an exception; a checkpoint was saved.
     """
-    all_callbacks = CallbackList(callbacks)
+    all_callbacks = CallbackList([*callbacks, *make_callbacks(run.config.training)])
     with all_callbacks.running():
         _train_and_report(run, task, data, batches, valid, signals, on_result, all_callbacks)
 
