@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from keyword import iskeyword
+from typing import Literal
 
 import cyclopts
 
@@ -42,6 +43,7 @@ COMMANDS = {
     "export": "Write a run as a Hugging Face model folder.",
     "data": "List, describe or download the named data sets.",
     "models": "List the presets, or describe one.",
+    "version": "Print the versions of Foveal and torch, the device, the kernels and the extras.",
 }
 EXAMPLES = {
     "train": (
@@ -84,6 +86,29 @@ for name, purpose in COMMANDS.items():
     if name == "train":
         more["usage"] = "Usage: foveal train [OPTIONS] DATA [KEY.SUB=VALUE...]"
     APP.command(f"foveal.commands.{module}:{target}", name=name, help=purpose, **more)
+
+
+@APP.command(name="--install-completion")
+def install_completion(*, shell: Literal["bash", "zsh", "fish", "powershell"] | None = None) -> None:
+    """Let the shell complete commands and options with the Tab key.
+
+    Parameters
+    ----------
+    shell
+        The shell; if not given, the one that runs this command.
+    """
+    from cyclopts.completion.detect import ShellDetectionError
+
+    from foveal.core.errors import UserError
+    from foveal.ui.console import log
+
+    try:
+        path = APP.install_completion(shell=shell)
+    except ShellDetectionError:
+        raise UserError(
+            "--install-completion: unknown shell; add --shell bash, zsh, fish or powershell"
+        ) from None
+    log(f"{path}: written, and read when a shell starts; open a new one")
 
 
 def main() -> None:

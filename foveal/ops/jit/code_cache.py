@@ -41,7 +41,7 @@ def kernel_address(module: str, kernel: str) -> int:
     A task is `kernel(task, arguments)` in `foveal.ops.kernels.<module>`. `arguments[0]` counts the tasks
     taken, `arguments[1]` is the number of tasks, and all other arguments are the kernel's own.
     """
-    path = cache_folder() / "kernels" / f"{module}-{kernel}-{_cache_key()[:24]}.o"
+    path = kernel_cache() / f"{module}-{kernel}-{_cache_key()[:24]}.o"
     code = _read_cached(path)
     if code is None:
         notify(f"compiling the kernel {kernel} for this processor: once on this machine, some seconds each")
@@ -50,6 +50,11 @@ def kernel_address(module: str, kernel: str) -> int:
         _compile_times.append(time.monotonic() - started)
         _write_cached(path, code)
     return _load(code)
+
+
+def kernel_cache() -> Path:
+    """Return the folder of the machine code."""
+    return cache_folder() / "kernels"
 
 
 @cache

@@ -89,13 +89,20 @@ def channel_tasks(rows: int, width: int) -> int:
     return min(width // LANES, -(-torch.get_num_threads() // rows))
 
 
+def why_no_kernels() -> str:
+    """Return why no kernel is used on this machine. Empty if kernels are used."""
+    if os.environ.get("FOVEAL_KERNELS") == "off":
+        return "FOVEAL_KERNELS=off"
+    return "Numba is not installed" if find_spec("numba") is None else ""
+
+
 @cache
 def _address(module: str, name: str) -> int:
     """Return the address of the kernel's code, or 0 if it is not available.
 
     If Numba is installed, a failure is reported once.
     """
-    if os.environ.get("FOVEAL_KERNELS") == "off" or find_spec("numba") is None:
+    if why_no_kernels():
         return 0
     try:
         return kernel_address(module, name)
