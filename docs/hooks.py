@@ -4,8 +4,10 @@ The pages in `docs/` are written to be read in the repository, where a link may 
 site such a link leads to a copy of the file.
 """
 
+import json
 import posixpath
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +23,16 @@ METHODS = "    options:\n      members: [forward, project, fit]\n"
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)\s#]+)")
 """The path of a link."""
-PROJECT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/README.md", "benchmarks/RESULTS.md")
-"""Pages outside `docs/` that are pages of the site."""
+NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+PAGES = {
+    **{
+        path: f"project/{path}"
+        for path in ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/README.md", "benchmarks/RESULTS.md")
+    },
+    **{path.relative_to(ROOT).as_posix(): f"notebooks/{path.stem}.md" for path in NOTEBOOKS},
+}
+"""Files outside `docs/` that are pages of the site, and their paths there."""
+OWN_PATHS = {page: path for path, page in PAGES.items()}
 LAYER_GROUPS = {
     "Mixers and cells": "foveal.layers.mixers",
     "Encoders": "foveal.encoders",
@@ -39,12 +49,16 @@ LAYER_GROUPS = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages outside `docs/`, the reference, and copies of the files that pages link to."""
-    for path in PROJECT_PAGES:
-        files.append(File.generated(config, site_path(path), content=(ROOT / path).read_text("utf-8")))
+    for path, page in PAGES.items():
+        if not path.endswith(".ipynb"):
+            files.append(File.generated(config, page, content=(ROOT / path).read_text("utf-8")))
+    for notebook in NOTEBOOKS:
+        for name, content in notebook_files(notebook):
+            files.append(File.generated(config, f"notebooks/{name}", content=content))
     for name, text in reference_pages():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     linked = {target for file in files.documentation_pages() for target in outside_links(file)}
-    for path in sorted(linked - {*PROJECT_PAGES}):
+    for path in sorted(linked - PAGES.keys()):
         files.append(File.generated(config, site_path(path), content=content_of(ROOT / path)))
     return files
 
@@ -54,6 +68,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     folder = posixpath.dirname(page.file.src_uri)
 
     def site_link(link: re.Match[str]) -> str:
+        if files.get_file_from_path(posixpath.join(folder, link[0])) is not None:
+            return link[0]  # such as a picture of a notebook
         return posixpath.relpath(site_path(repository_path(page.file, link[0])), folder or ".")
 
     if page.file.src_uri.startswith("project/"):  # where a list may follow a line of text
@@ -65,14 +81,13 @@ def outside_links(file: File) -> Iterator[str]:
     """Yield the paths, in the repository, of what a page links to outside `docs/`."""
     for link in LINK.findall(file.content_string):
         path = repository_path(file, link)
-        if not path.startswith("docs/"):
+        if not path.startswith("docs/") and (ROOT / path).exists():  # no picture of a notebook
             yield path
 
 
 def repository_path(file: File, link: str) -> str:
     """Return the path in the repository that a page's link leads to."""
-    is_outside = file.src_uri.startswith("project/")
-    own = file.src_uri.removeprefix("project/") if is_outside else f"docs/{file.src_uri}"
+    own = OWN_PATHS.get(file.src_uri, f"docs/{file.src_uri}")
     return posixpath.normpath(posixpath.join(posixpath.dirname(own), link))
 
 
@@ -80,8 +95,7 @@ def site_path(path: str) -> str:
     """Return the path on the site of a path in the repository."""
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
-    # MkDocs leaves out folders whose name begins with a dot.
-    return f"project/{path}" if path in PROJECT_PAGES else f"source/{path.lstrip('.')}.txt"
+    return PAGES.get(path, f"source/{path.lstrip('.')}.txt")  # MkDocs leaves out what begins with a dot
 
 
 def content_of(path: Path) -> str:
@@ -89,6 +103,24 @@ def content_of(path: Path) -> str:
     if path.is_dir():
         return "".join(f"{file.name}{'/' * file.is_dir()}\n" for file in sorted(path.iterdir()))
     return path.read_text("utf-8")
+
+
+def notebook_files(path: Path) -> Iterator[tuple[str, str | bytes]]:
+    """Yield the page of a notebook with its outputs, and the pictures among them."""
+    parts: list[str] = []
+    for number, cell in enumerate(json.loads(path.read_text("utf-8"))["cells"]):
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {"text/plain": output.get("text", "")})
+            if "image/png" in data:
+                picture = f"{path.stem}-{number}.png"
+                yield picture, b64decode("".join(data["image/png"]))
+                parts.append(f"![The output of the cell above]({picture})")
+            else:
+                text = "".join(data["text/plain"]).rstrip("\n")
+                parts.append(f"```text\n{text}\n```")
+    yield f"{path.stem}.md", "\n\n".join(parts)
 
 
 def reference_pages() -> Iterator[tuple[str, str]]:

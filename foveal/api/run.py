@@ -27,7 +27,7 @@ from foveal.core.progress import no_progress
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.generation.options import (
-    NO_ATTENTION_MAP,
+    AttentionMapOptions,
     BeamSearchOptions,
     SamplingOptions,
     check_generation_options,
@@ -146,6 +146,7 @@ class Run:
         length_penalty: float | None = ...,
         input: str | Path | None = ...,
         out: str | Path | None = ...,
+        attention: str | Path | None = ...,
         stream: Literal[True],
     ) -> Iterator[str]: ...
     @overload
@@ -166,6 +167,7 @@ class Run:
         length_penalty: float | None = ...,
         input: str | Path | None = ...,
         out: str | Path | None = ...,
+        attention: str | Path | None = ...,
         stream: Literal[False] = ...,
     ) -> GeneratedTexts: ...
     @plain_errors()
@@ -186,23 +188,26 @@ class Run:
         length_penalty: float | None = None,
         input: str | Path | None = None,
         out: str | Path | None = None,
+        attention: str | Path | None = None,
         stream: bool = False,
     ) -> GeneratedTexts | Iterator[str]:
         """Return texts that continue a prompt or several; or targets for sources, masked words, or images.
 
         With `stream`, return an iterator over the pieces of a single text, as they are generated. `input` is
-        a file as for `foveal generate --input`, and `out` is where images are written. The other options are
-        those of `foveal generate`, with the same defaults.
+        a file as for `foveal generate --input`, `out` is where images are written, and `attention` where what
+        the model read for each word is drawn, as a `.png` or `.html`. The other options are those of `foveal
+        generate`, with the same defaults.
 
         Raises: UserError: an option does not fit the run, or is out of range.
         """
         sampling = SamplingOptions(temperature, top_k, top_p, repetition_penalty, tuple(stop), seed, samples)
         search = BeamSearchOptions(beam, best, length_penalty)
-        check_generation_options(tokens, sampling, search, NO_ATTENTION_MAP)
+        files = [None if name is None else Path(name) for name in (input, out, attention)]
+        maps = AttentionMapOptions(files[2])
+        check_generation_options(tokens, sampling, search, maps)
         several = prompt if prompt is None or isinstance(prompt, str) else tuple(prompt)
-        files = [None if name is None else Path(name) for name in (input, out)]
         request = GenerateRequest(
-            str(self.path), several, files[0], tokens, sampling, search, NO_ATTENTION_MAP, files[1], stream
+            str(self.path), several, files[0], tokens, sampling, search, maps, files[1], stream
         )
         self.task.check_generate(request)
         if stream:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
+import foveal
 from foveal.tasks.text_classification import TextClassificationTask
 from tests.support.command_line import CommandResult, refuse, run_command, succeed, table_rows
 from tests.support.small_texts import (
@@ -68,6 +69,8 @@ def test_translate(preset: str) -> None:
     for suffix in ("png", "html", "json"):
         succeed("generate", "run", "--prompt", "the cat", "--attention", f"drawn.{suffix}")
         assert Path(f"drawn.{suffix}").stat().st_size > 50
+    foveal.load("run").generate("the cat", attention="python.json")
+    assert Path("python.json").read_text() == Path("drawn.json").read_text()
     assert "this model reads only a summary" not in told.err
 
 

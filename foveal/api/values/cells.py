@@ -64,7 +64,7 @@ def _cell_type(name: str, cells: list[Any]) -> CellType:
         return CellType(IMAGE_NAMES[0], _keep)
     if isinstance(first, bytes):
         return CellType(IMAGE_NAMES[0], _wrap_bytes)
-    array = hasattr(first, "ndim") or hasattr(first, "detach")
+    array = getattr(first, "ndim", 0) > 0  # a number or text of NumPy or torch has no axis
     if not array and not _is_series(first):
         return CellType("", _keep_plain)
     first = np.asarray(first)
@@ -98,8 +98,8 @@ def _keep_plain(name: str, cells: list[Any]) -> list[Any]:
 
     Raises: UserError: types are mixed, or a cell has another type.
     """
-    plain = [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
-    plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in plain]
+    plain: list[Any] = [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
+    plain = [cell.item() if getattr(cell, "ndim", 1) == 0 else cell for cell in plain]
     first = next(((row, cell) for row, cell in enumerate(plain) if cell is not None), None)
     for row, cell in enumerate(plain):
         if cell is None:

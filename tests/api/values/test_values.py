@@ -70,6 +70,11 @@ def test_tables_of_any_library(make: Callable[[], Any]) -> None:
     assert table(make()) == {"text": TEXTS, "label": MOODS}
 
 
+@pytest.mark.parametrize("labels", [[*np.array(MOODS)], [*np.arange(3)], [*torch.arange(3)], [*np.ones(3)]])
+def test_labels_that_are_numbers_and_texts_of_numpy_and_torch(labels: list[Any]) -> None:
+    assert table({"text": TEXTS, "label": labels}) == {"text": TEXTS, "label": [x.item() for x in labels]}
+
+
 def test_texts_and_pairs() -> None:
     assert table(TEXTS) == {"text": TEXTS}
     pairs = [*zip(TEXTS, MOODS, strict=True)]
