@@ -1,8 +1,9 @@
 """A recurrent cell of your own: the minimal gated unit (Zhou et al. 2016), a GRU with a single gate.
 
-foveal train notes.txt --plugin own_cell.py model.mixers=minimal-gated
-foveal generate runs/notes-demo-1 --plugin own_cell.py --prompt "The "
-foveal check-plugin own_cell.py
+    foveal train notes.txt --plugin own_cell.py model.mixers=minimal-gated
+    foveal generate runs/notes-demo-1 --plugin own_cell.py --prompt "The "
+
+`project` has the part of the equations that needs only the input, `step` the rest.
 """
 
 from torch import Tensor, nn

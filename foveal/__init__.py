@@ -21,7 +21,13 @@ __all__ = [
     "list_models",
     "load",
     "load_plugin",
+    "register_callback",
+    "register_dataset",
+    "register_encoder",
+    "register_head",
+    "register_metric",
     "register_mixer",
+    "register_model",
     "register_task",
     "stream",
     "train",
@@ -39,12 +45,20 @@ _EXPORTS = {
     "list_models": "foveal.api.create_model",
     "load": "foveal.api.run",
     "load_plugin": "foveal.plugins.loading",
+    "register_callback": "foveal.training.callback_registry",
+    "register_dataset": "foveal.data.datasets.dataset_registry",
+    "register_encoder": "foveal.models.encoder_registry",
+    "register_head": "foveal.heads.registry",
+    "register_metric": "foveal.metrics.registry",
     "register_mixer": "foveal.layers.mixers.registry",
+    "register_model": "foveal.models.network_registry",
     "register_task": "foveal.tasks.registry",
     "stream": "foveal.api.generate",
     "train": "foveal.api.train",
 }
 """The public names, and the modules that define them."""
+_PACKAGES = ("layers", "sklearn")
+"""Packages with public names of their own."""
 
 if TYPE_CHECKING:
     from foveal.api.create_model import create_model, list_models
@@ -54,13 +68,21 @@ if TYPE_CHECKING:
     from foveal.api.train import train
     from foveal.core.callbacks import Callback, StopTraining
     from foveal.core.errors import RunFailed, UserError
+    from foveal.data.datasets.dataset_registry import register_dataset
+    from foveal.heads.registry import register_head
     from foveal.layers.mixers.registry import register_mixer
+    from foveal.metrics.registry import register_metric
+    from foveal.models.encoder_registry import register_encoder
+    from foveal.models.network_registry import register_model
     from foveal.plugins.loading import load_plugin
     from foveal.tasks.registry import register_task
+    from foveal.training.callback_registry import register_callback
 
 
 def __getattr__(name: str) -> Any:
     # torch takes seconds to import, so `import foveal` must not pull it in.
     if name in _EXPORTS:
         return getattr(import_module(_EXPORTS[name]), name)
+    if name in _PACKAGES:
+        return import_module(f"foveal.{name}")
     raise AttributeError(f"module 'foveal' has no attribute {name!r}")

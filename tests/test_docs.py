@@ -12,7 +12,7 @@ from foveal.cli import APP, COMMANDS, EXAMPLES
 from foveal.config import Config, ConfigError, DataConfig, ModelConfig, StackConfig, preset_names
 from foveal.core.tap import TAP_SITES
 from foveal.layers.mixers.registry import mixer_specs
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 from foveal.plugins.loading import load_plugin
 from foveal.plugins.options import take_plugin_options
 from foveal.plugins.references import resolve_references

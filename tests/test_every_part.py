@@ -8,7 +8,7 @@ from benchmarks.every.data import WRITERS
 from benchmarks.every.parts import bases, trials, untried_settings
 from benchmarks.every.trial import TIMED_OUT, Outcome
 from foveal.config import preset_names
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 from foveal.tasks.registry import all_tasks
 
 

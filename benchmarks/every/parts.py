@@ -11,7 +11,7 @@ from foveal.config import Config, ConfigError, OptimizerConfig, preset_names
 from foveal.config.sections_by_path import UnreadReason, meanings, setting_text
 from foveal.config.values import StrictModel
 from foveal.layers.mixers.registry import mixer_specs
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 from foveal.models.series_networks import SERIES_NETWORKS
 from foveal.tasks.config import load_config
 from foveal.tasks.read_settings import config_sections, unread_settings

@@ -31,7 +31,8 @@ from foveal.heads.decoder_lm import DecoderLM
 from foveal.interop.published.catalog import SHORT_NAMES
 from foveal.models.decoder import LanguageModel
 from foveal.models.encoder import EncoderWithHead
-from foveal.models.image_networks import NETWORKS, published_input
+from foveal.models.image_networks import published_input
+from foveal.models.network_registry import NETWORKS
 from foveal.tasks.base import Task
 from foveal.tasks.config import from_tables, load_config
 from foveal.tasks.configure import network_config

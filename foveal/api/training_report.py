@@ -23,6 +23,7 @@ from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.warm_start import load_run_weights
+from foveal.training.callback_registry import make_callbacks
 from foveal.training.callbacks import CallbackList
 from foveal.training.evaluate import evaluate
 from foveal.training.plan import parse_budget
@@ -79,7 +80,7 @@ def train_and_report(
     Raises: UserError: the log of the run is damaged, so it has no curves.
     Raises: CallbackFailed: a callback raised an exception; a checkpoint was saved.
     """
-    all_callbacks = CallbackList(callbacks)
+    all_callbacks = CallbackList([*callbacks, *make_callbacks(run.config.training)])
     with all_callbacks.running():
         _train_and_report(run, task, data, batches, valid, signals, on_result, all_callbacks)
 
@@ -112,7 +113,7 @@ def _train_and_report(
             try:
                 trainer.run(signals)
             except FinishedError:
-                if curves_file.exists():
+                if curves_file.exists() or not trainer.state.counters.step:
                     raise
         progress, report, baseline = trainer.state.counters, None, None
         load_run_weights(run, task)
@@ -131,9 +132,10 @@ def _train_and_report(
         _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
         on_result(result)
         components = ", ".join(map(str, task.components()))
-        with Activity("drawing the curves"):
-            curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
-            atomic_write(curves_file, curves)
+        if progress.step:
+            with Activity("drawing the curves"):
+                curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
+                atomic_write(curves_file, curves)
     except Interrupted as stop:
         step = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"

@@ -13,7 +13,7 @@ from foveal.config import Config, preset_description, preset_names
 from foveal.core.errors import UserError
 from foveal.core.whole_number import WholeNumber
 from foveal.inspection.layers.view import describe_layers
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 from foveal.tasks.config import load_config
 from foveal.tasks.configure import network_config
 from foveal.tasks.read_settings import config_to_toml

@@ -120,26 +120,10 @@ class EncoderStackConfig(StackConfig):
     of a mixer end. `cls` is a learned vector before the patches that goes through the stack."""
 
 
-EncoderName = Literal[
-    "none",
-    "text",
-    "ngrams",
-    "words",
-    "pyramid",
-    "convolution",
-    "series",
-    "series-network",
-    "image",
-    "patches",
-    "frames",
-    "conv3d",
-]
-
-
 class EncoderConfig(EncoderStackConfig):
     """The section `model.encoder`: the encoder of the source. Some mixers of a decoder read its memory."""
 
-    kind: EncoderName = "none"
+    kind: Annotated[str, Names("encoder", besides=("none",))] = "none"
     """Encoder of the source: none, or a kind such as text, words, ngrams, series, image or patches.
 
     Of a text: a stack (text), or a bag of n-grams (ngrams). Of words: the forms and characters of each before
@@ -148,7 +132,7 @@ class EncoderConfig(EncoderStackConfig):
     (series-network). Of an image: a named network (image), or patches before the stack (patches). Of frames
     of a clip: a network for each before the stack (frames), or convolutions over time, rows and columns
     (conv3d)."""
-    network: str = "resnet-20"
+    network: Annotated[str, Names("model", checked=False)] = "resnet-20"
     """Network for images, or for series, by its published name."""
     stem: Literal["published", "small"] = "published"
     """First layers of the network: published, or small for images of about 32 pixels.
@@ -172,6 +156,13 @@ class EncoderConfig(EncoderStackConfig):
     """In training a form of words is unknown with probability a / (a + its count); a is this number."""
 
 
+class HeadConfig(PartSection):
+    """The section `model.head`: the head of a task that predicts labels."""
+
+    kind: Annotated[str, Names("head", besides=("default",))] = "default"
+    """Head that predicts labels, default for that of the task or of the network."""
+
+
 class ModelConfig(StackConfig):
     """The section `model`: the stack that the head stands on, and the encoder before the stack."""
 
@@ -190,6 +181,7 @@ class ModelConfig(StackConfig):
 
     `ridge` fits the projection to the encoder's features of all training rows before the first step; with
     training.budget=0steps nothing else is trained."""
+    head: HeadConfig = HeadConfig()
     encoder: EncoderConfig = EncoderConfig()
 
     @field_validator("ngram_lookup")

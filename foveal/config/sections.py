@@ -12,7 +12,9 @@ from foveal.config.data import DataConfig, DataTable
 from foveal.config.model import ModelConfig, check_feedforward
 from foveal.config.values import (
     Fraction,
+    Names,
     NonNegativeFloat,
+    PartSection,
     PositiveFloat,
     PositiveInt,
     ReadIf,
@@ -73,8 +75,8 @@ class ScheduleConfig(StrictModel):
 FreezeName = Literal["none", "norms", "below-last-block", "encoder"]
 
 
-class TrainingConfig(StrictModel):
-    """The section `training`."""
+class TrainingConfig(PartSection):
+    """The section `training`, with a section for each callback that has settings."""
 
     budget: str = "3m"
     """Amount of training, such as 90s, 3m, 2h, 2000steps, 5epochs or 10Mtokens."""
@@ -106,6 +108,8 @@ class TrainingConfig(StrictModel):
     """Longest time between checkpoints, in seconds."""
     max_nonfinite_steps: PositiveInt = 10
     """Skipped steps in a row (NaN or infinite) before training gives up."""
+    callbacks: Annotated[str, Names("callback")] = ""
+    """Callbacks that are called with each step and evaluation, by name."""
 
     @model_validator(mode="after")
     def _one_average(self) -> "TrainingConfig":

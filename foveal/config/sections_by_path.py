@@ -81,8 +81,10 @@ def to_toml(sections: Sections, read: Container[str]) -> str:
 
 @cache
 def meanings(section: type[StrictModel]) -> dict[str, str]:
-    """Return the first line of each field's docstring; none where the source of a class is not at hand."""
-    meaning_of: dict[str, str] = {}
+    """Return the first line of each field's docstring, or its `description`; none where the source of a class
+    is not at hand."""
+    described = {name: field.description for name, field in section.model_fields.items()}
+    meaning_of = {name: text.partition("\n")[0] for name, text in described.items() if text}
     for base in reversed(section.__mro__):
         if issubclass(base, StrictModel) and base is not StrictModel:
             meaning_of |= _own_meanings(base)

@@ -78,11 +78,14 @@ class ReadIf:
 class Names:
     """Mark a field whose value names registered parts of a kind, such as mixers.
 
-    `besides` are values that name no part. Commas and + stand between several names.
+    `besides` are values that name no part. Commas and + stand between several names. Unless `checked`, what
+    reads the setting checks the names. Without `sections`, the settings of the parts are elsewhere.
     """
 
     kind: str
     besides: tuple[str, ...] = ()
+    checked: bool = True
+    sections: bool = True
 
     def names(self, value: str) -> list[str]:
         """Return the names in a value, each once."""

@@ -1,7 +1,9 @@
 """Image networks by name: convolutional networks and Transformers, as published."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -19,6 +21,7 @@ from foveal.models.handcrafted import (
     VISUAL_WORDS,
     HandcraftedNetwork,
 )
+from foveal.models.network_registry import NETWORKS, ModuleNetwork, with_settings
 from foveal.models.resnet import ResNet, basic_resnet, bottleneck_resnet, small_resnet
 from foveal.models.sequential_networks import (
     ALEXNET,
@@ -68,7 +71,7 @@ SMALL_NETWORKS: dict[str, ImageNetwork | VisionTransformer] = {
     "airbench96": AirbenchNetwork((128, 384, 512), residual=True),
 }
 """Networks for images of 32 by 32 pixels and ten classes."""
-NETWORKS: dict[str, ImageNetwork | VisionTransformer] = SMALL_NETWORKS | {
+LARGE_NETWORKS: dict[str, ImageNetwork | VisionTransformer] = {
     "lenet-5": LENET,
     "alexnet": ALEXNET,
     "vgg-11": vgg(1, 1, 2, 2, 2),
@@ -93,6 +96,8 @@ NETWORKS: dict[str, ImageNetwork | VisionTransformer] = SMALL_NETWORKS | {
     "vit-b-mean": VisionTransformer(768, 12, "mean"),
     "efficientnet-lite0": EFFICIENTNET_LITE0,
 }
+for name, definition in (SMALL_NETWORKS | LARGE_NETWORKS).items():
+    NETWORKS.add(name, definition, __name__)
 
 
 ADAMW = ("optimizer.name=adamw", "optimizer.weight_decay=0.05", "optimizer.clip_norm=1.0")
@@ -112,6 +117,8 @@ def training_settings(network: str) -> tuple[str, ...]:
     networks with batch norms train with the settings of the preset, so none are returned.
     """
     definition = NETWORKS[network]
+    if isinstance(definition, ModuleNetwork):
+        return (*ADAMW, "optimizer.lr=1e-3")
     if isinstance(definition, ConvNeXt | VisionTransformer):
         return (*ADAMW, "optimizer.lr=3e-4")
     if isinstance(definition, SequentialNetwork):
@@ -136,13 +143,17 @@ def smallest_size(network: str, size: int) -> int:
 
 def published_input(network: str) -> tuple[int, int, int]:
     """Return channels, side in pixels, and classes of the images that a network was published for."""
-    if NETWORKS[network] is LENET:
+    definition = NETWORKS[network]
+    if isinstance(definition, ModuleNetwork):
+        return definition.channels, definition.size, definition.classes
+    if definition is LENET:
         return 1, 32, 10
     return (3, 32, 10) if network in SMALL_NETWORKS else (3, 224, 1000)
 
 
 Nonlinearity = Literal["published"] | Activation
 Normalization = Literal["published"] | Norm2d
+NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
 def image_encoder(
@@ -152,12 +163,13 @@ def image_encoder(
     nonlinearity: Nonlinearity = "published",
     size: int = 224,
     normalization: Normalization = "published",
+    settings: Mapping[str, Any] = NO_SETTINGS,
 ) -> ImageEncoder | PatchEncoder:
     """Make the named network without its classifier, for images of `channels`.
 
     The small stem, for images of about 32 pixels, is a 3x3 convolution at stride 1 without pooling, or for
     Transformers patches of 4x4. Networks that were published with a small stem do not change. A Transformer
-    reads images of `size` by `size` pixels only.
+    reads images of `size` by `size` pixels only. `settings` are those of the network's own section.
 
     Raises: ConfigError: the name is unknown, or the image size is not a multiple of a Transformer's patch
     size.
@@ -165,7 +177,7 @@ def image_encoder(
     """
     if network not in NETWORKS:
         raise ConfigError(f"model.encoder.network: unknown network '{network}'{suggest(network, NETWORKS)}")
-    definition, small = _image_network(network, nonlinearity), stem == "small"
+    definition, small = with_settings(_image_network(network, nonlinearity), settings), stem == "small"
     encoder: ImageEncoder | PatchEncoder
     if isinstance(definition, VisionTransformer):
         encoder = definition.make_encoder(channels, small, size)

@@ -72,8 +72,13 @@ def loaded_plugins() -> list[Plugin]:
 
 
 def loaded_plugin(name: str) -> Plugin | None:
-    """Return the plugin with a name, if it was loaded in this process."""
-    return _loaded.get(name)
+    """Return the plugin with a name, if it was loaded in this process, or is a module of the user's program
+    that registered parts."""
+    if name in _loaded:
+        return _loaded[name]
+    modules = {module for registry in REGISTRIES.values() for module in registry.modules()}
+    imported = (plugin_of(module) for module in sorted(modules))
+    return next((plugin for plugin in imported if plugin is not None and plugin.name == name), None)
 
 
 def load_plugin(path: str | Path) -> Plugin:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 from foveal.config import ConfigError, suggest, validate_section
 from foveal.config.values import Names, PartSection, StrictModel
 from foveal.plugins.constructor_settings import NoSettings
-from foveal.plugins.registry import REGISTRIES, Registry, section_name
+from foveal.plugins.registry import Registry, registry_of, section_name
 
 Section = TypeVar("Section", bound=StrictModel)
 
@@ -18,6 +18,7 @@ class NamedPart(NamedTuple):
     field: str
     name: str
     part: Any
+    has_section: bool
 
     @property
     def section(self) -> str:
@@ -36,9 +37,12 @@ def named_parts(section: StrictModel, path: str) -> list[NamedPart]:
     """
     parts: list[NamedPart] = []
     for field, mark in _marks(type(section)):
-        registry = REGISTRIES[mark.kind]
+        registry = registry_of(mark.kind)
         for name in mark.names(getattr(section, field)):
-            parts.append(NamedPart(registry, field, name, registry.find(name, f"{path}.{field}")))
+            if not mark.checked and name not in registry:
+                continue
+            part = registry.find(name, f"{path}.{field}")
+            parts.append(NamedPart(registry, field, name, part, mark.sections))
     return parts
 
 
@@ -47,12 +51,13 @@ def part_settings(section: PartSection, path: str) -> dict[str, StrictModel]:
 
     Raises: ConfigError: a part or a setting is unknown, or a value is not allowed.
     """
-    parts = named_parts(section, path)
-    registries = [REGISTRIES[mark.kind] for _, mark in _marks(type(section))]
+    parts = [part for part in named_parts(section, path) if part.has_section]
+    registries = [registry_of(mark.kind) for _, mark in _marks(type(section)) if mark.sections]
     for key in section.part_tables:
         if not any(registry.has_section(key) for registry in registries):
             known = {*type(section).model_fields, *(section_name(n) for each in registries for n in each)}
             raise ConfigError(f"unknown key '{path}.{key}'{suggest(key, known, f'{path}.')}")
+    _check_sections_differ(parts, path)
     return {
         part.section: validate_section(
             part.settings_class, section.part_tables.get(part.section, {}), f"{path}.{part.section}"
@@ -96,12 +101,29 @@ def _refuse_tables_of_others(
     Raises: ConfigError: the user did.
     """
     for key in section.part_tables.keys() & user_settings.keys() - tables.keys():
-        fields = [(field, REGISTRIES[mark.kind]) for field, mark in _marks(type(section))]
+        fields = [(field, registry_of(mark.kind)) for field, mark in _marks(type(section)) if mark.sections]
         field = next(field for field, registry in fields if registry.has_section(key))
         read = ", ".join(f"{path}.{name}" for name, table in tables.items() if table) or "none"
         raise ConfigError(
             f"{path}.{key} is not read by {path}.{field}={getattr(section, field)}; read here: {read}"
         )
+
+
+def _check_sections_differ(parts: list[NamedPart], path: str) -> None:
+    """Check that no two parts with settings have the same section.
+
+    Raises: ConfigError: two parts do.
+    """
+    owners: dict[str, NamedPart] = {}
+    for part in parts:
+        other = owners.get(part.section, part)
+        if part.settings_class.model_fields:
+            owners[part.section] = part
+        if other.registry is not part.registry and part.settings_class.model_fields:
+            raise ConfigError(
+                f"{path}.{part.section} would be the settings of the {other.registry.kind} {other.name} and "
+                f"of the {part.registry.kind} {part.name}: rename one of them"
+            )
 
 
 def _marks(section: type[StrictModel]) -> Iterator[tuple[str, Names]]:

@@ -13,7 +13,7 @@ from foveal.config import Config, StackConfig, suggest
 from foveal.config.values import Names
 from foveal.core.errors import UserError
 from foveal.plugins.loading import load_plugin
-from foveal.plugins.registry import REGISTRIES, Registry
+from foveal.plugins.registry import Registry, registry_of
 
 REFERENCE = re.compile(r"([^,+=]+\.py):([\w-]+)")
 """The path of a file, and the name of a class or function in it."""
@@ -62,4 +62,4 @@ def _registry_of(key: str) -> Registry[Any] | None:
     if field not in fields:  # a stack of a task has the settings of every stack
         fields = StackConfig.model_fields
     marks = [mark for mark in getattr(fields.get(field), "metadata", ()) if isinstance(mark, Names)]
-    return REGISTRIES.get(marks[0].kind) if marks else None
+    return registry_of(marks[0].kind) if marks else None

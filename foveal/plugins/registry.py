@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -34,32 +34,34 @@ class Entry(Generic[T]):
 class Registry(Generic[T]):
     """The parts of one kind by name: ours, and those of plugins.
 
-    Ours are in the modules of `package`, and in the module `folder_module` of its folders. They are imported
-    at the first look-up. Plugins are searched for when a name is not among ours, and when all names are
-    wanted.
+    Our modules are imported at the first look-up. Plugins are searched for when a name is not among ours, and
+    when all names are wanted.
     """
 
     def __init__(
         self,
         kind: str,
-        package: str = "",
-        folder_module: str = "",
+        own_modules: Callable[[], Iterable[str]] = tuple,
         adapt: Callable[[str, Any], T] | None = None,
         reserved: Collection[str] = (),
     ):
         """Make an empty registry.
 
-        `kind` is the word for a part in messages. `adapt` makes the part of the registered object. The
-        sections of parts must not be in `reserved`.
+        `kind` is the word for a part in messages. `own_modules` names our modules with parts. `adapt` makes
+        the part of the registered object. The sections of parts must not be in `reserved`.
         """
-        self.kind, self.package, self.folder_module = kind, package, folder_module
-        self._adapt, self._reserved = adapt, reserved
+        self.kind = kind
+        self._own_modules, self._adapt, self._reserved = own_modules, adapt, reserved
         self._entries: dict[str, Entry[T]] = {}
-        self._has_own = not package
+        self._has_own = False
         REGISTRIES[kind] = self
 
-    def add(self, name: str, source: object, module: str = "") -> T:
-        """Register a part, and return the part. `module` is that of the registered object, if not given.
+    def add(
+        self, name: str, source: object, module: str = "", adapt: Callable[[str, Any], T] | None = None
+    ) -> T:
+        """Register a part, and return the part.
+
+        `module` is that of the registered object, if not given. `adapt` makes the part of this object.
 
         A class that is defined again, as in the cell of a notebook, takes the place of the earlier one.
 
@@ -73,15 +75,18 @@ class Registry(Generic[T]):
             again = other == name and entry.module == module and is_new_version(source, entry.source)
             if section_name(other) == section_name(name) and not again:
                 raise UserError(self._conflict(name, entry.module, module))
-        part: Any = source if self._adapt is None else self._adapt(name, source)
+        adapt = adapt or self._adapt
+        part: Any = source if adapt is None else adapt(name, source)
         self._entries[name] = Entry(part, source, module)
         return self._entries[name].part
 
-    def decorator(self, name: str) -> Callable[[Registered], Registered]:
+    def decorator(
+        self, name: str, adapt: Callable[[str, Any], T] | None = None
+    ) -> Callable[[Registered], Registered]:
         """Return a decorator that registers a class or a function under a name, and returns it unchanged."""
 
         def register(source: Registered) -> Registered:
-            self.add(name, source)
+            self.add(name, source, adapt=adapt)
             return source
 
         return register
@@ -103,6 +108,9 @@ class Registry(Generic[T]):
         _search_plugins(self)
         return iter([*self._entries])
 
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
     def items(self) -> list[tuple[str, T]]:
         """Return all names with their parts, in the order of registration."""
         return [(name, self[name]) for name in self]
@@ -122,6 +130,10 @@ class Registry(Generic[T]):
         known = any(section_name(name) == section for name in self._entries)
         return known or any(section_name(name) == section for name in self)
 
+    def is_own(self, name: str) -> bool:
+        """Return whether a part is one of ours."""
+        return is_ours(self.module_of(name))
+
     def module_of(self, name: str) -> str:
         """Return the module that registered a part."""
         return self._entries[name].module
@@ -133,6 +145,10 @@ class Registry(Generic[T]):
     def names_from(self, modules: Callable[[str], bool]) -> list[str]:
         """Return the names of the parts that some modules registered."""
         return [name for name, entry in self._entries.items() if modules(entry.module)]
+
+    def modules(self) -> set[str]:
+        """Return the modules that registered parts."""
+        return {entry.module for entry in self._entries.values()}
 
     def snapshot(self) -> dict[str, Entry[T]]:
         """Return the parts that are registered now, for `restore`."""
@@ -152,7 +168,7 @@ class Registry(Generic[T]):
         if self._has_own:
             return
         self._has_own = True  # the modules may look up names of the same registry
-        for module in package_modules(self.package, self.folder_module):
+        for module in self._own_modules():
             importlib.import_module(module)
             self.imported(module)
 
@@ -178,10 +194,28 @@ class Registry(Generic[T]):
         return f"two plugins have a {self.kind} {name}: {file_of(first)} and {file_of(second)}; rename one"
 
 
+HOMES = {
+    "mixer": "foveal.layers.mixers.registry",
+    "encoder": "foveal.models.encoder_registry",
+    "model": "foveal.models.network_registry",
+    "head": "foveal.heads.registry",
+    "task": "foveal.tasks.registry",
+    "data set": "foveal.data.datasets.dataset_registry",
+    "metric": "foveal.metrics.registry",
+    "callback": "foveal.training.callback_registry",
+    "view": "foveal.inspection.registry",
+}
+"""The modules with the registries, by the kind of their parts."""
 REGISTRIES: dict[str, Registry[Any]] = {}
-"""The registries by their kind."""
+"""The registries whose modules were imported, by kind."""
 _loading: list[str] = []
 """The modules of plugins that are being imported, the innermost last."""
+
+
+def registry_of(kind: str) -> Registry[Any]:
+    """Return the registry of a kind of part."""
+    importlib.import_module(HOMES[kind])
+    return REGISTRIES[kind]
 
 
 def section_name(name: str) -> str:

@@ -41,7 +41,7 @@ def _is_at_hand(name: str, digest: str, run: Path, log: Log) -> bool:
     loaded = loaded_plugin(name)
     if loaded is not None and loaded.source.digest == digest:
         return True
-    if loaded is not None and loaded.origin == "file":
+    if loaded is not None and loaded.origin in ("file", "imported"):
         log(f"{loaded.path}: not the code that {run} was made with, {_path(run, name)}; results may differ")
         return True
     for plugin in installed_plugins():

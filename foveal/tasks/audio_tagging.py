@@ -39,4 +39,4 @@ class AudioTaggingTask(AudioTask, TaggingTask):
         return self._with_places(super().example_batches(examples))
 
     def _with_places(self, batches: Batches) -> FramePlaceBatches:
-        return FramePlaceBatches(batches, self.model.encoder.frames_per_vector)
+        return FramePlaceBatches(batches, getattr(self.model.encoder, "frames_per_vector", 1))

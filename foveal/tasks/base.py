@@ -16,7 +16,8 @@ from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcess
 from foveal.data.open import DataPaths, OpenedData
 from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
-from foveal.models.stack_settings import encoder_settings, keys_below
+from foveal.models.encoder_registry import encoder_settings, plugin_encoders
+from foveal.models.stack_settings import keys_below
 from foveal.tasks.answering import AnsweringTask
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
@@ -78,16 +79,23 @@ class Task(TaskFacts, AnsweringTask):
         own, encoder = self.Settings.model_fields, self.config.model.encoder
         return {"model.initialization", *encoder_settings(encoder), *keys_below("task", own)}
 
+    @classmethod
+    def accepted_encoders(cls) -> tuple[str, ...]:
+        """Return the kinds of encoder that the task takes, with those of plugins."""
+        each_place = cls.target_kind == "labels"
+        return *cls.encoders, *(plugin_encoders(cls.encoder_source, each_place) if cls.encoder_source else ())
+
     def check_encoder(self) -> None:
         """Check that the model has an encoder for the task's source.
 
         Raises: ValueError: there is no such encoder; the error says which setting to change.
         """
-        if self.config.model.encoder.kind not in self.encoders:
+        accepted = self.accepted_encoders()
+        if self.config.model.encoder.kind not in accepted:
             need = "no encoder" if self.encoders == ("none",) else "an encoder of what it reads"
             raise ValueError(
                 f"task.name={self.name} needs {need}: take a preset of that task, or set "
-                f"model.encoder.kind={' or '.join(self.encoders)}"
+                f"model.encoder.kind={' or '.join(accepted)}"
             )
 
     def check(self) -> None:

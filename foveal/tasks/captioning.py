@@ -14,8 +14,6 @@ from foveal.data.images.image_examples import ImageExamples
 from foveal.data.images.image_facts import image_facts
 from foveal.data.images.image_files import captioned_images
 from foveal.data.open import OpenedData
-from foveal.encoders.image import ImageEncoder
-from foveal.encoders.patches import PatchEncoder
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.interop.published.efficientnet import NAME as PRETRAINED
@@ -41,6 +39,7 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
     purpose = "Describe an image by a text."
     preset = "captioning"
     encoders = IMAGE_ENCODERS
+    encoder_source = "image"
     datasets = ("printed-words",)
     reads_files = "images"
     examples_in_words = "captioned images"
@@ -85,11 +84,11 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         label = quote(f"data.label={self.target.column(self.config.data)}")
         return f"--task image-classification {label}"
 
-    def encoder(self) -> ImageEncoder | PatchEncoder:
+    def encoder(self) -> Any:
         encoder = image_encoder_for(self.config)
-        output_grid(
-            self.config.model.encoder.network, encoder, self.config.data.image.size
-        )  # or it is refused
+        if self.config.model.encoder.kind in self.encoders:
+            # Images that are too small for the network are refused.
+            output_grid(self.config.model.encoder.network, encoder, self.config.data.image.size)
         return encoder
 
     def answers(self, examples: ImageExamples, top: int, progress: ProgressCallback) -> list[Answer]:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from foveal.config import EncoderConfig, StackConfig
+from foveal.models.encoder_registry import encoder_spec
 
 
 class ModelComponent(NamedTuple):
@@ -21,14 +22,9 @@ class ModelComponent(NamedTuple):
 
 def encoder_components(encoder: EncoderConfig) -> list[ModelComponent]:
     """Return the components of an encoder, from input to output."""
-    if encoder.kind == "conv3d":
-        return [ModelComponent("encoder", "3D convolution", str(encoder.layers), str(encoder.width))]
-    if encoder.kind == "ngrams":
-        return [ModelComponent("encoder", f"{encoder.width} n-grams of up to {encoder.ngram_length} tokens")]
-    network = ModelComponent("encoder", encoder.network)
-    if encoder.kind == "frames":
-        return [network, stack_component("then", encoder)]
-    return [network if encoder.kind in ("image", "series-network") else stack_component("encoder", encoder)]
+    parts = encoder_spec(encoder).components(encoder)
+    names = ["encoder", *["then"] * (len(parts) - 1)]
+    return [ModelComponent(name, *part) for name, part in zip(names, parts, strict=True)]
 
 
 def stack_component(name: str, stack: StackConfig) -> ModelComponent:

@@ -96,7 +96,9 @@ def _completed(config: Config, written: Mapping[str, Any]) -> Config:
     task = task_type(config.model_copy(update={"task": named, "data": _data_of_task(config, task_type)}))
     settings = resolve_mixer_settings(task.settings, written.get("task"), "task")
     model = resolve_mixer_settings(config.model, written.get("model"))
-    return task.config.model_copy(update={"task": TaskTable(**settings.model_dump()), "model": model})
+    training = resolve_mixer_settings(config.training, written.get("training"), "training")
+    sections = {"task": TaskTable(**settings.model_dump()), "model": model, "training": training}
+    return task.config.model_copy(update=sections)
 
 
 def _data_of_task(config: Config, task: type[Task]) -> DataConfig:

@@ -19,7 +19,7 @@ from foveal.config.old_names import PRESETS as OLD_PRESETS
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.open import OpenedData
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 from foveal.plugins.references import resolve_references
 from foveal.store.run import RunFolder
 from foveal.tasks.base import Task
@@ -173,12 +173,11 @@ def _base_tables(
     """
     if model and model not in {*preset_names(), *NETWORKS} and Path(model).suffix != ".toml":
         raise _unknown_model(model)
-    if model in NETWORKS and model not in preset_names():
+    if model and model in NETWORKS and model not in preset_names():
         networks = network_task()
-        if task not in (None, networks):
+        if task is not None and not task.trains_networks:
             raise UserError(
-                f"--model {model} labels images; for {task.name if task else ''}, set "
-                f"model.encoder.network={model}"
+                f"--model {model} labels images; for {task.name}, set model.encoder.network={model}"
             )
         return read_preset(networks.preset), network_overrides(model), networks.preset
     if base_run is not None and model is None:

@@ -22,14 +22,14 @@ def check_encoder_reuse(run: RunFolder, task: type[Task]) -> None:
         names the tasks that do.
     """
     base_task, kind = task_of(run.config), run.config.model.encoder.kind
-    if (kind in task.encoders and kind != "none") or base_task.model_reused_as in task.encoders:
+    if (kind in task.accepted_encoders() and kind != "none") or base_task.model_reused_as in task.encoders:
         return
     reused_as = base_task.model_reused_as if kind == "none" else kind
     if not reused_as:
         raise UserError(
             f"{run.path}: {base_task.name} has no encoder that another task could use: leave out --from"
         )
-    others = sorted(other.name for other in all_tasks().values() if reused_as in other.encoders)
+    others = sorted(other.name for other in all_tasks().values() if reused_as in other.accepted_encoders())
     raise UserError(
         f"{run.path}: its encoder ({reused_as}) does not read the source of {task.name}: leave out --from, "
         f"or name one of the tasks that can start from it: {', '.join(others)}"

@@ -1,10 +1,10 @@
 """The facts that a task states about itself as class attributes, so that other code names no task."""
 
 from collections.abc import Collection, Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from foveal.config import DataConfig
-from foveal.config.values import StrictModel
+from foveal.config.values import Names, PartSection, StrictModel
 
 TOKEN = "token"
 """The loss unit of tasks that predict tokens; their loss has a perplexity."""
@@ -13,8 +13,15 @@ TOKEN = "token"
 class TaskSettings(StrictModel):
     """The section `task` of a config; a task's own settings are fields of a subclass."""
 
-    name: str
+    name: Annotated[str, Names("task", sections=False)]
     """Name of the task."""
+
+
+class ScoredSettings(TaskSettings, PartSection):
+    """The settings of tasks whose outputs are compared with references."""
+
+    metrics: Annotated[str, Names("metric")] = ""
+    """Metrics beside those of the task, by name."""
 
 
 class TaskFacts:
@@ -37,6 +44,8 @@ class TaskFacts:
     """The settings that the task itself always reads."""
     encoders: ClassVar[tuple[str, ...]]
     """The kinds of encoder that read the task's source; `none` if the model has no encoder."""
+    encoder_source: ClassVar[str] = ""
+    """The source of encoders of plugins that the task takes (text, series ...); empty if it takes none."""
     batch_setting: ClassVar[str] = "data.batch_tokens"
     """The setting of the size of a batch."""
     columns: ClassVar[tuple[str, ...]] = ()

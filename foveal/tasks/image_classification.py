@@ -35,6 +35,7 @@ class ImageClassificationTask(ImageLabelTask):
     Settings = ImageClassificationSettings
     settings: ImageClassificationSettings
     encoders = IMAGE_ENCODERS
+    encoder_source = "image"
     datasets = ("mnist", "fashion-mnist")
     trains_networks = True
     imports = "image-network"
@@ -64,7 +65,7 @@ class ImageClassificationTask(ImageLabelTask):
 
     def head(self, encoder: Any, classes: int) -> nn.Module:
         sizes, size = self.config.model.encoder, self.config.data.image.size
-        if sizes.kind == "patches":
+        if sizes.kind != "image":
             return super().head(encoder, classes)
         dropout = self.config.model.dropout
         return image_head(sizes.network, encoder, size, classes, dropout, sizes.network_activation)

@@ -91,7 +91,9 @@ def best_matching_task(
 
     Raises: UserError: several tasks have the highest score.
     """
-    fits: list[tuple[type[Task], Fit]] = [(task, task.recognizes(data, named)) for task in tasks]
+    fits: list[tuple[type[Task], Fit]] = [
+        (task, task.recognizes(data, named)) for task in tasks if _recognizes_by_itself(task)
+    ]
     ranked = sorted((fit for fit in fits if fit[1].score), key=lambda fit: -fit[1].score)
     if not ranked:
         return None
@@ -102,6 +104,13 @@ def best_matching_task(
         raise UserError(f"{data}: {reason}: it fits several tasks equally well; choose one: {names}")
     others = tuple(task.name for task, _ in ranked[1:])
     return TaskChoice(ranked[0][0], ranked[0][1].reason, others)
+
+
+def _recognizes_by_itself(task: type[Task]) -> bool:
+    """Return whether a task recognizes its data in a way of its own, and not that of the task it is based
+    on."""
+    owner = next(base for base in task.__mro__ if "recognizes" in vars(base))
+    return owner is task or "name" not in vars(owner)
 
 
 def _no_fit_reason(data: OpenedData) -> str:

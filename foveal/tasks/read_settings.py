@@ -5,7 +5,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from foveal.config import Config, ConfigError, StackConfig, parse_config
+from foveal.config import Config, ConfigError, parse_config
 from foveal.config.old_names import flatten
 from foveal.config.sections_by_path import (
     UnreadReason,
@@ -15,13 +15,15 @@ from foveal.config.sections_by_path import (
     to_toml,
     unread_fields,
 )
-from foveal.config.values import StrictModel
-from foveal.models.mixer_settings import stack_mixers
+from foveal.config.values import PartSection, StrictModel
+from foveal.plugins.part_settings import named_parts, part_settings
 from foveal.tasks.base import Task
 from foveal.tasks.registry import data_settings, task_of
 
 READ_BY_TRAINING = ("optimizer", "schedule", "training")
 """The sections that every training reads."""
+HEAD_SETTINGS = ("model.dropout", "model.head_pooling", "model.head_fit")
+"""The settings that only the default heads read."""
 
 
 def read_settings(config: Config) -> set[str]:
@@ -33,7 +35,7 @@ def unread_settings(config: Config) -> dict[str, UnreadReason]:
     """Return the dotted keys of the settings that are not read, each with the reason."""
     task, sections = task_of(config), config_sections(config)
     unread_in_section = unread_fields(sections)
-    read = _with_mixer_sections({*READ_BY_TRAINING, *task.settings_read()}, sections)
+    read = _with_part_sections({*READ_BY_TRAINING, *task.settings_read()}, sections)
     unread: dict[str, UnreadReason] = {}
     for key in setting_keys(sections):
         if not _first_prefix(key, read):
@@ -72,17 +74,17 @@ def config_to_toml(config: Config) -> str:
 
 
 def config_sections(config: Config) -> dict[str, StrictModel]:
-    """Return all sections of a config by their dotted paths, including those that its task and mixers
-    declare."""
+    """Return all sections of a config by their dotted paths, including those that its task and its
+    parts declare."""
     sections: dict[str, StrictModel] = {}
     task = task_of(config)
     for name in type(config).model_fields:
         section = task.settings if name == "task" else getattr(task.config, name)
         for path, inner in nested_sections(section, name).items():
             sections[path] = inner
-            if isinstance(inner, StackConfig):
-                mixers = stack_mixers(inner, path).values()
-                sections |= {f"{path}.{spec.section}": settings for spec, settings in mixers}
+            if isinstance(inner, PartSection):
+                parts = part_settings(inner, path).items()
+                sections |= {f"{path}.{part}": settings for part, settings in parts}
     return sections
 
 
@@ -91,14 +93,14 @@ def _data_settings_of_other_tasks(task: Task) -> dict[str, UnreadReason]:
     return {f"data.{name}": UnreadReason("task.name", task.name) for name in others}
 
 
-def _with_mixer_sections(read: set[str], sections: Mapping[str, StrictModel]) -> set[str]:
-    """Return the keys, with the sections of a stack's mixers if the stack's `mixers` are read."""
-    stacks = {path: stack for path, stack in sections.items() if isinstance(stack, StackConfig)}
+def _with_part_sections(read: set[str], sections: Mapping[str, StrictModel]) -> set[str]:
+    """Return the keys, with the sections of the parts that settings among them name."""
     return read | {
-        f"{path}.{spec.section}"
-        for path, stack in stacks.items()
-        if _first_prefix(f"{path}.mixers", read)
-        for spec, _ in stack_mixers(stack, path).values()
+        f"{path}.{part.section}"
+        for path, section in sections.items()
+        if isinstance(section, PartSection)
+        for part in named_parts(section, path)
+        if part.has_section and _first_prefix(f"{path}.{part.field}", read)
     }
 
 
@@ -112,8 +114,11 @@ def _first_prefix(key: str, keys: Iterable[str]) -> str:
 
 def _choice_behind(key: str, task: Task) -> UnreadReason:
     """Return the choice (encoder or task) because of which a setting is not read."""
+    model = task.config.model
+    if key in HEAD_SETTINGS and model.head.kind != "default":
+        return UnreadReason("model.head.kind", model.head.kind, ("default",))
     if key.startswith("model.encoder."):
-        return UnreadReason("model.encoder.kind", task.config.model.encoder.kind)
+        return UnreadReason("model.encoder.kind", model.encoder.kind)
     return UnreadReason("task.name", task.name)
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from foveal.config import OptimizerConfig, parse_overrides, validate_section
 from foveal.core.log import Log
-from foveal.models.image_networks import NETWORKS, published_input, smallest_size, training_settings
+from foveal.models.image_networks import published_input, smallest_size, training_settings
+from foveal.models.network_registry import NETWORKS
 
 USUAL_RATES = {
     "sgd": 0.2,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from foveal.config import Config, ConfigError
 from foveal.config.old_names import TASKS as OLD_TASKS
 from foveal.core.errors import UserError
-from foveal.plugins.registry import Registry, file_of
+from foveal.plugins.registry import Registry, file_of, package_modules
 from foveal.store.run import RunFolder
 from foveal.tasks.base import Task
 
@@ -36,7 +36,7 @@ class TaskRegistry(Registry[type[Task]]):
                 self.add(task.name, task)
 
 
-TASKS = TaskRegistry("task", __package__, "task", adapt=_named_task)
+TASKS = TaskRegistry("task", lambda: package_modules(__package__, "task"), _named_task)
 
 
 def register_task(name: str) -> Callable[[Registered], Registered]:

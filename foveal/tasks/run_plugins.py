@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from foveal.config import Config
 from foveal.core.log import notify
+from foveal.data.datasets.dataset_registry import DATASETS
 from foveal.plugins.loading import plugin_of
 from foveal.plugins.part_settings import named_parts
-from foveal.plugins.registry import REGISTRIES, is_ours
+from foveal.plugins.registry import is_ours, registry_of
 from foveal.plugins.source import RunPlugins
 from foveal.tasks.read_settings import config_sections
 
@@ -18,7 +19,7 @@ def run_plugins(config: Config, data: Iterable[str | None]) -> RunPlugins:
     """
     files, modules = dict[str, bytes](), dict[str, list[str]]()
     for kind, name in sorted({*_parts(config, data)}):
-        module = REGISTRIES[kind].module_of(name)
+        module = registry_of(kind).module_of(name)
         plugin = plugin_of(module)
         if plugin is not None:
             files |= plugin.source.stored_files
@@ -37,3 +38,4 @@ def _parts(config: Config, data: Iterable[str | None]) -> Iterator[tuple[str, st
     for path, section in config_sections(config).items():
         for part in named_parts(section, path):
             yield part.registry.kind, part.name
+    yield from (("data set", name) for name in data if name is not None and name in DATASETS)

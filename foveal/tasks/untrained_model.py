@@ -14,7 +14,8 @@ from foveal.data.core.batching import ExampleBatch
 from foveal.data.open import DataPaths
 from foveal.data.pairs.pair import PairProcessor
 from foveal.inspection.activations.compute import unaugmented_batch
-from foveal.models.image_networks import NETWORKS, published_input
+from foveal.models.image_networks import published_input
+from foveal.models.network_registry import NETWORKS
 from foveal.plugins.references import resolve_references
 from foveal.tasks.base import Task
 from foveal.tasks.config import from_tables, load_config

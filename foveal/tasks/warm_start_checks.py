@@ -4,7 +4,7 @@ from typing import Any
 
 from foveal.config import Config, StackConfig, parse_overrides
 from foveal.core.errors import UserError
-from foveal.models.stack_settings import PIXEL_ENCODERS
+from foveal.models.encoder_registry import encoder_spec, reads_pixels
 from foveal.store.run import RunFolder
 from foveal.tasks.config import checked
 from foveal.tasks.encoder_settings import STACK_WEIGHT_SETTINGS, check_encoder_reuse
@@ -84,5 +84,6 @@ def _encoder_image_shape(config: Config) -> tuple[int, int]:
     0 means that they do not depend on the size. Convolutions and patches work for any size. Encoders of
     frames use all positions of a frame's feature map.
     """
-    image, kind = config.data.image, config.model.encoder.kind
-    return image.channels if kind in PIXEL_ENCODERS else 0, image.size if kind in ("frames", "conv3d") else 0
+    image, encoder = config.data.image, config.model.encoder
+    has_frames = encoder.kind != "none" and "clip" in encoder_spec(encoder).reads
+    return image.channels if reads_pixels(encoder) else 0, image.size if has_frames else 0

@@ -13,7 +13,7 @@ from foveal.config import ImageConfig
 from foveal.data.images.image_batches import ImageEvalBatches
 from foveal.encoders.image import ImageEncoder
 from foveal.heads.flatten_classification import FlattenClassificationHead
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 from foveal.store.run import open_run
 from foveal.tasks.session import prepare_run_data
 from tests.support.command_line import run_command, succeed
@@ -52,8 +52,8 @@ class Toy:
 
 
 @pytest.fixture(autouse=True)
-def squares(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(NETWORKS, "toy", Toy())
+def squares(here: Path, own_registries: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    NETWORKS.add("toy", Toy(), "notebook")
     monkeypatch.setattr(Codes, "given", [])
     write_images()
 

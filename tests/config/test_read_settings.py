@@ -12,7 +12,7 @@ from foveal.config.old_names import flatten
 from foveal.config.sections_by_path import meanings
 from foveal.config.values import StrictModel
 from foveal.layers.mixers.registry import mixer_specs
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 from foveal.tasks.config import from_tables, load_config
 from foveal.tasks.configure import network_config
 from foveal.tasks.read_settings import config_to_toml, read_settings, unread_settings

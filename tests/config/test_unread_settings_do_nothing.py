@@ -53,6 +53,7 @@ SMALL = {
 BY_OTHERS = {
     "task.name": "it chooses the task",
     "model.encoder.kind": "a task with one kind of encoder looks at it when the config is checked",
+    "task.metrics": "read by the report after the training",
     "data.label": "read where labels stand in a table",
     "model.encoder.bidirectional": "attention sees both directions in any case",
     "task.fusion.bidirectional": "likewise",

@@ -15,7 +15,8 @@ from foveal.layers.vision.residual import basic_block
 from foveal.models.airbench import AirbenchNetwork
 from foveal.models.depthwise_networks import ConvNeXt, EfficientNetLite, InvertedStage
 from foveal.models.encoder import EncoderWithHead
-from foveal.models.image_networks import NETWORKS, image_encoder, smallest_size, training_settings
+from foveal.models.image_networks import image_encoder, smallest_size, training_settings
+from foveal.models.network_registry import NETWORKS
 from foveal.models.resnet import ResNet
 from foveal.models.sequential_networks import ConvLayer, SequentialNetwork
 from tests.support.gradients import gradient_of

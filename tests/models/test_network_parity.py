@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from foveal.interop.huggingface.resnet import hf_name
 from foveal.models.depthwise_networks import ConvNeXt
 from foveal.models.encoder import EncoderWithHead
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 from tests.support.named_networks import logits, make_network
 
 # As torchvision and textbooks write them: channels of a convolution (kernel, stride and padding where they

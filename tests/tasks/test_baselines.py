@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from foveal.inspection.confusion import view
-from foveal.tasks.shapes import label_baseline, labeling
+from foveal.tasks.shapes import label_baseline, likeliest_labels
 from tests.support import labeled_images, small_series
 from tests.support.command_line import run_command, succeed
 from tests.support.small_texts import write_labels, write_tones
@@ -107,12 +107,12 @@ def test_too_many_labels_have_no_linear_classifier(monkeypatch: pytest.MonkeyPat
 def test_likeliest_labels_are_sorted_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of equals comes first, whatever the number of places in a chunk."""
     logits = torch.randint(5, (7, 3000), generator=torch.Generator().manual_seed(0)).float()
-    whole = labeling.likeliest_labels(logits, 4)
+    whole = likeliest_labels.likeliest_labels(logits, 4)
     assert [label for label, _ in whole[0]] == logits[0].eq(4).nonzero()[:4, 0].tolist()
-    monkeypatch.setattr(labeling, "LOGITS_SORTED", 6000)
-    assert labeling.likeliest_labels(logits, 4) == whole
-    monkeypatch.setattr(labeling, "LOGITS_SORTED", 1)
-    assert labeling.likeliest_labels(logits, 4) == whole
+    monkeypatch.setattr(likeliest_labels, "LOGITS_SORTED", 6000)
+    assert likeliest_labels.likeliest_labels(logits, 4) == whole
+    monkeypatch.setattr(likeliest_labels, "LOGITS_SORTED", 1)
+    assert likeliest_labels.likeliest_labels(logits, 4) == whole
 
 
 def test_two_thousand_labels_are_trained_scored_and_predicted() -> None:

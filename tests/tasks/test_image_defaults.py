@@ -11,7 +11,8 @@ from foveal.core.errors import UserError
 from foveal.data.images.image_facts import ImageFacts, image_facts
 from foveal.data.open import open_data
 from foveal.interop.published.efficientnet import NAME
-from foveal.models.image_networks import NETWORKS, smallest_size
+from foveal.models.image_networks import smallest_size
+from foveal.models.network_registry import NETWORKS
 from foveal.tasks import configure
 from foveal.tasks.config import load_config
 from foveal.tasks.defaults import DefaultsRequest

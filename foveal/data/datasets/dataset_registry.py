@@ -5,6 +5,7 @@ import io
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from foveal.core.log import Log
 from foveal.data.datasets import mnist, published, synthetic_strings
@@ -13,6 +14,12 @@ from foveal.data.datasets.package_download import DebianPackage, NpmPackage, Pac
 from foveal.data.datasets.printed_words import printed_words
 from foveal.data.datasets.synthetic_strings import PairsBySplit
 from foveal.data.files.archives import NamedContents
+from foveal.plugins.loading import plugin_of
+from foveal.plugins.registry import Registry
+
+Registered = TypeVar("Registered")
+VERSION_LENGTH = 12
+"""Letters of the hash of a plugin in the version of its data sets."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,19 @@ class DatasetEntry:
         if self.package is None:
             return self.revision
         return self.package.version if self.revision == "1" else f"{self.package.version}-{self.revision}"
+
+
+@dataclass(frozen=True)
+class PluginDataset(DatasetEntry):
+    """A data set of a plugin."""
+
+    module: str = ""
+
+    @property
+    def version(self) -> str:
+        """The beginning of the hash of the plugin's source."""
+        plugin = plugin_of(self.module)
+        return "1" if plugin is None else plugin.source.digest[:VERSION_LENGTH]
 
 
 def without_log(
@@ -207,17 +227,36 @@ _DATASETS = [
 ]
 
 
+DATASETS: Registry[DatasetEntry] = Registry("data set")
+for entry in _DATASETS:
+    DATASETS.add(entry.name, entry, __name__)
+
+
 def registered_datasets() -> tuple[DatasetEntry, ...]:
     """Return all entries, starting with those of this file."""
-    return tuple(_DATASETS)
+    return tuple(entry for _, entry in DATASETS.items())
 
 
-def register_dataset(entry: DatasetEntry) -> DatasetEntry:
-    """Add an entry to the catalog, and return the entry.
+def add_dataset(entry: DatasetEntry) -> DatasetEntry:
+    """Add an entry of ours to the catalog, and return the entry."""
+    return DATASETS.add(entry.name, entry)
 
-    Raises: ValueError: another entry has the same name.
+
+def register_dataset(
+    name: str, *, description: str, license: str = "unknown", size: str = "computed"
+) -> Callable[[Registered], Registered]:
+    """Return a decorator that adds a data set to the catalog, for `foveal train NAME`.
+
+    The function gets a log, and yields the names of files with their contents: any data that `foveal train`
+    reads from a folder, such as `train.csv` and `test.csv`. They are written into the cache once, and again
+    after the code of the plugin has changed.
+
+    Raises: UserError: another data set has this name.
     """
-    if any(entry.name == other.name for other in _DATASETS):
-        raise ValueError(f"two data sets are named {entry.name}")
-    _DATASETS.append(entry)
-    return entry
+
+    def entry(name: str, make: Callable[[Log], NamedContents]) -> DatasetEntry:
+        return PluginDataset(
+            name, description, license, size, lambda _, log: make(log), module=make.__module__
+        )
+
+    return DATASETS.decorator(name, entry)

@@ -13,7 +13,7 @@ from foveal.inspection.base import Facts, InspectedRun, View
 from foveal.inspection.filters.compute import CAVEAT, IDLE_NORM, Filters, first_layer_filters
 from foveal.inspection.filters.plot import MAX_FILTERS, plot_filters, weight_scale
 from foveal.inspection.registry import register_view
-from foveal.models.stack_settings import PIXEL_ENCODERS
+from foveal.models.encoder_registry import reads_pixels
 from foveal.objectives.classification import ClassificationObjective
 
 
@@ -61,7 +61,7 @@ class FiltersView(View[FiltersOptions, FiltersResult]):
     Options = FiltersOptions
 
     def check(self, run: InspectedRun) -> None:
-        if run.config.model.encoder.kind not in PIXEL_ENCODERS:
+        if not reads_pixels(run.config.model.encoder):
             raise UserError(f"{run.run.path}: this view needs an encoder of images, and this run has none")
 
     def compute(

@@ -6,7 +6,7 @@ from pathlib import Path
 from foveal.interop.huggingface.hf_config import HFConfig
 from foveal.interop.image_network import ImportedImageNetwork, read_network
 from foveal.models.depthwise_networks import ConvNeXt
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 
 NORM_EPSILON = 1e-6
 """The epsilon of all norms, as published. Hugging Face's last norm has another one, 1e-12 by default, which

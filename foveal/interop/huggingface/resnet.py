@@ -6,7 +6,7 @@ from pathlib import Path
 from foveal.interop.huggingface.hf_config import HFConfig
 from foveal.interop.image_network import ImportedImageNetwork, read_network
 from foveal.layers.vision.residual import basic_block, bottleneck_block
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 from foveal.models.resnet import ResNet
 
 BLOCK_TYPES = {"basic": basic_block, "bottleneck": bottleneck_block}

@@ -12,7 +12,7 @@ from foveal.config import EncoderConfig, ModelConfig
 from foveal.config.values import StrictModel
 from foveal.core.errors import UserError
 from foveal.plugins.constructor_settings import settings_of_constructor
-from foveal.plugins.registry import Registry, file_of, section_name
+from foveal.plugins.registry import Registry, file_of, package_modules, section_name
 
 S = TypeVar("S", bound=StrictModel)
 
@@ -150,7 +150,7 @@ def mixer_spec(name: str, source: Any) -> AnyMixerSpec:
 
 MIXERS: Registry[AnyMixerSpec] = Registry(
     "mixer",
-    __package__,
+    lambda: package_modules(__package__),
     adapt=mixer_spec,
     reserved={*ModelConfig.model_fields, *EncoderConfig.model_fields},
 )

@@ -42,6 +42,7 @@ class GlimpsesTask(ImageLabelTask):
     }
     encoders = ("none",)
     balances_experts = False
+    takes_heads = False
     suggested_view = "glimpses"
 
     @property

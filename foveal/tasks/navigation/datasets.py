@@ -1,9 +1,9 @@
 """The generated data set for navigation."""
 
-from foveal.data.datasets.dataset_registry import DatasetEntry, register_dataset
+from foveal.data.datasets.dataset_registry import DatasetEntry, add_dataset
 from foveal.tasks.navigation.generated_episodes import make_episodes
 
-GRID_WALKS = register_dataset(
+GRID_WALKS = add_dataset(
     DatasetEntry(
         name="grid-walks",
         description="151,500 maps of 9 x 9 squares, each with an instruction and the path it means; computed",

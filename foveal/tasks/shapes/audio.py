@@ -8,8 +8,8 @@ from torch import nn
 from foveal.core.errors import UserError
 from foveal.data.audio.audio_source import AudioSource
 from foveal.data.pairs.source import Source
-from foveal.models.encoder import audio_encoder
-from foveal.models.series_networks import series_network
+from foveal.models.encoder import MAX_AUDIO_POSITIONS
+from foveal.models.encoder_registry import SeriesSizes, make_encoder
 from foveal.ops.audio.log_mel import mel_filters, window_samples
 from foveal.tasks.shapes.examples import ExampleTask
 
@@ -20,6 +20,7 @@ class AudioTask(ExampleTask, ABC):
     source: ClassVar[Source[Any]] = AudioSource()
     source_kind = "audio"
     encoders: ClassVar[tuple[str, ...]] = ("pyramid", "convolution")
+    encoder_source = "audio"
     length_unit = "frames"
 
     def check(self) -> None:
@@ -35,11 +36,9 @@ class AudioTask(ExampleTask, ABC):
 
     def encoder(self) -> nn.Module:
         """Return the encoder of log-mel frames, which a network of series reads as channels."""
-        data, processor, encoder = self.config.data, self.processor, self.config.model.encoder
+        data, processor = self.config.data, self.processor
         bins = data.mel_bins if processor is None else processor.source.settings.mel_bins
-        if encoder.kind == "series-network":
-            return series_network(encoder.network).make_encoder(bins, encoder)
-        return audio_encoder(encoder, bins)
+        return make_encoder(self.config.model.encoder, SeriesSizes(bins, MAX_AUDIO_POSITIONS))
 
     def source_in_words(self) -> str:
         """Return a description of the features of a recording."""

@@ -3,19 +3,21 @@
 from abc import ABC
 from typing import Any
 
+from torch import nn
+
 from foveal.config import Config
 from foveal.data.video.clip_source import ClipSource
-from foveal.encoders.video import Conv3dEncoder, FrameEncoder
-from foveal.models.video import video_encoder
+from foveal.models.encoder_registry import ClipSizes, make_encoder
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.labeling import LabelingTask
 
 CLIP_ENCODERS = ("frames", "conv3d")
 
 
-def clip_encoder_for(config: Config) -> FrameEncoder | Conv3dEncoder:
+def clip_encoder_for(config: Config) -> nn.Module:
     """Return the encoder for clips of the configured size."""
-    return video_encoder(config.model.encoder, config.data.image, config.data.max_length)
+    image = config.data.image
+    return make_encoder(config.model.encoder, ClipSizes(image.channels, image.size, config.data.max_length))
 
 
 class ClipTask(ExampleTask, ABC):
@@ -24,10 +26,11 @@ class ClipTask(ExampleTask, ABC):
     source = ClipSource()
     source_kind = "clip"
     encoders = CLIP_ENCODERS
+    encoder_source = "clip"
     length_unit = "frames"
     suggested_view = "filmstrip"
 
-    def encoder(self) -> FrameEncoder | Conv3dEncoder:
+    def encoder(self) -> nn.Module:
         return clip_encoder_for(self.config)
 
     def source_in_words(self) -> str:

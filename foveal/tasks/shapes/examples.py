@@ -29,8 +29,7 @@ from foveal.data.read_splits import open_splits
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizer_base import Vocabulary
 from foveal.data.text.tokenizers import Tokenizer
-from foveal.encoders.text import TextEncoder
-from foveal.models.encoder import text_encoder
+from foveal.models.encoder_registry import TokenSizes, make_encoder
 from foveal.tasks.base import Task
 from foveal.tasks.defaults import MAX_COUNTED_ROWS
 from foveal.tasks.results import Answer, AnsweredRow
@@ -61,9 +60,10 @@ def token_vocab_size(config: Config, source: Vocabulary | None) -> int:
     return SpecialTokens(default_vocab_size(config) if source is None else source.size).vocab_size
 
 
-def text_encoder_for(config: Config, source: Vocabulary | None) -> TextEncoder:
+def text_encoder_for(config: Config, source: Vocabulary | None) -> Any:
     """Return the encoder for a tokenizer's texts. Without a tokenizer, use the default vocabulary size."""
-    return text_encoder(config.model.encoder, token_vocab_size(config, source), config.data.max_length)
+    sizes = TokenSizes(token_vocab_size(config, source), config.data.max_length)
+    return make_encoder(config.model.encoder, sizes)
 
 
 def tokens_in_words(tokenizer: Tokenizer) -> str:

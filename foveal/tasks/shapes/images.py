@@ -6,25 +6,17 @@ from typing import Any, ClassVar
 from foveal.config import Config
 from foveal.data.images.image_source import ImageSource
 from foveal.data.pairs.source import Source
-from foveal.encoders.image import ImageEncoder
-from foveal.encoders.patches import PatchEncoder
-from foveal.models.encoder import patch_encoder
-from foveal.models.image_networks import image_encoder
+from foveal.models.encoder_registry import ImageSizes, make_encoder
 from foveal.tasks.shapes.examples import ExampleTask
 
 IMAGE_ENCODERS = ("image", "patches")
 """The kinds of encoder that read an image."""
 
 
-def image_encoder_for(config: Config) -> ImageEncoder | PatchEncoder:
-    """Return the encoder for images of the configured size: a published network, or patches."""
-    encoder, image = config.model.encoder, config.data.image
-    if encoder.kind == "patches":
-        return patch_encoder(encoder, image.channels, image.size)
-    network, stem = encoder.network, encoder.stem
-    return image_encoder(
-        network, image.channels, stem, encoder.network_activation, image.size, encoder.network_norm
-    )
+def image_encoder_for(config: Config) -> Any:
+    """Return the encoder for images of the configured size: a published network, patches, or a plugin's."""
+    image = config.data.image
+    return make_encoder(config.model.encoder, ImageSizes(image.channels, image.size))
 
 
 def sees_several_views(config: Config) -> bool:

@@ -7,12 +7,9 @@ from itertools import chain, islice
 from operator import eq
 from typing import Any, ClassVar
 
-import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from foveal.config.values import Fraction
-from foveal.core.errors import RunFailed
 from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
@@ -31,6 +28,7 @@ from foveal.objectives.tagging import TaggingObjective
 from foveal.tasks.base import TaskSettings
 from foveal.tasks.baseline import Baseline, SimpleAnswers, best_baseline
 from foveal.tasks.defaults import ClosedForm, Defaults, DefaultsRequest
+from foveal.tasks.facts import ScoredSettings
 from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsByRow, TaskSummary
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.fitted_head import fit_ridge_head
@@ -41,14 +39,12 @@ from foveal.tasks.shapes.label_baseline import (
     linear_seconds,
     majority_ids,
 )
-
-LOGITS_SORTED = 1 << 21
-"""Logits that are sorted at once."""
-LikeliestLabels = list[tuple[int, float]]
-"""The ids and probabilities of the likeliest labels of a place, the likeliest first."""
+from foveal.tasks.shapes.likeliest_labels import LikeliestLabels, likeliest_labels
+from foveal.tasks.shapes.named_head import check_named_head, make_named_head, names_head
+from foveal.tasks.shapes.named_metrics import check_metrics, named_scores
 
 
-class SmoothedSettings(TaskSettings):
+class SmoothedSettings(ScoredSettings):
     label_smoothing: Fraction = 0.0
     """Fraction of the target's probability that is spread over all labels or tokens."""
 
@@ -69,9 +65,23 @@ class LabelingTask(ExampleTask, ABC):
     """The words for the examples in a summary, such as labeled images."""
     speed_unit: ClassVar[str]
     """The unit of speed."""
+    takes_heads: ClassVar[bool] = True
+    """Whether the config may name another head."""
 
     def settings_read(self) -> set[str]:
-        return super().settings_read() | {"model.dropout"}
+        heads = {"model.head"} if self.takes_heads else set[str]()
+        return super().settings_read() | heads | (set() if self.has_own_head else {"model.dropout"})
+
+    def check(self) -> None:
+        super().check()
+        check_metrics(self.settings, self.target_kind)
+        if self.takes_heads:
+            check_named_head(self.config.model, self.name, self.target_kind)
+
+    @property
+    def has_own_head(self) -> bool:
+        """Return whether the config names a head, in place of the one of the task or of the network."""
+        return self.takes_heads and names_head(self.config.model)
 
     def new_model(self) -> nn.Module:
         return self.model_for_classes(self.encoder(), len(self.processor.target.labels))
@@ -81,7 +91,13 @@ class LabelingTask(ExampleTask, ABC):
 
     def model_for_classes(self, encoder: Any, classes: int) -> EncoderWithHead:
         """Return the model with a head for `classes` classes."""
-        return EncoderWithHead(encoder, self.head(encoder, classes))
+        return EncoderWithHead(encoder, self.make_head(encoder, classes))
+
+    def make_head(self, encoder: Any, classes: int) -> nn.Module:
+        """Return the head that the config names, or that of the task."""
+        if self.has_own_head:
+            return make_named_head(self.config.model, encoder.width, classes)
+        return self.head(encoder, classes)
 
     @property
     def label_smoothing(self) -> float:
@@ -155,7 +171,8 @@ class ClassificationTask(LabelingTask, ABC):
         return self.closed_form.defaults(len(self.training_targets(request.data)), self.preset)
 
     def settings_read(self) -> set[str]:
-        return super().settings_read() | {"model.head_pooling", "model.head_fit"}
+        fitted = set[str]() if self.has_own_head else {"model.head_pooling", "model.head_fit"}
+        return super().settings_read() | fitted
 
     def head(self, encoder: Any, classes: int) -> nn.Module:
         model = self.config.model
@@ -213,6 +230,7 @@ class ClassificationTask(LabelingTask, ABC):
         outputs = [names[row.ids[0]] for names, row in zip(labels, rows, strict=True)]
         is_correct = [[text == output] for text, output in zip(data.references, outputs, strict=True)]
         scores = self.label_scores(data.references, outputs)
+        scores += named_scores(self.settings, data.references, outputs, scores)
         scores.append(calibration_error([row.probabilities for row in rows], is_correct))
         losses = [row.loss for row in rows]
         return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores, losses)
@@ -258,29 +276,12 @@ class TaggingTask(LabelingTask, ABC):
         scores.append(calibration_error([row.probabilities for row in rows], is_correct))
         if are_entity_tags(labels):
             scores.append(entity_f1(data.references, outputs))
+        scores += named_scores(self.settings, data.references, outputs, scores)
         references, texts = ([" ".join(row) for row in rows] for rows in (data.references, outputs))
         losses = [row.loss for row in rows]
         return EvaluationResult(
             data.sources, references, texts, data.lengths, scores, losses, place=self.place
         )
-
-
-def likeliest_labels(logits: Float[Tensor, "P C"], top: int) -> list[LikeliestLabels]:
-    """Return the `top` likeliest labels of each place. Of equally likely labels the first one comes first.
-
-    Places are sorted in chunks, so that all orders of many classes are never in memory together.
-
-    Raises: RunFailed: a logit is not a number. (A label that a row does not have has the logit -inf.)
-    """
-    likeliest: list[LikeliestLabels] = []
-    for chunk in torch.split(logits, max(1, LOGITS_SORTED // logits.shape[1])):
-        ids = chunk.sort(dim=1, descending=True, stable=True).indices[:, :top]
-        shares = chunk.softmax(1).gather(1, ids)
-        if not shares.isfinite().all():
-            raise RunFailed("the model's output is not finite (NaN or infinite): these weights can't predict")
-        pairs = zip(ids.tolist(), shares.tolist(), strict=True)
-        likeliest += [[*zip(*pair, strict=True)] for pair in pairs]
-    return likeliest
 
 
 def summarize_labels(names: tuple[str, ...]) -> str:

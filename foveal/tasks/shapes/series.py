@@ -8,7 +8,7 @@ from torch import nn
 from foveal.config import ConfigError
 from foveal.data.pairs.source import Source
 from foveal.data.series.series_source import SeriesSource
-from foveal.models.encoder import series_encoder
+from foveal.models.encoder_registry import SeriesSizes, make_encoder
 from foveal.models.series_networks import networks_with_steps, series_network
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.labeling import LabelingTask
@@ -24,6 +24,7 @@ class SeriesTask(ExampleTask, ABC):
     source_kind = "series"
     batch_setting = "data.series.batch_size"
     encoders = ("series", "series-network")
+    encoder_source = "series"
     length_unit = "steps"
 
     def check(self) -> None:
@@ -39,10 +40,7 @@ class SeriesTask(ExampleTask, ABC):
 
     def encoder(self) -> nn.Module:
         channels = DEFAULT_CHANNELS if self.processor is None else self.processor.source.channels
-        config = self.config.model.encoder
-        if config.kind == "series-network":
-            return series_network(config.network).make_encoder(channels, config)
-        return series_encoder(config, channels, self.config.data.max_length)
+        return make_encoder(self.config.model.encoder, SeriesSizes(channels, self.config.data.max_length))
 
     def source_in_words(self) -> str:
         """Return a description of the channels of a series."""

@@ -13,7 +13,6 @@ from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.text_source import PairedTextSource, encode_text
 from foveal.data.text.text_target import TextTarget
-from foveal.encoders.text import TextEncoder
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.generation.request import GenerateRequest
@@ -34,6 +33,7 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
     target = TextTarget("target")
     source_kind = "text"
     encoders = ("text",)
+    encoder_source = "text"
     columns = ("source", "target")
     next_command = ("generate", "--prompt", "TEXT")
     examples_in_words = "pairs"
@@ -42,10 +42,19 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
         shares_embedding = self.config.data.shared_vocabulary  # which is the encoder's
         return super().settings_read() - ({"model.embedding_width"} if shares_embedding else set())
 
-    def encoder(self) -> TextEncoder:
+    def encoder(self) -> Any:
         return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
 
-    def model_for_vocab(self, encoder: TextEncoder, tokens: int) -> EncoderWithHead:
+    def check(self) -> None:
+        super().check()
+        kind = self.config.model.encoder.kind
+        if self.config.data.shared_vocabulary and kind not in self.encoders:
+            raise ValueError(
+                f"model.encoder.kind={kind} has no table that the decoder can share: set "
+                "data.shared_vocabulary=false"
+            )
+
+    def model_for_vocab(self, encoder: Any, tokens: int) -> EncoderWithHead:
         shared = encoder.embedding if self.config.data.shared_vocabulary else None
         vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
         head = decoder(self.config.model, vocabulary, max_length, encoder.width, shared)

@@ -40,6 +40,7 @@ from foveal.tasks.results import Alternative, Answer, EvaluationResult, LabelsBy
 from foveal.tasks.shapes.examples import ExampleTask, default_vocab_size, tokens_in_words
 from foveal.tasks.shapes.few_texts import FewTexts
 from foveal.tasks.shapes.labeling import SmoothedSettings
+from foveal.tasks.shapes.named_metrics import check_metrics, named_scores
 from foveal.tasks.shapes.text_baseline import text_answers, text_memory
 
 NUM_PREVIEWS = 3
@@ -83,6 +84,10 @@ class SequenceToSequenceTask(ExampleTask, ABC):
 
     def settings_read(self) -> set[str]:
         return super().settings_read() | keys_below("model", DECODER)
+
+    def check(self) -> None:
+        super().check()
+        check_metrics(self.settings, self.target_kind)
 
     def new_model(self) -> nn.Module:
         return self.model_for_vocab(self.encoder(), self.processor.target.tokenizer.size)
@@ -134,8 +139,11 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         """Return the metrics of the outputs of a beam search."""
         outputs, references = self.predicted_texts(data.examples, progress), self.written(data.references)
         scores = [score for metric in self.metrics if (score := metric(references, outputs)) is not None]
+        more = named_scores(self.settings, references, outputs, scores)
         notes = () if len(scores) == len(self.metrics) else (NO_BLEU,)
-        return EvaluationResult(data.sources, references, outputs, data.lengths, scores, notes=notes)
+        return EvaluationResult(
+            data.sources, references, outputs, data.lengths, [*scores, *more], notes=notes
+        )
 
     def written(self, texts: Sequence[str]) -> list[str]:
         """Return texts as the model can write them: word tokenizers do not preserve white space."""

@@ -1,11 +1,11 @@
 """The data sets of the catalog with questions about images."""
 
-from foveal.data.datasets.dataset_registry import DatasetEntry, register_dataset, without_log
+from foveal.data.datasets.dataset_registry import DatasetEntry, add_dataset, without_log
 from foveal.data.datasets.package_download import Wheel
 from foveal.tasks.vqa.easy_vqa import easy_vqa
 from foveal.tasks.vqa.shape_dialogs import make_dialogs
 
-EASY_VQA = register_dataset(
+EASY_VQA = add_dataset(
     DatasetEntry(
         name="easy-vqa",
         description="48,248 questions about 5,000 images of a shape (easy-VQA, Zhou 2019), with 13 answers",
@@ -21,7 +21,7 @@ EASY_VQA = register_dataset(
         revision="2",
     )
 )
-SHAPE_DIALOG = register_dataset(
+SHAPE_DIALOG = add_dataset(
     DatasetEntry(
         name="shape-dialog",
         description="189,000 questions in dialogs about 31,500 scenes, most of them about `it`; computed",

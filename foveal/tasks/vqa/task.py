@@ -159,7 +159,7 @@ class VQATask(BaseVQATask, ClassificationTask):
         return _recognize(data, named, cls.columns, 22, ("question", "answer"), 3)
 
     def model_for_classes(self, encoder: JointEncoder, classes: int) -> VQAModel:
-        return VQAModel(encoder, self.head(encoder, classes))
+        return VQAModel(encoder, self.make_head(encoder, classes))
 
     def prepare(
         self, paths: DataPaths, log: Log, reused: ReusedProcessors = NO_REUSE
@@ -211,6 +211,7 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
     target_kind = "choice"
     columns = ("question", "answer", "choices", "history")
     has_classes = False
+    takes_heads = False
     suggested_view = ""
     loss_unit = "question"
 

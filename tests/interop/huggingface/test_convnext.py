@@ -12,7 +12,7 @@ import foveal
 from foveal.core.errors import UserError
 from foveal.interop.huggingface.convnext import read_convnext
 from foveal.models.depthwise_networks import ConvNeXt
-from foveal.models.image_networks import NETWORKS
+from foveal.models.network_registry import NETWORKS
 from foveal.store.sealed import load_weights
 from foveal.tasks.import_run import import_run
 from tests.support.named_networks import logits, make_network
@@ -21,9 +21,9 @@ DEPTHS, WIDTHS = (2, 1, 3, 1), (6, 8, 10, 12)
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(own_registries: None) -> None:
     """A network of ours that is as small."""
-    monkeypatch.setitem(NETWORKS, "convnext-small", ConvNeXt(DEPTHS, WIDTHS))
+    NETWORKS.add("convnext-small", ConvNeXt(DEPTHS, WIDTHS), "notebook")
 
 
 @pytest.fixture(scope="module")
