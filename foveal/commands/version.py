@@ -36,9 +36,7 @@ def version(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
         **facts,
         "device": f"{device['type']}: {device['name']}, {memory}, {device['threads']} threads{fast}",
         "kernels": _kernels_in_words(kernels),
-        "extras": ", ".join(
-            f"{EXTRAS[name]}: {number or 'not installed'}" for name, number in extras.items()
-        ),
+        "extras": ", ".join(f"{EXTRAS[name]} {number or 'missing'}" for name, number in extras.items()),
     }
     print_facts([*rows.items()], STDOUT)
 

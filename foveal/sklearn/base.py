@@ -102,7 +102,7 @@ class RunClassifier(ClassifierMixin, BaseEstimator, ABC):
             labeling_task(self._encoder).name,
             self.run,
             type(self).__name__,
-            self.settings or {},
+            self.settings,
             {name: getattr(self, name) for name in TRAIN_OPTIONS} | {"quiet": not self.verbose},
         )
         if skipped := count_skipped(run):

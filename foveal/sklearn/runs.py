@@ -6,6 +6,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
 from foveal.api.run import Run
 from foveal.api.train import train
 from foveal.api.values.stored import write_table
@@ -13,6 +15,7 @@ from foveal.config.old_names import flatten
 from foveal.core.callbacks import Callback, Record
 from foveal.core.errors import UserError
 from foveal.core.progress import no_progress
+from foveal.sklearn.errors import InputTypeError
 from foveal.store.cache import cache_folder
 from foveal.store.run import RunExistsError
 from foveal.tasks.results import AnsweredRow
@@ -39,18 +42,23 @@ def train_run(
     task: str,
     run: str | Path | None,
     name: str,
-    settings: Mapping[str, Any],
+    settings: Any,
     options: Mapping[str, Any],
 ) -> Run:
     """Train a run on a table, and return it.
 
     `run` is its folder, or the next free name after it; if not given, a folder in the cache that begins with
-    `name`. `options` are arguments of `foveal.train`.
+    `name`. `options` are arguments of `foveal.train`, in which a search may give numbers of NumPy.
 
     Raises: UserError: the table or an argument can't be used.
     Raises: KeyboardInterrupt: the training was interrupted.
     """
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InputTypeError(
+            f"settings is {type(settings).__name__}: give a dict, such as {{'model.width': 64}}"
+        )
     end = _End()
+    options = {key: _plain(value) for key, value in options.items()}
     while True:
         path = _new_path(name) if run is None else _free_path(Path(run).absolute())
         try:
@@ -58,7 +66,7 @@ def train_run(
                 table,
                 task=task,
                 run=path,
-                settings=NO_TEST | dict(flatten(settings)),
+                settings=NO_TEST | dict(flatten(settings or {})),
                 callbacks=[end],
                 **options,
             )
@@ -67,6 +75,10 @@ def train_run(
         if end.reason not in FINISHED:
             raise KeyboardInterrupt
         return trained
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _new_path(name: str) -> Path:

@@ -39,8 +39,6 @@ HOLES[[2, 5], 3] = np.nan, np.inf
         (TextClassifier(), TEXTS, np.array([*map(str, LABELS[:-1]), None]), "NaN or None (row 11)"),
         (TextClassifier(), TEXTS, np.array([*map(str, LABELS[:-1]), 1], object), "several types (int, str)"),
         (TextClassifier(), TEXTS, np.linspace(0, 1, 12), "Unknown label type: continuous"),
-        (TextClassifier(model="lstmm"), TEXTS, LABELS, "did you mean 'lstm'"),
-        (TextClassifier(epochs=1, budget="1m"), TEXTS, LABELS, "give one of them"),
         (SeriesClassifier(), HOLES, LABELS, "X, rows 2, 5: NaN or inf; fill in the missing numbers"),
         (SeriesClassifier(), [*HOLES[:-1], HOLES[-1, :4]], LABELS, "X, rows 2, 5: NaN or inf"),
         (SeriesClassifier(), SERIES[0], LABELS, "X is 1-D (10,): give series (N, T) or (N, T, C)"),
@@ -72,7 +70,26 @@ def test_fit(estimator: Any, X: Any, y: Any, message: str) -> None:
         estimator.fit(X, y)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
-    assert isinstance(error.value, ValueError | TypeError) or estimator.model or estimator.epochs
+    assert isinstance(error.value, ValueError | TypeError)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"model": "text-ngram"}, "did you mean 'text-ngrams'"),
+        ({"epochs": 1, "budget": "1m"}, "give one of them"),
+        ({"settings": ["a"]}, "settings is list: give a dict"),
+        ({"settings": {"model.width": 1j}}, "model.width: complex; give a text, a number"),
+        ({"settings": {"model.wdth": 1}}, "did you mean 'model.width'"),
+        ({"run": "/proc/run"}, "/proc/run: can't create a folder"),
+    ],
+)
+def test_parameters(parameters: dict[str, Any], message: str) -> None:
+    estimator = TextClassifier().set_params(**parameters)
+    with pytest.raises(foveal.UserError) as error:
+        estimator.fit(TEXTS, LABELS)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_predict() -> None:
