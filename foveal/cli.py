@@ -32,7 +32,8 @@ APP = cyclopts.App(
 
 COMMANDS = {
     "train": "Train a model on text, pairs, labels, recordings, series, images, clips or maps.",
-    "resume": "Continue a stopped run exactly where it was.",
+    "resume": "Continue a stopped run exactly where it was, or a finished one with a larger budget.",
+    "runs": "List the runs in a folder: data, model, score, minutes and state.",
     "evaluate": "Score a run on its held-out data, or on other data.",
     "generate": "Generate text, targets, captions, masked words or images with a run.",
     "predict": "Print a run's prediction for each row, image, recording, clip or map.",

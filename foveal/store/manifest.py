@@ -8,9 +8,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from foveal.core.errors import UserError
 from foveal.store.regular_files import read_regular
-from foveal.store.sealed import open_json
+from foveal.store.sealed_json import open_json
 
 MANIFEST_FILE = "run.json"
+LOCK_FILE = ".lock"
 FIXED_FILE = re.compile(r"config\.toml|(inputs|plugins)(/\w[\w.-]*)+")
 """The names that `files` of a manifest may have: none leads out of the run."""
 

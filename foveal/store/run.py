@@ -28,14 +28,13 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.plugins.source import NO_PLUGINS, RunPlugins
 from foveal.store import durable
 from foveal.store.locks import lock
-from foveal.store.manifest import MANIFEST_FILE, read_manifest
+from foveal.store.manifest import LOCK_FILE, MANIFEST_FILE, read_manifest
 from foveal.store.plan import Plans, plans_from_json
 from foveal.store.regular_files import check_only_regular, open_regular, read_regular
 from foveal.store.sealed import open_json, seal_json
 
 FORMAT_VERSION = 2
 WEIGHTS_FILE = "model.safetensors"
-LOCK_FILE = ".lock"
 RUNS_FOLDER = Path("runs")
 """Default folder of runs."""
 MODULE_KEY = "module"

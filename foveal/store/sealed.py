@@ -1,4 +1,4 @@
-"""JSON and safetensors that contain their own sha256, so that any changed byte is detected.
+"""Safetensors that contain their own sha256, so that any changed byte is detected; JSON is in `sealed_json`.
 
 Nothing is ever unpickled. Tensors are safetensors, and everything else is JSON.
 """
@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
+from foveal.store.sealed_json import open_json as open_json
+from foveal.store.sealed_json import seal_json as seal_json
 
 MAX_HEADER_BYTES = 1 << 24
 """Maximum size of a header, enough for several hundred thousand tensors."""
@@ -23,31 +25,6 @@ MAX_DIFFERENCES = 20
 T = TypeVar("T")
 _BLANK_SHA256 = "0" * 64
 _OPENING = b'{\\"sha256\\":\\"'
-
-
-def seal_json(content: dict[str, Any]) -> bytes:
-    """Return JSON that contains the sha256 of its other content under `sha256`, a key that `content` must not
-    have."""
-    assert "sha256" not in content
-    bare = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    digest = hashlib.sha256(bare.encode()).hexdigest()
-    return json.dumps({"sha256": digest, **content}, indent=1, allow_nan=False).encode() + b"\n"
-
-
-def open_json(content: bytes, name: str) -> dict[str, Any]:
-    """Return the content that `seal_json` sealed. `name` is for the error message.
-
-    Raises: UserError: the content is damaged or edited.
-    """
-    try:
-        value = parse_json(content)
-        del value["sha256"]
-        intact = seal_json(value) == content
-    except (ValueError, TypeError, KeyError):
-        intact = False
-    if not intact:
-        raise UserError(f"{name}: damaged or edited: its content does not match its own sha256; restore it")
-    return dict(value)
 
 
 def seal_tensors(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> bytes:
