@@ -57,6 +57,8 @@ _EXPORTS = {
     "train": "foveal.api.train",
 }
 """The public names, and the modules that define them."""
+_PACKAGES = ("layers", "sklearn")
+"""Packages with public names of their own."""
 
 if TYPE_CHECKING:
     from foveal.api.create_model import create_model, list_models
@@ -81,4 +83,6 @@ def __getattr__(name: str) -> Any:
     # torch takes seconds to import, so `import foveal` must not pull it in.
     if name in _EXPORTS:
         return getattr(import_module(_EXPORTS[name]), name)
+    if name in _PACKAGES:
+        return import_module(f"foveal.{name}")
     raise AttributeError(f"module 'foveal' has no attribute {name!r}")

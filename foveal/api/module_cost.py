@@ -39,11 +39,7 @@ def measure_module_cost(
     """
     budget, accumulation = parse_budget(config.training.budget), config.training.grad_accumulation
     first = batches.batch(0, 0)
-    if budget.unit == "epochs" and batches.per_epoch == UNKNOWN_LENGTH:
-        raise UserError(
-            f"budget={config.training.budget!r}: train has no length, so its epochs can't be planned: give "
-            "batches_per_epoch, or a budget such as 1000steps or 10m"
-        )
+    check_length(config.training.budget, batches)
     measured = dry_run(module, objective, first, config)
     step_seconds = measured.seconds * accumulation + measured.update_seconds
     if budget.unit == "seconds":
@@ -51,3 +47,15 @@ def measure_module_cost(
     else:
         steps = budget_to_steps(budget, batches.per_epoch, accumulation, first.tokens * accumulation)
     return ModuleCost(measured.loss, first.tokens, step_seconds, steps, measured.memory_bytes)
+
+
+def check_length(budget: str, batches: Batches) -> None:
+    """Check that a budget can be converted to steps.
+
+    Raises: UserError: the budget is in epochs, whose length is not known.
+    """
+    if parse_budget(budget).unit == "epochs" and batches.per_epoch == UNKNOWN_LENGTH:
+        raise UserError(
+            f"budget={budget!r}: train has no length, so its epochs can't be planned: give "
+            "batches_per_epoch, or a budget such as 1000steps or 10m"
+        )

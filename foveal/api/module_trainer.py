@@ -1,7 +1,7 @@
 """`foveal.Trainer`: trains the user's own module on any iterable of batches."""
 
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from torch import nn
 
 from foveal.api.errors import plain_errors
 from foveal.api.module_config import module_config, module_config_to_toml, setting_value, written_settings
-from foveal.api.module_cost import ModuleCost, measure_module_cost
+from foveal.api.module_cost import ModuleCost, check_length, measure_module_cost
 from foveal.api.module_parts import Module, device_of, make_module, module_code
 from foveal.api.module_run import UNIT, ModuleRun, describe_means, load_kept_weights, write_curves
 from foveal.core.callbacks import Callback
@@ -22,15 +22,18 @@ from foveal.tasks.session import resolve_config
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_initial_weights
 from foveal.training import trainer as training_loop
 from foveal.training.callbacks import CallbackList, check_callbacks
+from foveal.training.extension import extend_budget
+from foveal.training.loggers.registry import check_loggers, make_callbacks
 from foveal.training.module.batch import WeightFunction
 from foveal.training.module.batches import UNKNOWN_LENGTH, BatchOptions
 from foveal.training.module.objective import ModuleObjective, UserObjective
 from foveal.training.module.sources import held_out_batches, train_batches
 from foveal.training.plan import limit_warmup, parse_budget
-from foveal.ui.console import format_duration, log, print_facts
+from foveal.ui.console import format_duration, print_facts
+from foveal.ui.console import log as console_log
 from foveal.ui.training_screen import TrainingScreen
 
-DEFAULT_BUDGET = "3m"
+BUDGET, DEFAULT_BUDGET = "training.budget", "3m"
 
 
 class Trainer:
@@ -53,6 +56,7 @@ class Trainer:
         lr: float | None = None,
         seed: int | None = None,
         settings: Mapping[str, Any] | None = None,
+        log: Sequence[str] = (),
         callbacks: Iterable[Callback] = (),
         device: str = "auto",
         batches_per_epoch: int | None = None,
@@ -73,7 +77,8 @@ class Trainer:
         valid
             The batches to evaluate on, which select the best weights.
         budget
-            How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens (tokens are rows of batches).
+            How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens (tokens are rows of batches). An
+            existing run with another budget goes on with this one.
         run
             The folder of the run. If it exists, its training goes on; if not given, runs/MODULE-trainer-N is
             made.
@@ -81,6 +86,8 @@ class Trainer:
             The highest learning rate, and the seed of all that is drawn.
         settings
             Other settings of optimizer, schedule and training, such as `{"optimizer.clip_norm": 0.5}`.
+        log
+            Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv".
         callbacks
             Objects that hear of steps, evaluations and checkpoints.
         device
@@ -92,7 +99,7 @@ class Trainer:
 
         Raises: UserError: something is of another kind, or a setting does not fit.
         """
-        short = {"optimizer.lr": lr, "training.seed": seed, "training.budget": budget}
+        short = {"optimizer.lr": lr, "training.seed": seed, BUDGET: budget}
         self._written = written_settings({**written_settings(settings or {}), **written_settings(short)})
         config = module_config(self._written)
         parse_budget(config.training.budget)
@@ -104,7 +111,8 @@ class Trainer:
             )
         if batches_per_epoch is not None and batches_per_epoch < 1:
             raise UserError(f"batches_per_epoch={batches_per_epoch}: expected 1 or more")
-        self._callbacks = check_callbacks(callbacks)
+        self._callbacks, self._loggers = check_callbacks(callbacks), tuple(log)
+        check_loggers(self._loggers)
         self._module = make_module(module, config.training.seed)
         self._code = module_code(module, self._module, objective, valid)
         self._device = device_of(self._module, device)
@@ -112,7 +120,7 @@ class Trainer:
         self._config = resolve_config(config, self._device)
         self._path = None if run is None else Path(run)
         self._objective, self._weight = objective, weight
-        self._options = BatchOptions(self._device, self._config.training.seed, log, weight)
+        self._options = BatchOptions(self._device, self._config.training.seed, console_log, weight)
         self._batches = train_batches(train, batches_per_epoch, self._options)
         self._valid = None if valid is None else held_out_batches(valid, self._options)
 
@@ -172,10 +180,16 @@ class Trainer:
         if not folder.has_own_module:
             raise UserError(f"{folder.path}: not a run of foveal.Trainer: choose another run=")
         for key, value in self._written.items():
+            if key == BUDGET:
+                continue
             before, now = setting_value(folder.config, key), setting_value(self._config, key)
             if before != now:
                 raise UserError(f"{folder.path}: made with {key}={before}, not {value}: choose another run=")
         load_initial_weights(folder, self._module)
+        budget = folder.read_plans().budget or folder.config.training.budget
+        if parse_budget(self._written[BUDGET]) != parse_budget(budget):
+            check_length(self._written[BUDGET], self._batches)
+            extend_budget(folder, self._written[BUDGET], self._batches.per_epoch, console_log)
         return folder
 
     def _print_setup(self, folder: RunFolder, cost: ModuleCost) -> None:
@@ -201,9 +215,9 @@ class Trainer:
         Raises: SystemExit: the process is to end (SIGTERM); everything is saved.
         """
         budget = parse_budget(folder.config.training.budget)
-        seconds = budget.amount if budget.unit == "seconds" else None
-        screen = TrainingScreen(seconds, UNIT, describe_means)
-        callbacks = CallbackList([screen, *self._callbacks])
+        timed = budget.unit == "seconds" and folder.read_plans().extended_at is None
+        screen = TrainingScreen(budget.amount if timed else None, UNIT, describe_means)
+        callbacks = CallbackList([screen, *self._callbacks, *make_callbacks(self._loggers, folder.path)])
         objective = ModuleObjective(self._module, self._objective)
         keep_freed_memory()
         trainer = training_loop.Trainer(
@@ -213,13 +227,13 @@ class Trainer:
             with screen:
                 trainer.run(signals)
         except training_loop.FinishedError:
-            log(f"{folder.path}: finished, with {trainer.state.counters.step:,} steps: nothing to train")
+            done = f"finished, with {trainer.state.counters.step:,} steps: nothing to train"
+            console_log(f"{folder.path}: {done}; a larger budget= goes on")
         except Interrupted as stop:
-            name = signal.Signals(stop.number).name
-            again = "run the script again to go on" + (
-                "" if self._path else f", with run={str(folder.path)!r}"
-            )
-            log(f"stopped by {name} at step {trainer.state.counters.step:,}; everything is saved; {again}")
+            step, name = trainer.state.counters.step, signal.Signals(stop.number).name
+            where = "" if self._path else f", with run={str(folder.path)!r}"
+            line = f"stopped by {name} at step {step:,}; everything is saved; run the script again to go on"
+            console_log(line + where)
             if stop.number != signal.SIGINT:
                 raise SystemExit(stop.exit_code) from None
             if not folder.weights.is_file():

@@ -1,10 +1,12 @@
-"""Continue a stopped run exactly where it was."""
+"""Continue a stopped run exactly where it was, or a finished one with a larger budget."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foveal.api.training_report import eval_batches, train_and_report
+from foveal.core.callbacks import Callback
 from foveal.core.runtime import keep_freed_memory, resolve_device, resolve_precision
 from foveal.core.signals import SignalHandler
 from foveal.store.manifest import data_facts
@@ -12,19 +14,38 @@ from foveal.store.run import check_resumable, environment_changes
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model, open_logged, prepare_run_data
 from foveal.tasks.warm_start import load_initial_weights
+from foveal.training.extension import extend_budget
+from foveal.training.loggers.registry import make_callbacks
 from foveal.ui.activity import Activity
 from foveal.ui.console import log
 
 
+@dataclass(frozen=True)
+class ResumeOptions:
+    """How to go on with a run."""
+
+    device: str | None = None
+    """cpu, cuda, mps, or auto; the run's own if not given."""
+    budget: str | None = None
+    """A new total, such as 20m, or what to add, such as +10m; a finished run goes on, too."""
+    log: tuple[str, ...] = ()
+    """More loggers than the run has."""
+    callbacks: tuple[Callback, ...] = ()
+
+
 def resume_run(
-    path: Path, device: str | None, signals: SignalHandler, on_result: Callable[[dict[str, Any]], None]
+    path: Path,
+    options: ResumeOptions,
+    signals: SignalHandler,
+    on_result: Callable[[dict[str, Any]], None],
 ) -> None:
     """Train a run from its last checkpoint to its end, and report it. `on_result` is called with the scores.
 
     Raises: UserError: the run is finished, its data have changed, or it can't be resumed.
     """
-    run = open_logged(path)
+    run, device = open_logged(path), options.device
     check_resumable(run)
+    loggers = make_callbacks(options.log, path)
     torch_device = resolve_device(device or data_facts(run.manifest, path).device)
     resolve_precision(run.config.training.precision, torch_device)
     if changes := environment_changes(run):
@@ -37,4 +58,7 @@ def resume_run(
     load_initial_weights(run, model)
     task = task.bind(data.processor, model)
     batches, valid_batches = task.train_batches(data.train), eval_batches(task, data.valid)
-    train_and_report(run, task, data, batches, valid_batches, signals, on_result)
+    if options.budget is not None:
+        extend_budget(run, options.budget, batches.per_epoch, log)
+    callbacks = [*options.callbacks, *loggers]
+    train_and_report(run, task, data, batches, valid_batches, signals, on_result, callbacks)

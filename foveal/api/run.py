@@ -1,6 +1,6 @@
 """A run as an object: evaluate it, predict, generate, embed and inspect with it, and go on training."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -15,12 +15,13 @@ from foveal.api.generation import collect_events, stream_text
 from foveal.api.picture import Picture
 from foveal.api.prediction import apply_threshold, check_numbers
 from foveal.api.result import Evaluation, GeneratedTexts
-from foveal.api.resume import resume_run
+from foveal.api.resume import ResumeOptions, resume_run
 from foveal.api.table import Table
 from foveal.api.training_report import ignore_result
 from foveal.api.values.stored import stored_path
 from foveal.api.view import choose_view, compute_view, view_options
 from foveal.config import Config
+from foveal.core.callbacks import Callback
 from foveal.core.errors import UserError
 from foveal.core.progress import no_progress
 from foveal.core.runtime import resolve_device
@@ -35,7 +36,9 @@ from foveal.generation.request import GenerateRequest
 from foveal.inspection.curves import plot_curves, read_metrics_log
 from foveal.tasks.session import Session
 from foveal.tasks.session import load as load_session
+from foveal.training.callbacks import check_callbacks
 from foveal.ui.console import log
+from foveal.ui.console import log as console_log
 from foveal.ui.progress_bar import ProgressBar
 
 
@@ -241,16 +244,22 @@ class Run:
         return Picture(plot_curves(file, self.path.name, "tokens", task.loss_unit), numbers)
 
     @plain_errors()
-    def resume(self) -> "Run":
+    def resume(
+        self, budget: str | None = None, *, log: Sequence[str] = (), callbacks: Iterable[Callback] = ()
+    ) -> "Run":
         """Train a stopped run to its end, and return it. Ctrl-C stops it again, and saves.
+
+        A `budget` such as `+10m` adds to the training, and `20m` is its new total; a finished run goes on,
+        too. `log` names loggers beside those of the run, as for `foveal.train`.
 
         Raises: UserError: the run is finished, or its data have changed.
         """
+        options = ResumeOptions(None, budget, tuple(log), tuple(check_callbacks(callbacks)))
         with SignalHandler() as signals:
             try:
-                resume_run(self.path, None, signals, ignore_result)
+                resume_run(self.path, options, signals, ignore_result)
             except Interrupted as stop:
-                log(str(stop))
+                console_log(str(stop))
         self.__dict__.pop("session", None)
         return self
 

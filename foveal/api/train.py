@@ -16,7 +16,8 @@ from foveal.api.values.stored import store_values
 from foveal.config.old_names import flatten
 from foveal.core.callbacks import Callback
 from foveal.core.signals import Interrupted, SignalHandler
-from foveal.ui.console import log, silence
+from foveal.ui.console import log as console_log
+from foveal.ui.console import silence
 
 
 @plain_errors()
@@ -39,6 +40,7 @@ def train(
     device: str = "auto",
     run: str | Path | None = None,
     pretrained: Literal["auto", "no"] = "auto",
+    log: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
     quiet: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -80,6 +82,8 @@ def train(
         The folder to create; runs/DATA-MODEL-N if not given.
     pretrained
         `auto` starts from published weights where data are few, and fetches them once; `no` never does.
+    log
+        Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv".
     callbacks
         Objects that hear of each step, evaluation and checkpoint (`foveal.Callback`).
     quiet
@@ -110,6 +114,7 @@ def train(
         seed=seed,
         pretrained=pretrained,
         device=device,
+        log=tuple(log),
     )
     overrides = tuple(setting(key, value) for key, value in flatten(settings or {}))
     folder = None
@@ -124,7 +129,7 @@ def train(
                 raise SystemExit(stop.exit_code) from None
             if folder is None:
                 raise KeyboardInterrupt from None
-            log(str(stop))
+            console_log(str(stop))
     return Run(folder.path, device)
 
 

@@ -24,6 +24,7 @@ from foveal.store.run import RunFolder, check_outside_data, check_run_path, defa
 from foveal.tasks.base import Task
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import resolve_config
+from foveal.training.loggers.registry import check_loggers, make_callbacks
 from foveal.training.plan import limit_warmup, parse_budget
 from foveal.training.protocols import Batches
 from foveal.ui.activity import Activity
@@ -91,7 +92,10 @@ class PreparedTraining:
     ) -> None:
         """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events."""
         start, valid = self.start, self.valid_batches
-        train_and_report(run, start.task, start.prepared, self.batches, valid, signals, on_result, callbacks)
+        all_callbacks = [*callbacks, *make_callbacks(self.chosen.options.log, run.path)]
+        train_and_report(
+            run, start.task, start.prepared, self.batches, valid, signals, on_result, all_callbacks
+        )
 
 
 def prepare(chosen: ChosenTraining) -> PreparedTraining:
@@ -100,6 +104,7 @@ def prepare(chosen: ChosenTraining) -> PreparedTraining:
     Raises: UserError: the data can't be read, do not fit the model, or the run can't be created.
     """
     choice, options, data = chosen.choice, chosen.options, chosen.data
+    check_loggers(options.log)
     lines = chosen.lines()
     device = resolve_device(options.device)
     task = task_of(resolve_config(choice.config, device))

@@ -16,7 +16,7 @@ from foveal.core.terminal_text import escape_controls
 from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import plot_curves
 from foveal.metrics.report import Report, make_report
-from foveal.plugins.options import given_options
+from foveal.plugins.stored import options_to_open
 from foveal.store.durable import atomic_write
 from foveal.store.run import RunFolder
 from foveal.tasks.base import TOKEN, Task
@@ -48,8 +48,8 @@ WORST_EXAMPLES, MAX_EXAMPLE_LENGTH = 3, 160
 
 
 def shell_command(name: str, path: Path, *more: str) -> str:
-    """Return a command to type into a shell, with the plugins of this command."""
-    return shlex.join(["foveal", name, str(path), *more, *given_options()])
+    """Return a command to type into a shell, with the options that a run of plugins needs."""
+    return shlex.join(["foveal", name, str(path), *more, *options_to_open(path)])
 
 
 def ignore_result(result: dict[str, Any]) -> None:
@@ -99,7 +99,8 @@ def _train_and_report(
     unit, held_out = task.summarize(data).unit, data.held_out
     objective = task.objective(held_out if data.valid is None else data.valid)
     budget = parse_budget(config.training.budget)
-    screen = TrainingScreen(budget.amount if budget.unit == "seconds" else None, unit)
+    timed = budget.unit == "seconds" and run.read_plans().extended_at is None
+    screen = TrainingScreen(budget.amount if timed else None, unit)
     tested = held_out if config.training.final_test else None
     test = FinalTest()
     if tested is not None:
@@ -112,7 +113,7 @@ def _train_and_report(
             try:
                 trainer.run(signals)
             except FinishedError:
-                if curves_file.exists():
+                if curves_file.exists() or not trainer.state.counters.step:
                     raise
         progress, report, baseline = trainer.state.counters, None, None
         load_run_weights(run, task)
@@ -131,9 +132,10 @@ def _train_and_report(
         _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
         on_result(result)
         components = ", ".join(map(str, task.components()))
-        with Activity("drawing the curves"):
-            curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
-            atomic_write(curves_file, curves)
+        if progress.step:
+            with Activity("drawing the curves"):
+                curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
+                atomic_write(curves_file, curves)
     except Interrupted as stop:
         step = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -49,6 +49,8 @@ class TrainingOptions:
     """auto starts from published weights where DATA are few, and fetches them once; no never does."""
     device: str = "auto"
     """cpu, cuda, mps, or auto."""
+    log: tuple[str, ...] = ()
+    """Where the metrics go beside the run: tensorboard, mlflow, trackio, wandb or csv; may be repeated."""
 
     def overrides(self) -> list[str]:
         """Return the options that are short names of settings, as `key.sub=value`.
@@ -69,8 +71,22 @@ class TrainingOptions:
 
 
 def setting(key: str, value: object) -> str:
-    """Return a setting as `key.sub=value`, with the value as TOML."""
-    return f"{key}={json.dumps(value, ensure_ascii=False)}"
+    """Return a setting as `key.sub=value`, with the value as TOML.
+
+    Raises: UserError: the value is of a type that no setting has.
+    """
+    try:
+        return f"{key}={json.dumps(value, ensure_ascii=False, default=_number)}"
+    except (TypeError, ValueError):
+        given = type(value).__name__
+        raise UserError(f"{key}: {given}; give a text, a number, a truth value or a list of these") from None
+
+
+def _number(value: Any) -> Any:
+    """Return a number of NumPy as one of Python."""
+    if not hasattr(value, "item"):
+        raise TypeError
+    return value.item()
 
 
 NO_OPTIONS = TrainingOptions()

@@ -12,6 +12,7 @@ from foveal.api.training_report import loss_rows, print_report
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
+from foveal.plugins.options import is_trusted
 from foveal.store.run import RunFolder, open_run
 from foveal.tasks.data_overrides import with_columns
 from foveal.tasks.session import Session, load
@@ -27,7 +28,6 @@ def evaluate(
     tta: str | None = None,
     tta_scales: str | None = None,
     device: str = "auto",
-    trust_plugin: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Score RUN on its test data (or its validation data, if it has no test data), or on all of DATA.
@@ -47,14 +47,12 @@ def evaluate(
         The scales of these views: 1, or several such as 1,1.125,1.25.
     device
         cpu, cuda, mps, or auto.
-    trust_plugin
-        Run the code of a run of the user's own module (foveal.Trainer).
     json
         Print one JSON object with the scores on standard output.
     """
     folder = open_run(run)
     if folder.has_own_module:
-        _evaluate_module(folder, device, data, trust_plugin, json)
+        _evaluate_module(folder, device, data, json)
         return
     with SignalHandler():
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
@@ -73,7 +71,7 @@ def evaluate(
             print_report(task, report, STDOUT)
 
 
-def _evaluate_module(folder: RunFolder, device: str, data: str | None, trust: bool, json: bool) -> None:
+def _evaluate_module(folder: RunFolder, device: str, data: str | None, json: bool) -> None:
     """Score a run of the user's own module on its validation batches.
 
     Raises: UserError: its code is not trusted or can't be imported, or DATA are given.
@@ -81,7 +79,7 @@ def _evaluate_module(folder: RunFolder, device: str, data: str | None, trust: bo
     if data is not None:
         raise UserError(f"{data}: batches of {folder.path} come from its own code: leave out DATA")
     with SignalHandler():
-        evaluation = evaluate_module_run(folder, resolve_device(device), trust, log)
+        evaluation = evaluate_module_run(folder, resolve_device(device), is_trusted(), log)
     if json:
         print_json({"run": str(folder.path), "split": "valid", "step": evaluation.step} | evaluation.means)
     else:

@@ -5,14 +5,20 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.resume import resume_run
+from foveal.api.resume import ResumeOptions, resume_run
 from foveal.api.training_report import ignore_result
 from foveal.core.signals import SignalHandler
 from foveal.ui.console import print_json
 
 
 def resume(
-    run: Path, /, *, device: str | None = None, json: Annotated[bool, Parameter(negative="")] = False
+    run: Path,
+    /,
+    *,
+    budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    log: tuple[str, ...] = (),
+    device: str | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Continue RUN where it was stopped; the result is the same as without the stop.
 
@@ -20,10 +26,16 @@ def resume(
     ----------
     run
         The run folder.
+    budget
+        What to add to the training, such as +10m or +2000steps, or its new total, such as 20m; a finished run
+        goes on, too.
+    log
+        Loggers beside those of the run: tensorboard, mlflow, trackio, wandb or csv; may be repeated.
     device
         cpu, cuda, mps, or auto; the run's own if not given.
     json
         Print one JSON object with the result on standard output.
     """
     with SignalHandler() as signals:
-        resume_run(run, device, signals, print_json if json else ignore_result)
+        options = ResumeOptions(device, budget, log)
+        resume_run(run, options, signals, print_json if json else ignore_result)

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 import foveal
 from foveal.core.allocator import machine_memory
-from foveal.core.extras import EXTRAS
+from foveal.core.extras import EXTRAS, project_name
 from foveal.core.runtime import has_fast_bfloat16, resolve_device
 from foveal.ops.jit.code_cache import kernel_cache
 from foveal.ops.jit.launch import why_no_kernels
@@ -24,7 +24,7 @@ def version(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
     json
         Print one JSON object on standard output.
     """
-    device, kernels, extras = _device(), _kernels(), {name: _version(name) for name in EXTRAS}
+    device, kernels, extras = _device(), _kernels(), {name: _version(project_name(name)) for name in EXTRAS}
     facts = {"foveal": foveal.__version__, "python": platform.python_version(), "system": platform.platform()}
     facts |= {"torch": torch.__version__}
     if json:
@@ -36,9 +36,7 @@ def version(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
         **facts,
         "device": f"{device['type']}: {device['name']}, {memory}, {device['threads']} threads{fast}",
         "kernels": _kernels_in_words(kernels),
-        "extras": ", ".join(
-            f"{EXTRAS[name]}: {number or 'not installed'}" for name, number in extras.items()
-        ),
+        "extras": ", ".join(f"{EXTRAS[name]} {number or 'missing'}" for name, number in extras.items()),
     }
     print_facts([*rows.items()], STDOUT)
 

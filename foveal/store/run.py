@@ -29,9 +29,9 @@ from foveal.plugins.source import NO_PLUGINS, RunPlugins
 from foveal.store import durable
 from foveal.store.locks import lock
 from foveal.store.manifest import MANIFEST_FILE, read_manifest
-from foveal.store.plan import Plan
+from foveal.store.plan import Plans, plans_from_json
 from foveal.store.regular_files import check_only_regular, open_regular, read_regular
-from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
+from foveal.store.sealed import open_json, seal_json
 
 FORMAT_VERSION = 2
 WEIGHTS_FILE = "model.safetensors"
@@ -92,16 +92,20 @@ class RunFolder:
         """Hash of config and inputs. Checkpoints contain the fingerprint of their run."""
         return hashlib.sha256(seal_json(self.manifest["files"])).hexdigest()
 
-    def read_plan(self) -> Plan | None:
-        """Return the plan, or None if there is no plan yet."""
+    def read_plans(self) -> Plans:
+        """Return the plans; none if there is no plan yet."""
         path = self.path / "plan.json"
         if not os.path.lexists(path):
-            return None
-        return dataclass_from_dict(Plan, open_json(read_regular(path), str(path)), str(path))
+            return Plans()
+        return plans_from_json(open_json(read_regular(path), str(path)), str(path))
 
-    def write_plan(self, plan: Plan) -> None:
-        """Write the plan durably. From then on, a time budget is a number of steps."""
-        durable.atomic_write(self.path / "plan.json", seal_json(dataclass_to_dict(plan)))
+    def write_plans(self, plans: Plans) -> None:
+        """Write the plans durably. From then on, a time budget is a number of steps."""
+        durable.atomic_write(self.path / "plan.json", seal_json(plans.to_json()))
+
+    @property
+    def curves(self) -> Path:
+        return self.path / "curves.png"
 
 
 def check_run_path(path: Path) -> None:

@@ -28,11 +28,13 @@ class RunFiles:
         Raises: UserError: a checkpoint or a log can't be used.
         """
         state, folder = self.state, self.folder
-        state.plan = folder.read_plan()
+        state.plans = folder.read_plans()
         newest, damaged = checkpoint.load_latest(folder.checkpoints)
         if newest:
             place = snapshot.from_files(state, self.model, folder.fingerprint, newest)
             self._newest = newest.path
+            if state.counters.step == state.plans.extended_at:
+                state.counters.finish_reason = ""
             if state.batches and not state.counters.finish_reason:
                 state.batches.go_to(state.position, place)
         else:

@@ -15,7 +15,7 @@ from foveal.core.errors import UserError
 from foveal.core.state import State, map_state, pack, unpack
 from foveal.store.checkpoint import Checkpoint
 from foveal.store.metrics_log import JsonlLog, LogPosition
-from foveal.store.plan import Plan
+from foveal.store.plan import Plan, Plans
 from foveal.store.sealed import (
     dataclass_from_dict,
     dataclass_to_dict,
@@ -83,10 +83,15 @@ class TrainingState:
     batches: PlacedBatches | None = None
     """The training batches, if a checkpoint has to store the place in them."""
     scaling: LossScaling | None = None
-    plan: Plan | None = None
+    plans: Plans = field(default_factory=Plans)
     best: bytes | None = None
     """Content of model.safetensors with the best weights, after the first evaluation."""
     counters: TrainingCounters = field(default_factory=TrainingCounters)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that counts now; None if there is no plan yet."""
+        return self.plans.newest
 
     @property
     def position(self) -> int:
@@ -163,7 +168,7 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
     if state.run != run:
         raise UserError(f"{path}: a checkpoint of another run; move it away")
     plan = state.plan and dataclass_from_dict(Plan, state.plan, name)
-    if plan and plan != training.plan:
+    if plan and plan not in training.plans.plans:
         raise UserError(f"{path}: made with another plan.json than the current one; restore that plan.json")
     counters = dataclass_from_dict(TrainingCounters, state.progress, name)
     if (counters.best_step is None) != ("best.safetensors" not in files):
@@ -194,6 +199,18 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
     training.metrics.truncate(LogPosition(state.metrics, state.log_sha256.get("metrics")))
     training.samples.truncate(LogPosition(state.samples, state.log_sha256.get("samples")))
     return _read_place(tensors, files, path)
+
+
+def read_counters(checkpoint: Checkpoint) -> TrainingCounters:
+    """Return the counters in a checkpoint.
+
+    Raises: UserError: they are not those of a checkpoint.
+    """
+    name = str(checkpoint.path / "state.json")
+    if "state.json" not in checkpoint.files:
+        raise UserError(f"{checkpoint.path}: no state.json; restore the checkpoint")
+    state = _read_state(checkpoint.files["state.json"], name)
+    return dataclass_from_dict(TrainingCounters, state.progress, name)
 
 
 def _read_place(tensors: dict[str, dict[str, Tensor]], files: dict[str, bytes], path: Path) -> State:

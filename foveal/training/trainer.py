@@ -18,7 +18,7 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store.metrics_log import JsonlLog
-from foveal.store.plan import Plan
+from foveal.store.plan import Plan, Plans
 from foveal.store.run import RunFolder, run_lock
 from foveal.training import snapshot
 from foveal.training.averaging import make_average
@@ -121,8 +121,11 @@ class Trainer:
         while not counters.finish_reason:
             signals.poll()
             self._decide_plan()
-            if counters.step == 0 or self.evaluations.due(counters.step, self.state.plan):
+            plan = self.state.plans.at(counters.step - 1)
+            if counters.step == 0 or self.evaluations.due(counters.step, plan):
                 self._evaluate_and_preview(signals)
+            if counters.step == self.state.plans.extended_at:
+                counters.evals_without_improvement = 0  # those of the budget before do not end this one
             self.time_left.try_outputs(counters.step, counters.seconds, self.state.plan)
             if self.state.plan and counters.step >= self.state.plan.total_steps:
                 counters.finish_reason = "budget"
@@ -142,7 +145,7 @@ class Trainer:
         step = counters.step
         indices = range(step * config.grad_accumulation, (step + 1) * config.grad_accumulation)
         batches = [self.batches.batch(*divmod(index, self.batches.per_epoch)) for index in indices]
-        lr = lr_at(step, state.plan, self.folder.config.schedule, self.folder.config.optimizer.lr)
+        lr = lr_at(step, state.plans.at(step), self.folder.config.schedule, self.folder.config.optimizer.lr)
         result, state.carries = train_step(
             self.model,
             self.objective,
@@ -264,15 +267,14 @@ class Trainer:
         if self.state.counters.finish_reason:
             path, step = self.folder.path, self.state.counters.step
             raise FinishedError(
-                f"{path}: {restored}finished after {step} steps; train a new run with --from {path} to go "
-                "further"
+                f"{path}: {restored}finished after {step} steps; to go on: foveal resume {path} --budget +10m"
             )
         return damaged
 
     def _decide_plan(self) -> None:
         if self.state.plan is None and (plan := self._plan_now()):
-            self.folder.write_plan(plan)
-            self.state.plan = plan
+            self.state.plans = Plans((plan,))
+            self.folder.write_plans(self.state.plans)
             self.callbacks.emit(Callback.on_plan, plan)
 
     def _plan_now(self) -> Plan | None:

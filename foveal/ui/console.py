@@ -2,6 +2,7 @@
 
 import re
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,6 +95,7 @@ class SafeConsole(Console):
 STDERR = SafeConsole(stderr=True, highlight=False, force_jupyter=False)
 """For everything but results."""
 STDOUT = SafeConsole(highlight=False, force_jupyter=False)
+_silences, _silence_lock = [0], threading.Lock()
 PREVIEW_WIDTH = 144
 """Most characters of a preview, which takes two lines of a terminal at this length."""
 
@@ -101,11 +103,18 @@ PREVIEW_WIDTH = 144
 @contextmanager
 def silence(is_quiet: bool) -> Iterator[None]:
     """Return a context in which nothing but results and errors is printed, if `is_quiet`."""
-    before, STDERR.quiet = STDERR.quiet, is_quiet or STDERR.quiet
+    _count_silence(is_quiet)
     try:
         yield
     finally:
-        STDERR.quiet = before
+        _count_silence(-is_quiet)
+
+
+def _count_silence(more: int) -> None:
+    """Count the silent blocks, since those of several threads end in any order."""
+    with _silence_lock:
+        _silences[0] += more
+        STDERR.quiet = _silences[0] > 0
 
 
 def log(message: str) -> None:

@@ -64,6 +64,12 @@ def test_the_command_answers_alike(classifier: foveal.Run) -> None:
     assert told["predictions"][0]["probability"] == ours[0]["probability"]
 
 
+def test_a_fit_in_closed_form_has_no_curves(classifier: foveal.Run) -> None:
+    assert not (classifier.path / "curves.png").exists()
+    with pytest.raises(foveal.UserError, match="finished"):
+        classifier.resume()
+
+
 def test_scores_vectors_and_views(classifier: foveal.Run) -> None:
     scores = classifier.evaluate(reviews(20))
     assert scores.scores["accuracy"] == 1

@@ -164,7 +164,7 @@ def test_commands_and_options() -> None:
     assert "DATA requires an argument" in refuse("train")
     assert "foveal models --help" in refuse("models", "lstm")
     assert '"many"' in refuse("generate", "run", "--tokens", "many")
-    assert "task.name=vision: unknown task" in refuse("train", "text.txt", "--task", "vision")
+    assert "task.name: unknown task 'vision'" in refuse("train", "text.txt", "--task", "vision")
 
 
 def test_a_place_that_is_taken() -> None:

@@ -26,7 +26,7 @@ def stopped(run: Path) -> Path:
 
 def test_a_finished_run(run: Path) -> None:
     line = refuse("resume", "run")
-    assert "run: finished after 20 steps; train a new run with --from run to go further" in line
+    assert "run: finished after 20 steps; to go on: foveal resume run --budget +10m" in line
 
 
 def test_missing_weights_are_written_again(run: Path) -> None:

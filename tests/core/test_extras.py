@@ -13,7 +13,7 @@ import foveal
 from foveal.api.answer_table import check_answer_file
 from foveal.api.table import Table
 from foveal.core.errors import UserError
-from foveal.core.extras import EXTRAS, require
+from foveal.core.extras import EXTRAS, project_name, require
 from foveal.data.datasets.printed_words import printed_words
 from foveal.data.files.parquet import parquet_columns
 
@@ -24,7 +24,7 @@ PROJECT = PACKAGE.parent / "pyproject.toml"
 def test_every_extra_installs_its_package() -> None:
     extras = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["optional-dependencies"]
     for package, extra in EXTRAS.items():
-        assert any(requirement.startswith(package) for requirement in extras[extra])
+        assert any(requirement.startswith(project_name(package)) for requirement in extras[extra])
         assert extra in extras["all"][0]
     assert "foveal[all]" in extras["test"]
 
@@ -35,7 +35,8 @@ def test_files_that_import_them_ask_first() -> None:
         for package in EXTRAS:
             if re.search(rf"^    import {package}\b", text, re.MULTILINE):
                 assert f'require("{package}"' in text, f"{path}: {package}"
-            assert not re.search(rf"^(import|from) {package}\b", text, re.MULTILINE), path
+            if re.search(rf"^(import|from) {package}\b", text, re.MULTILINE):
+                assert f'\nrequire("{package}"' in (path.parent / "__init__.py").read_text("utf-8"), path
 
 
 def log_nothing(line: str) -> None:

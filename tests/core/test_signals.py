@@ -11,7 +11,7 @@ import pytest
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store import durable
 from foveal.store.checkpoint import load_latest
-from foveal.store.plan import Plan
+from foveal.store.plan import Plans
 from tests.support.run_fingerprint import differences, fingerprint
 from tests.support.toy_training import ToyObjective, toy_config, toy_trainer, train
 
@@ -156,13 +156,13 @@ def test_a_second_signal_ends_at_once_and_saves_nothing(tmp_path: Path) -> None:
 def test_a_signal_before_the_first_step_is_saved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fingerprint(train(tmp_path / "whole"))
     trainer = toy_trainer(tmp_path / "run")
-    real = trainer.folder.write_plan
+    real = trainer.folder.write_plans
 
-    def write_plan(plan: Plan) -> None:
-        real(plan)
+    def write_plans(plans: Plans) -> None:
+        real(plans)
         strike(signal.SIGTERM)
 
-    object.__setattr__(trainer.folder, "write_plan", write_plan)
+    object.__setattr__(trainer.folder, "write_plans", write_plans)
     with pytest.raises(Interrupted), SignalHandler() as signals:
         trainer.run(signals)
     again = train(tmp_path / "run")

@@ -11,7 +11,7 @@ import pytest
 from foveal.core.errors import RunFailed, UserError
 from foveal.store import durable
 from foveal.store.manifest import data_facts
-from foveal.store.plan import Plan
+from foveal.store.plan import Plan, Plans
 from foveal.store.run import RunFolder, check_resumable, create_run, default_run_path, open_run, run_lock
 from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict, open_json, seal_json
 from foveal.training.snapshot import TrainingCounters
@@ -39,17 +39,17 @@ def test_a_copy_elsewhere_works(run: RunFolder, tmp_path: Path) -> None:
 
 
 def test_the_plan_goes_through_the_disk(run: RunFolder) -> None:
-    assert run.read_plan() is None
-    run.write_plan(Plan(10, 5, 2))
-    assert run.read_plan() == Plan(10, 5, 2)
+    assert run.read_plans().newest is None
+    run.write_plans(Plans((Plan(10, 5, 2),)))
+    assert run.read_plans() == Plans((Plan(10, 5, 2),))
     (run.path / "plan.json").write_text('{"total_steps": 10}')
     with pytest.raises(UserError, match="damaged or edited"):
-        run.read_plan()
+        run.read_plans()
 
 
 def test_the_keys_of_files_stay_whatever_the_fields_are_called(run: RunFolder) -> None:
     """Plans and checkpoints of runs made before are read by these keys."""
-    run.write_plan(Plan(10, 5, 2))
+    run.write_plans(Plans((Plan(10, 5, 2),)))
     plan = open_json((run.path / "plan.json").read_bytes(), "")
     assert plan == {"total_steps": 10, "decay_start": 5, "decided": 2}
     counters = dataclass_to_dict(TrainingCounters())
@@ -144,7 +144,7 @@ def test_every_file_of_a_run_is_a_regular_file(
     run: RunFolder, replace: Callable[[Path], None], name: str
 ) -> None:
     """A link would be read and written outside of the run; a FIFO would be waited for."""
-    run.write_plan(Plan(10, 5, 2))
+    run.write_plans(Plans((Plan(10, 5, 2),)))
     replace(run.path / name)
     with pytest.raises(UserError, match=rf"{name}: a (link|special file), but a run has only files"):
         open_run(run.path)
@@ -174,7 +174,7 @@ def test_resealed_manifests_of_wrong_types(run: RunFolder, value: object) -> Non
         path.write_bytes(seal_json(facts | {key: value}))
         try:
             opened = open_run(run.path)
-            opened.read_plan()
+            opened.read_plans()
             data_facts(opened.manifest, run.path)
         except UserError as error:
             assert "run.json" in str(error) or "newer version" in str(error)  # noqa: PT017
@@ -193,7 +193,7 @@ def test_resealed_plans_of_wrong_types(run: RunFolder, value: object) -> None:
         if type(value) is int:
             continue
         with pytest.raises(UserError, match=rf"plan\.json: {key} has a value that Foveal does not write"):
-            run.read_plan()
+            run.read_plans()
 
 
 def test_no_run_at_all(tmp_path: Path) -> None:

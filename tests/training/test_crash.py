@@ -58,7 +58,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, 
             trainer.state.counters.best_loss = 1e9
             trainer._evaluate_and_preview(SignalHandler())
             assert trainer.state.plan
-            trainer.folder.write_plan(trainer.state.plan)
+            trainer.folder.write_plans(trainer.state.plans)
             trainer.save()
             ops.extend(recorder.ops)
 
@@ -80,7 +80,7 @@ def broken(path: Path, before: Path, ops: list[Op], scratch: Path) -> Iterator[t
             assert found.files in ((old.files, new.files) if count < len(ops) else (new.files,))
             offset = open_json(found.files["state.json"], "")["metrics"]
             assert (state / "metrics.jsonl").stat().st_size >= offset
-            open_run(state).read_plan()
+            open_run(state).read_plans()
             open_tensors((state / "model.safetensors").read_bytes(), "")
         except (UserError, AssertionError):
             yield count, mode

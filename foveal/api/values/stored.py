@@ -63,6 +63,17 @@ def store_values(values: Any, task: str | None, label: str | None) -> StoredValu
     return StoredValues(str(path), label)
 
 
+def write_table(columns: Columns, folder: Path) -> Path:
+    """Write a table with the columns into a folder, and return its path.
+
+    Raises: UserError: a cell is of a kind that is not read, or of another kind than the rest of its column.
+    """
+    content, suffix = _table_file(convert_columns(columns))
+    path = folder / f"table{suffix}"
+    path.write_bytes(content)
+    return path
+
+
 def _named_pairs(columns: Columns, task: str | None) -> Columns:
     """Return the columns of pairs of texts by their names in a table: `text` and `label`, or `source` and
     `target`.
