@@ -16,7 +16,7 @@ from foveal.core.terminal_text import escape_controls
 from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import plot_curves
 from foveal.metrics.report import Report, make_report
-from foveal.plugins.options import given_options
+from foveal.plugins.stored import options_to_open
 from foveal.store.durable import atomic_write
 from foveal.store.run import RunFolder
 from foveal.tasks.base import TOKEN, Task
@@ -48,8 +48,8 @@ WORST_EXAMPLES, MAX_EXAMPLE_LENGTH = 3, 160
 
 
 def shell_command(name: str, path: Path, *more: str) -> str:
-    """Return a command to type into a shell, with the plugins of this command."""
-    return shlex.join(["foveal", name, str(path), *more, *given_options()])
+    """Return a command to type into a shell, with the options that a run of plugins needs."""
+    return shlex.join(["foveal", name, str(path), *more, *options_to_open(path)])
 
 
 def ignore_result(result: dict[str, Any]) -> None:

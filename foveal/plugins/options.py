@@ -11,7 +11,6 @@ HELP = (
     "`--plugin FILE.py` with any command loads mixers, tasks and other parts from a file or a package; "
     "`--trust-plugin` runs the code that a run keeps of them."
 )
-_given: list[str] = []
 _trusted: list[bool] = []
 
 
@@ -57,11 +56,7 @@ def plugins_of_command(options: PluginOptions) -> Iterator[None]:
 
             for path in options.plugins:
                 load_plugin(path)
-        _given[:] = options.plugins
-        try:
-            yield
-        finally:
-            _given.clear()
+        yield
 
 
 @contextmanager
@@ -77,8 +72,3 @@ def trusting(trust: bool) -> Iterator[None]:
 def is_trusted() -> bool:
     """Return whether the user allowed to execute the code that runs keep of plugins."""
     return any(_trusted)
-
-
-def given_options() -> list[str]:
-    """Return the options `--plugin` of this command, for the next command."""
-    return [text for path in _given for text in (PLUGIN, path)]

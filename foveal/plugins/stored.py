@@ -9,7 +9,7 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.plugins.installed import installed_plugins, load_installed_plugin
 from foveal.plugins.loading import load_source, loaded_plugin, loaded_plugins
-from foveal.plugins.options import TRUST, is_trusted
+from foveal.plugins.options import PLUGIN, TRUST, is_trusted
 from foveal.plugins.source import FOLDER, digest_of, read_source, read_stored, stored_plugins
 
 
@@ -34,6 +34,20 @@ def open_plugins(run: Path, manifest: Mapping[str, Any], log: Log, trust: bool =
             raise UserError(f"{source.path}: edited since the run was created; restore the file")
         own = [module for module in modules.get(name, ()) if module.partition(".")[0] == name]
         load_source(source, "run", own)
+
+
+def options_to_open(run: Path) -> list[str]:
+    """Return the options with which a command opens a run that this process opened or made."""
+    options: list[str] = []
+    stored = run / FOLDER
+    names = sorted(path.stem for path in stored.iterdir()) if stored.is_dir() else []
+    for plugin in map(loaded_plugin, names):
+        if plugin is not None and plugin.origin == "file":
+            here = plugin.path.is_relative_to(Path.cwd())
+            options += [PLUGIN, str(plugin.path.relative_to(Path.cwd()) if here else plugin.path)]
+        elif (plugin is None or plugin.origin != "installed") and TRUST not in options:
+            options.append(TRUST)
+    return options
 
 
 def _is_at_hand(name: str, digest: str, run: Path, log: Log) -> bool:

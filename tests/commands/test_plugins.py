@@ -87,7 +87,8 @@ def test_a_reference_names_a_class_of_a_file(here: Path) -> None:
     (here / "plain.py").write_text(plain)
     settings = ("model.mixers=plain.py:Cell,gru", "model.layers=2", "model.Cell.scale=0.5")
     with restored_registries():
-        succeed("train", "text.txt", *TINY_MODEL, *settings, *STEPS)
+        result = succeed("train", "text.txt", *TINY_MODEL, *settings, *STEPS)
+    assert "foveal generate run --plugin plain.py" in result.err
     assert 'mixers = "Cell,gru"' in Path("run/config.toml").read_text()
     (here / "plain.py").unlink()
     with restored_registries():

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from foveal.core.runtime import autocast
 from foveal.encoders.audio import ConvSubsamplingEncoder, PyramidalLSTMEncoder
+from foveal.laws import encoder_laws as laws
 from foveal.layers.audio.pyramidal_lstm import PyramidalLSTM, join_pairs
 from foveal.layers.audio.subsampling import ConvSubsampling
 from foveal.layers.blocks.feedforward import MLP
@@ -17,7 +18,6 @@ from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.norm import LayerNorm
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
-from tests.support import encoder_laws as laws
 
 F, D = 5, 8
 LENGTHS = [13, 12, 7, 4, 1, 0]

@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 from foveal.config import EncoderConfig
 from foveal.encoders.conv_series import ConvSeriesEncoder
+from foveal.laws import encoder_laws as laws
 from foveal.layers.series.conv1d import SeriesNorm
 from foveal.models.series_networks import SERIES_NETWORKS, InceptionTime, SeriesResNet
-from tests.support import encoder_laws as laws
 
 C, S = 3, 7
 LENGTHS = [S, 3, 0, 1]

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from foveal.encoders.image import ImageEncoder
+from foveal.laws import encoder_laws as laws
 from foveal.layers.vision.conv2d import ConvNormAct
 from foveal.layers.vision.residual import ResidualBlock, basic_block
-from tests.support import encoder_laws as laws
 from tests.support.gradients import gradient_of
 
 D = 6

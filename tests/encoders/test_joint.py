@@ -10,6 +10,7 @@ from foveal.encoders.image import ImageEncoder
 from foveal.encoders.joint import JointEncoder
 from foveal.encoders.patches import PatchEncoder
 from foveal.encoders.series import SeriesEncoder
+from foveal.laws.encoder_laws import near
 from foveal.layers.blocks.feedforward import make_feedforward
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
@@ -19,7 +20,6 @@ from foveal.layers.mixers.recurrent import Recurrent
 from foveal.layers.mixers.recurrent_cells import GRUCell
 from foveal.layers.position import AddPositions, LearnedPosition
 from foveal.layers.vision.conv2d import Conv2d
-from tests.support.encoder_laws import near
 from tests.support.gradients import gradient_of
 
 D, PLACES = 6, 4

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from foveal.encoders.series import SeriesEncoder
+from foveal.laws import encoder_laws as laws
 from foveal.layers.blocks.feedforward import MLP, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
@@ -17,7 +18,6 @@ from foveal.layers.mixers.recurrent import Recurrent
 from foveal.layers.mixers.recurrent_cells import GRUCell, LSTMCell
 from foveal.layers.norm import LayerNorm, RMSNorm
 from foveal.layers.position import AddPositions, LearnedPosition, SinusoidalPosition
-from tests.support import encoder_laws as laws
 
 C, D, S = 3, 8, 7
 LENGTHS = [S, 3, 0, 1]

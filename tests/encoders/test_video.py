@@ -8,6 +8,7 @@ from torch import nn
 
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.video import Conv3dEncoder, FrameEncoder
+from foveal.laws import encoder_laws as laws
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
@@ -19,7 +20,6 @@ from foveal.layers.mixers.recurrent_cells import GRUCell, LSTMCell
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.layers.norm import LayerNorm
 from foveal.layers.vision.conv2d import ConvNormAct
-from tests.support import encoder_laws as laws
 
 C, D, T, SIDE = 3, 8, 7, 8
 LENGTHS = [T, 3, 0, 1]

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from foveal.encoders.words import WordEncoder
+from foveal.laws import encoder_laws as laws
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.bidirectional import Bidirectional
@@ -11,7 +12,6 @@ from foveal.layers.mixers.recurrent import Recurrent
 from foveal.layers.mixers.recurrent_cells import LSTMCell
 from foveal.layers.norm import LayerNorm
 from foveal.layers.word_vectors import WordVectors
-from tests.support import encoder_laws as laws
 
 D, S, FORMS, IDS = 8, 7, 3, 6
 LENGTHS = [S, 3, 0, 1]

@@ -1,15 +1,16 @@
 """The laws for each row of the table: in float64 on the reference, in float32 on the path that is default."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support import mixer_laws as laws
-from tests.support.mixer_laws import Trial, lengths_of_chunks, on_path
+from foveal.laws import mixer_laws as laws
+from foveal.laws.law import reset_everything
+from foveal.laws.trial import T, Trial
+from tests.support.mixer_laws import lengths_of_chunks, on_path
 from tests.support.mixer_rows import EVERY, READING, ROWS, D, make_row_module, memory_of
 
 PATHS = {"reference": (torch.float64, 1e-10), "default": (torch.float32, 3e-5)}
@@ -43,7 +44,7 @@ every_row = on_both_paths(EVERY)
 
 
 @stepwise
-@pytest.mark.parametrize("cuts", [[1], [4, 5], [10], [3, 6, 9], list(range(1, laws.T))])
+@pytest.mark.parametrize("cuts", [[1], [4, 5], [10], [3, 6, 9], list(range(1, T))])
 def test_chunks(trial, cuts):
     laws.chunks(trial, cuts)
 
@@ -54,7 +55,7 @@ def test_start_state_is_no_state(trial):
 
 
 @stepwise
-@pytest.mark.parametrize("t", [1, 5, laws.T - 1])
+@pytest.mark.parametrize("t", [1, 5, T - 1])
 def test_causality(trial, t):
     assert laws.causality(trial, t).ne(0).any()
 
@@ -79,6 +80,11 @@ def test_one_by_one(trial):
     laws.one_by_one(trial)
 
 
+@stepwise
+def test_keeps_nothing(trial):
+    laws.keeps_nothing(trial)
+
+
 @every_row
 def test_every_parameter_learns(trial):
     laws.every_parameter_learns(trial)
@@ -89,15 +95,7 @@ def test_reset_parameters_fills_everything(name):
     """A module made without storage (meta device) is filled by `reset_parameters` alone."""
     with torch.device("meta"):
         module = EVERY[name].make()
-    module = module.to_empty(device="cpu")
-    with torch.no_grad():
-        for part in (*module.parameters(), *module.buffers()):
-            part.fill_(torch.nan)
-    for layer in module.modules():
-        reset: Any = getattr(layer, "reset_parameters", None)
-        if reset is not None:
-            reset()
-    assert all(part.isfinite().all() for part in (*module.parameters(), *module.buffers()))
+    reset_everything(module.to_empty(device="cpu"))
 
 
 @settings(max_examples=25, deadline=None)

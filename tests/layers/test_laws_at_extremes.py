@@ -5,8 +5,9 @@ import torch
 from torch import Tensor
 
 from foveal.core.runtime import Precision, autocast
-from tests.support.mixer_laws import Trial
-from tests.support.mixer_rows import EVERY, READING, D, make_row_module, memory_of, run_module, state_entries
+from foveal.laws.module_states import run_module, state_entries
+from foveal.laws.trial import Trial
+from tests.support.mixer_rows import EVERY, READING, D, make_row_module, memory_of
 
 T = 200
 LONG = 100_000

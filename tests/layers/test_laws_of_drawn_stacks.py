@@ -5,10 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveal.config import Config, ModelConfig
+from foveal.laws import mixer_laws as laws
+from foveal.laws.trial import T, Trial
 from foveal.layers.mixers.registry import mixer_specs
 from foveal.models.decoder import language_model
-from tests.support import mixer_laws as laws
-from tests.support.mixer_laws import Trial, lengths_of_chunks, on_path
+from tests.support.mixer_laws import lengths_of_chunks, on_path
 from tests.support.mixer_rows import randomize
 
 CONTEXT = 256
@@ -77,11 +78,12 @@ def all_laws(trial: Trial, cuts: list[int], lengths: list[list[int]]) -> None:
     laws.padding_and_batch(trial)
     laws.select_and_reset(trial)
     laws.storage(trial)
+    laws.keeps_nothing(trial)
     laws.one_by_one(trial)
     laws.every_parameter_learns(trial)
 
 
-any_cuts = st.sets(st.integers(1, laws.T - 1), min_size=1, max_size=4).map(sorted)
+any_cuts = st.sets(st.integers(1, T - 1), min_size=1, max_size=4).map(sorted)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

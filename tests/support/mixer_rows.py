@@ -5,12 +5,14 @@ A registered mixer without a row gets one, so a new mixer is under the laws at o
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from foveal.core.memory import Memory
+from foveal.laws import law
+from foveal.laws.module_states import example_memory
 from foveal.layers.blocks.feedforward import MLP, Highway, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
@@ -237,47 +239,11 @@ def make_row_module(name: str, dtype: torch.dtype) -> nn.Module:
 
 
 def memory_of(name: str, dtype: torch.dtype) -> Memory | None:
-    """Return four rows for modules that read a memory: full, short, with holes, and empty. NaN where the mask
-    is False."""
-    if name not in READING:
-        return None
-    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 1], [0, 0, 0, 0, 0]]).bool()
-    vectors = torch.randn(4, 5, M, dtype=dtype).masked_fill(~mask[:, :, None], torch.nan)
-    return Memory(vectors.requires_grad_(), mask, torch.randn(4, M, dtype=dtype, requires_grad=True))
+    """Return the memory for a module that reads one."""
+    return example_memory(M, dtype) if name in READING else None
 
 
 def randomize(module: ModuleT, size: float) -> ModuleT:
     """Return `module` with weights so large that errors become visible."""
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.uniform_(-size, size)
+    law.randomize(module, size)
     return module
-
-
-def run_module(
-    module: nn.Module, x: Tensor, state: object = None, lengths: Tensor | None = None
-) -> tuple[Tensor, Any]:
-    """Return `y, state` of the module of any row of the table."""
-    y, state, *_ = module(x, state, lengths=lengths)
-    return y, state
-
-
-def state_entries(module: Any, state: Any) -> list[Tensor]:
-    """Return the valid entries of a state, so that equivalent states compare equal."""
-    if state is None:
-        return []
-    if isinstance(module, Stack):
-        parts = [e for b, s in zip(module.blocks, state["blocks"], strict=True) for e in state_entries(b, s)]
-        return parts + ([state["count"]] if "count" in state else [])
-    if isinstance(module, Block):
-        return state_entries(module.mixer, state)
-    if isinstance(module, SelfAttention):
-        count, cached = state["count"], (state["keys"], state["values"])
-        if module.window:
-            kept = [min(int(n), module.window - 1) for n in count]
-            rows = [(part[b, part.shape[1] - k :]) for part in cached for b, k in enumerate(kept)]
-        else:
-            rows = [part[b, :n] for part in cached for b, n in enumerate(count)]
-        return [count, *rows]
-    parts = [state[name] for name in sorted(state)]
-    return [part.long() if part.dtype == torch.bool else part for part in parts]

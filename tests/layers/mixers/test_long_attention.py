@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from foveal.core.state import detach_state
+from foveal.laws.module_states import state_entries
 from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.ops.attention.dot_product import QUERY_CHUNK
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from tests.support.mixer_rows import state_entries
 
 B, D, T = 3, 8, 2 * QUERY_CHUNK + 20
 LENGTHS = torch.tensor([T, QUERY_CHUNK + 3, 0])

@@ -1,0 +1,1 @@
+"""What every mixer, encoder and head promises, as functions that check a module."""

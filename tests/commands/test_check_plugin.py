@@ -1,0 +1,59 @@
+"""`foveal check-plugin`: right parts keep every law, and a wrong one is named with the law that it breaks."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import refuse, run_command, succeed
+from tests.support.own_cell import PATH
+from tests.support.plugin_files import install, write_cell
+from tests.support.wrong_mixers import HEADER, WRONG
+
+pytestmark = pytest.mark.usefixtures("own_registries")
+EXAMPLE = PATH.parent / "plugin/plugin_example"
+
+
+@pytest.mark.parametrize("path", [PATH, EXAMPLE], ids=["cell", "package"])
+def test_the_examples_keep_every_law(path: Path) -> None:
+    result = succeed("check-plugin", path, "--json")
+    laws = json.loads(result.out)["laws"]
+    assert len(laws) >= 10
+    assert all(law["holds"] for law in laws)
+    kinds = {"mixer"} if path == PATH else {"mixer", "encoder", "head", "model"}
+    assert {law["kind"] for law in laws} == kinds
+    assert ("no laws are for: callback heartbeat" in result.err) == (path == EXAMPLE)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_mixer_is_named_with_the_law_that_it_breaks(name: str, here: Path) -> None:
+    text, law, words = WRONG[name]
+    (here / "wrong.py").write_text(HEADER + text)
+    result = run_command("check-plugin", "wrong.py", "--json")
+    assert result.code == 1
+    (broken,) = [each for each in json.loads(result.out)["laws"] if each["law"] == law]
+    assert not broken["holds"]
+    assert words in broken["problem"]
+    assert broken["difference"] > 1e-3
+    assert f"foveal: wrong.py: mixer {name} breaks '" in result.last
+    assert "largest difference" in result.last
+
+
+def test_a_part_that_fails_is_told_with_its_line(here: Path) -> None:
+    write_cell(here / "mine.py").write_text((here / "mine.py").read_text().replace("tanh()", "tanhh()"))
+    result = run_command("check-plugin", "mine.py")
+    assert result.code == 1
+    assert "mine.py:18: AttributeError: 'Tensor' object has no attribute 'tanhh'" in result.last
+
+
+def test_an_installed_plugin_is_checked_by_its_name(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(here)
+    write_cell(here / "installed_checked.py")
+    install(monkeypatch, "installed_checked")
+    assert "BROKEN" not in succeed("check-plugin", "installed_checked-entry").out
+    assert "did you mean 'installed_checked-entry'?" in refuse("check-plugin", "installed_checkd-entry")
+
+
+def test_what_is_no_plugin(here: Path) -> None:
+    (here / "empty.py").touch()
+    assert "empty.py: registers no parts" in refuse("check-plugin", "empty.py")
