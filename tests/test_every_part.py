@@ -12,6 +12,7 @@ from foveal.models.network_registry import NETWORKS
 from foveal.tasks.registry import all_tasks
 
 
+@pytest.mark.slow
 def test_every_preset_network_and_choice_has_a_trial_and_every_task_has_data() -> None:
     every = trials()
     names = {trial.name for trial in every}

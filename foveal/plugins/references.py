@@ -15,8 +15,9 @@ from foveal.core.errors import UserError
 from foveal.plugins.loading import load_plugin
 from foveal.plugins.registry import Registry, registry_of
 
-REFERENCE = re.compile(r"([^,+=]+\.py):([\w-]+)")
-"""The path of a file, and the name of a class or function in it."""
+REFERENCE = re.compile(r"(?<![^,+=])([^,+=]+\.py):([\w-]+)")
+"""The path of a file, and the name of a class or function in it. A path begins where a value or a name in a
+list does, so that the search of a long value takes no time that grows with its square."""
 
 
 def resolve_references(settings: Sequence[str]) -> tuple[str, ...]:

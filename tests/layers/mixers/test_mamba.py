@@ -49,7 +49,7 @@ def peer_and_ours() -> tuple[Any, DecoderLM]:
     peer = transformers.MambaForCausalLM(config).eval()
     for parameter in peer.parameters():
         torch.nn.init.uniform_(parameter, -0.6, 0.6)
-    settings = [f"width={D}", f"layers={LAYERS}", f"mamba.states={N}", f"mamba.kernel={K}"]
+    settings = [f"width={D}", f"layers={LAYERS}", f"mamba.state_size={N}", f"mamba.conv_kernel={K}"]
     made = load_config("mamba", [f"model.{setting}" for setting in settings])
     model = language_model(made.model, V, context=64).eval()
     weights = {ours(name): value for name, value in peer.named_parameters()}
