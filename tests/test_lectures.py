@@ -79,6 +79,7 @@ def test_hello():
     assert written[0].text == "ello"
 
 
+@pytest.mark.slow
 def test_min_char_rnn(tmp_path):
     """A hundred steps of the preset, by the trainer, in float64: the losses of an independent run.
 

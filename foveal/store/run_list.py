@@ -1,6 +1,5 @@
 """The runs in a folder, each in a few facts. Only small files are read, without torch, so this is quick."""
 
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.core.parse_json import parse_json
 from foveal.store.locks import lock
 from foveal.store.manifest import LOCK_FILE, MANIFEST_FILE, read_manifest
 from foveal.store.regular_files import open_regular, read_regular
@@ -104,7 +104,7 @@ def _score(metrics: Path, best_step: int | None) -> tuple[str | None, float | No
     if not metrics.exists():
         return None, None
     lines = [line for line in read_regular(metrics).splitlines() if EVALUATION in line]
-    evaluations = [json.loads(line) for line in lines]
+    evaluations = [parse_json(line) for line in lines]
     chosen = [each for each in evaluations if best_step in (None, each["step"])][-1:]
     for name in (*SCORES, "loss"):
         if chosen and chosen[0].get(name) is not None:

@@ -81,6 +81,7 @@ def attending(learnt: Callable[[str], Learnt], monkeypatch: pytest.MonkeyPatch) 
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_learns(form: str, learnt: Callable[[str], Learnt]) -> None:
     folder, result = learnt(form)

@@ -22,6 +22,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return kill.ending(folder / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mixer", "kills"), [("rnn", 3), ("lstm", 3), ("gru", 2), ("attention", 2)])
 def test_at_random_moments(tmp_path: Path, mixer: str, kills: int) -> None:
     done, endings, equal = kill.kill(tmp_path, mixer, 60, kills, seed=1)

@@ -8,9 +8,8 @@ from tests.support.command_line import TINY_MODEL, refuse
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (("--epochs", "5"), "did you mean --budget 5epochs?"),
         (("epochs=5",), "did you mean --budget 5epochs?"),
-        (("--lr", "0.1"), "did you mean optimizer.lr=VALUE?"),
+        (("--learning-rate", "0.1"), "did you mean optimizer.lr=VALUE?"),
         (("lr=0.1",), "did you mean optimizer.lr=VALUE?"),
         (("learning_rate=0.1",), "did you mean optimizer.lr=VALUE?"),
         (("--gpu",), "did you mean --device cuda?"),

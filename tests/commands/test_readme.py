@@ -64,6 +64,7 @@ def data(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_files(here / "clips", clips_by_class(60))
 
 
+@pytest.mark.slow
 def test_they_run(data: None, monkeypatch: pytest.MonkeyPatch) -> None:
     read = files.read_preset
 

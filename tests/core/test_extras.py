@@ -26,7 +26,7 @@ def test_every_extra_installs_its_package() -> None:
     for package, extra in EXTRAS.items():
         assert any(requirement.startswith(project_name(package)) for requirement in extras[extra])
         assert extra in extras["all"][0]
-    assert "foveal[all]" in extras["test"]
+    assert extras["test"][0].startswith("foveal[all")
 
 
 def test_files_that_import_them_ask_first() -> None:

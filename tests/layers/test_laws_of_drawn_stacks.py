@@ -86,6 +86,7 @@ def all_laws(trial: Trial, cuts: list[int], lengths: list[list[int]]) -> None:
 any_cuts = st.sets(st.integers(1, T - 1), min_size=1, max_size=4).map(sorted)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(configs(), any_cuts, lengths_of_chunks())
 def test_the_reference(config: ModelConfig, cuts: list[int], lengths: list[list[int]]) -> None:
@@ -93,6 +94,7 @@ def test_the_reference(config: ModelConfig, cuts: list[int], lengths: list[list[
         all_laws(trial_of(config, torch.float64, 1e-10), cuts, lengths)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(configs(), any_cuts, lengths_of_chunks(40))
 def test_the_default_path(config: ModelConfig, cuts: list[int], lengths: list[list[int]]) -> None:

@@ -53,6 +53,7 @@ def test_trained_evaluated_and_generated() -> None:
     assert int(text.count_nonzero()) > 5000
 
 
+@pytest.mark.slow
 def test_words_seen_before_are_told_by_their_first_letters() -> None:
     losses = []
     for run, longest in ("with", 8), ("without", 0):

@@ -51,6 +51,7 @@ def settings(every_step: bool, **training: Any) -> Config:
     return toy_config(training={"checkpoint_seconds": seconds, "grad_accumulation": 2, **training})
 
 
+@pytest.mark.slow
 def test_resume_at_every_step_over_two_epochs(tmp_path: Path) -> None:
     whole = fingerprint(train(tmp_path / "whole", settings(True)))
     for step in range(STEPS):

@@ -241,7 +241,7 @@ def test_jsonl_rows_that_are_skipped(tmp_path):
 
 
 def test_other_forms_are_refused(tmp_path):
-    assert ".ts, .npz, .jsonl, .json; convert it" in refusal(tmp_path / "a.arff")
+    assert ".ts, .npz, .jsonl, .json, .parquet; convert it" in refusal(tmp_path / "a.arff")
     assert "can't read" in refusal(tmp_path / "none.ts")
 
 
