@@ -1,5 +1,6 @@
 """The laws for any model that a config may describe: hybrid stacks that hypothesis draws."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
