@@ -70,6 +70,7 @@ def test_frames_are_labeled(encoder: str) -> None:
     assert "noise" in succeed("inspect", "run", "confusion").out
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_as_if_it_had_not_been(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_killed_run(here, monkeypatch, lambda: write_recordings("mixed"), "mixed", SMALL)
 

@@ -217,6 +217,7 @@ def test_all_texts_of_a_picture_are_references_together() -> None:
     assert "nrefs:var" in found.signature
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none(form: str) -> None:
     write_shapes(count=60)

@@ -46,6 +46,7 @@ def test_a_path_ends_with_the_answer() -> None:
     assert sum(nats) / len(nats) == pytest.approx(loss, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixer", ["lstm", "gru"])
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none(mixer: str) -> None:
     """The places that are drawn are a function of (seed, step)."""

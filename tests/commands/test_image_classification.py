@@ -48,6 +48,7 @@ def test_how_probable_a_label_is_and_how_many_are_sure() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_zip_in_parts_and_a_table_give_the_same() -> None:
     write_images("all/train")
     write_images("all/test", 20, seed=1)

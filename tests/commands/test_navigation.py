@@ -53,6 +53,7 @@ def steps_of(run: str) -> list[dict[str, Any]]:
     return [one for one in noted if one["kind"] == "step"]
 
 
+@pytest.mark.slow
 def test_maps_are_learnt_walked_and_drawn() -> None:
     rows = write_maps()
     result = train_run("maps.jsonl", *SMALL, run="run", steps=12)
@@ -86,6 +87,7 @@ def test_maps_are_learnt_walked_and_drawn() -> None:
     assert rights == [None, None, rows[2]["path"], rows[3]["path"], None]
 
 
+@pytest.mark.slow
 def test_reinforce_goes_on_from_imitation() -> None:
     write_corridors()
     first = train_run("corridors.jsonl", *SMALL, run="first", steps=12)
@@ -162,6 +164,7 @@ def test_what_can_not_be_used_is_a_line() -> None:
     assert "foveal predict run DATA" in refuse("generate", "run")
 
 
+@pytest.mark.slow
 def test_killed_behind_a_checkpoint_it_ends_alike(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = (*SMALL, "task.supervision=reinforce")
     check_killed_run(here, monkeypatch, write_corridors, "corridors.jsonl", settings)

@@ -101,6 +101,7 @@ def written(mixer: str, *more: str) -> str:
     return "first"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixer", LANGUAGE)
 def test_a_language_model_reads(mixer: str) -> None:
     """As an encoder it makes of a text what it made as a language model; then it learns one's labels."""

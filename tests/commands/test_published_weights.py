@@ -49,6 +49,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     return asked
 
 
+@pytest.mark.slow
 def test_from_the_name_to_another_head(fetched: list[str]) -> None:
     told = succeed("import", NAME, "--run", "first", "--json")
     result = json.loads(told.out)

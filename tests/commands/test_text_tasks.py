@@ -38,6 +38,7 @@ def train(data: str, *more: object, steps: int = 20, small: Sequence[str] = SMAL
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["translation", "translation-gru"])
 def test_translate(preset: str) -> None:
     rows = write_pairs()

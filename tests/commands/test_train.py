@@ -158,6 +158,7 @@ def test_presets(preset: str) -> None:
     assert told.startswith(f"{described['description']}\n\n[data]\n")
 
 
+@pytest.mark.slow
 def test_models() -> None:
     listed = json.loads(succeed("models", "--json").out)
     assert set(listed) == set(preset_names())

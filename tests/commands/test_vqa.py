@@ -52,6 +52,7 @@ def test_each_way_learns(way: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_was_said_before_can_be_hidden() -> None:
     write_questions("shapes", "history")
     shown = train("shapes", steps=60)
@@ -63,6 +64,7 @@ def test_what_was_said_before_can_be_hidden() -> None:
     assert len(predictions("hidden", "shapes")) == 360
 
 
+@pytest.mark.slow
 def test_a_talk_about_one_picture() -> None:
     """Each question is answered as that row of a table whose history are the ones before it, answered."""
     write_questions("shapes", "history", count=40)
@@ -118,6 +120,7 @@ def test_questions_are_for_runs_that_answer_them() -> None:
     assert found["output"] in ("red", "square")
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_ends_as_one_that_was_not() -> None:
     write_questions("shapes", "choices", "history", count=40)
     for way in WAYS:
@@ -189,6 +192,7 @@ def test_experts_that_read_the_choices_are_balanced_too() -> None:
     assert float(found.sum) == pytest.approx(float(asked["balance"].sum() + own))
 
 
+@pytest.mark.slow
 def test_a_run_is_where_another_begins() -> None:
     """One of images lends its network and the statistics of the channels; one of questions all."""
     write_questions("shapes", "history", count=40)

@@ -188,6 +188,7 @@ def test_old_files_of_processors_are_read(tmp_path: Path) -> None:
     assert upgrade_fields(LengthLimit, {"limit": 3}) == {"limit": 3}
 
 
+@pytest.mark.slow
 def test_an_old_run_opens_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The old run ends with the same weights as a new run of the same settings, and a line says that it is
     old."""

@@ -65,6 +65,7 @@ def test_words_seen_before_are_told_by_their_first_letters() -> None:
     assert losses[0] < 0.7 * losses[1]
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_like_one_that_was_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ("--model", "lstm", *SETTINGS)
     check_killed_run(tmp_path, monkeypatch, write_words, "words.txt", settings)

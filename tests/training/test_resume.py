@@ -259,6 +259,7 @@ def parts(files: dict[str, bytes]) -> dict[str, Edit]:
     return found
 
 
+@pytest.mark.slow
 def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> None:
     """The checkpoint of step 10: a refused step and evaluations without improvement behind it, an early stop
     ahead."""

@@ -99,6 +99,7 @@ def test_damaged_code_is_made_again(cache, damage):
     assert _read_cached(kept) is not None
 
 
+@pytest.mark.slow
 def test_several_processes_fill_one_cache(cache):
     with ThreadPoolExecutor(3) as pool:
         done = list(pool.map(lambda _: elsewhere(), range(3)))

@@ -67,6 +67,7 @@ def test_it_equals_the_direct_convolution(sizes, threads):
         assert_near(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sums", [(8, 2), (4, 1)], ids=["32 registers", "16"])
 def test_however_many_sums_the_registers_have_room_for(sums, monkeypatch, tmp_path):
     """The code of another processor than this."""

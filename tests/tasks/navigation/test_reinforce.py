@@ -54,6 +54,7 @@ def expected_reward(
     return total
 
 
+@pytest.mark.slow
 def test_reinforce_has_the_gradient_of_the_expected_reward() -> None:
     """On average: of 25,000 walks of at most three moves, to two goals in one batch."""
     part, processor = encode_episodes(CORRIDOR, LONGER)
