@@ -72,7 +72,7 @@ class Run:
 
     @property
     def processor(self) -> Any:
-        """What turns inputs into tensors: the tokenizer, the labels, the statistics of images."""
+        """The tokenizer, labels or statistics of images, by which inputs become tensors."""
         return self.session.processor
 
     @property

@@ -43,7 +43,7 @@ class SafeConsole(Console):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether this is a terminal. The output of a notebook says that it is, but moves no cursor."""
+        """Return whether this is a terminal. The output of a notebook says so, but moves no cursor."""
         return super().is_terminal and not in_notebook() and not self.quiet
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
