@@ -38,7 +38,7 @@ _EXPORTS = {
     "Run": "foveal.api.run",
     "RunFailed": "foveal.core.errors",
     "StopTraining": "foveal.core.callbacks",
-    "Trainer": "foveal.api.module_trainer",
+    "Trainer": "foveal.api.own_module.trainer",
     "UserError": "foveal.core.errors",
     "create_model": "foveal.api.create_model",
     "generate": "foveal.api.generate",
@@ -63,7 +63,7 @@ _PACKAGES = ("layers", "sklearn")
 if TYPE_CHECKING:
     from foveal.api.create_model import create_model, list_models
     from foveal.api.generate import generate, stream
-    from foveal.api.module_trainer import Trainer
+    from foveal.api.own_module.trainer import Trainer
     from foveal.api.run import Run, load
     from foveal.api.train import train
     from foveal.core.callbacks import Callback, StopTraining

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from foveal.api.errors import plain_errors
-from foveal.api.training_request import setting
+from foveal.api.training.options import setting
 from foveal.config import (
     Config,
     parse_config,

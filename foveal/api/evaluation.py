@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from foveal.api.training_report import evaluate_and_score
+from foveal.api.training.report import evaluate_and_score
 from foveal.metrics.report import Report
 from foveal.tasks.session import Session
 from foveal.ui.activity import Activity

@@ -8,16 +8,16 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.api.answer_table import AnswerTable
 from foveal.api.errors import plain_errors
 from foveal.api.evaluation import RunEvaluation, evaluate_run
 from foveal.api.generation import collect_events, stream_text
-from foveal.api.picture import Picture
 from foveal.api.prediction import apply_threshold, check_numbers
-from foveal.api.result import Evaluation, GeneratedTexts
-from foveal.api.resume import ResumeOptions, resume_run
-from foveal.api.table import Table
-from foveal.api.training_report import ignore_result
+from foveal.api.results.answer_table import AnswerTable
+from foveal.api.results.picture import Picture
+from foveal.api.results.scores import Evaluation, GeneratedTexts
+from foveal.api.results.table import Table
+from foveal.api.training.report import ignore_result
+from foveal.api.training.resume import ResumeOptions, resume_run
 from foveal.api.values.stored import stored_path
 from foveal.api.view import choose_view, compute_view, view_options
 from foveal.config import Config

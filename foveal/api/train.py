@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from foveal.api.chosen_training import choose
 from foveal.api.errors import plain_errors
 from foveal.api.run import Run
-from foveal.api.training import prepare
-from foveal.api.training_report import ignore_result
-from foveal.api.training_request import TrainingOptions, setting
+from foveal.api.training.choose import choose
+from foveal.api.training.options import TrainingOptions, setting
+from foveal.api.training.prepare import prepare
+from foveal.api.training.report import ignore_result
 from foveal.api.values.columns import split_tables
 from foveal.api.values.stored import store_values
 from foveal.config.old_names import flatten

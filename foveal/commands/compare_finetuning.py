@@ -9,7 +9,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from foveal.api.evaluation import evaluate_run
-from foveal.api.training_request import TrainingOptions
+from foveal.api.training.options import TrainingOptions
 from foveal.commands.resume import resume
 from foveal.commands.train import train
 from foveal.config import parse_overrides

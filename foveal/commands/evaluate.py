@@ -6,9 +6,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from foveal.api.evaluation import evaluate_run
-from foveal.api.module_evaluation import evaluate_module_run
-from foveal.api.module_run import describe_means
-from foveal.api.training_report import loss_rows, print_report
+from foveal.api.own_module.evaluation import evaluate_module_run
+from foveal.api.own_module.run import describe_means
+from foveal.api.training.report import loss_rows, print_report
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler

@@ -10,9 +10,9 @@ from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
-from foveal.api.answer_table import AnswerTable, answer_fields, check_answer_file
 from foveal.api.evaluation import calibration_json
 from foveal.api.prediction import apply_threshold, check_numbers
+from foveal.api.results.answer_table import AnswerTable, answer_fields, check_answer_file
 from foveal.commands.evaluate import log_calibration
 from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.resume import ResumeOptions, resume_run
-from foveal.api.training_report import ignore_result
+from foveal.api.training.report import ignore_result
+from foveal.api.training.resume import ResumeOptions, resume_run
 from foveal.core.signals import SignalHandler
 from foveal.ui.console import print_json
 

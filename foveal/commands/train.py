@@ -4,10 +4,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.chosen_training import choose
-from foveal.api.training import log_lines, prepare
-from foveal.api.training_report import ignore_result
-from foveal.api.training_request import NO_OPTIONS, TrainingOptions
+from foveal.api.training.choose import choose
+from foveal.api.training.options import NO_OPTIONS, TrainingOptions
+from foveal.api.training.prepare import log_lines, prepare
+from foveal.api.training.report import ignore_result
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.tasks.read_settings import config_to_toml

@@ -40,7 +40,7 @@ PLAIN = {"optimizer.clip_norm": 0, "schedule.name": "constant", "schedule.warmup
 def no_curves(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes longer than training."""
     if "curves" not in request.node.name:
-        monkeypatch.setattr("foveal.api.module_trainer.write_curves", lambda folder, name: None)
+        monkeypatch.setattr("foveal.api.own_module.trainer.write_curves", lambda folder, name: None)
 
 
 def test_it_is_a_loop_of_torch() -> None:

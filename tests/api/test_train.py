@@ -218,7 +218,9 @@ def test_in_another_thread() -> None:
 
 
 def test_interrupted_before_there_is_a_run() -> None:
-    interrupt = patch("foveal.api.training.measure_cost", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    interrupt = patch(
+        "foveal.api.training.prepare.measure_cost", lambda *_: os.kill(os.getpid(), signal.SIGINT)
+    )
     with interrupt, pytest.raises(KeyboardInterrupt):
         foveal.train(reviews(), text="review", label="mood")
     assert not Path("runs").exists()

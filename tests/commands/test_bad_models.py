@@ -46,7 +46,7 @@ def test_models_whose_parts_do_not_fit(model: str) -> None:
 
 
 def test_a_model_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveal.api.training_start.build_model", lambda *_: torch.empty(1 << 60))
+    monkeypatch.setattr("foveal.api.training.start.build_model", lambda *_: torch.empty(1 << 60))
     line = refuse("train", "text.txt", *TINY_MODEL)
     assert f"not enough memory for {4 << 60} bytes: take a smaller model" in line
 
@@ -63,7 +63,7 @@ def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch, error: Except
     def full(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("foveal.api.training_start.build_model", full)
+    monkeypatch.setattr("foveal.api.training.start.build_model", full)
     assert f"foveal: not enough memory{told}: take a smaller model" in refuse(
         "train", "text.txt", *TINY_MODEL
     )

@@ -67,7 +67,7 @@ def test_one_changed_digit_of_a_log_is_found(stopped: Path) -> None:
 
 def test_the_result_comes_before_the_curves(stopped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log that was damaged after it was checked costs the picture alone."""
-    from foveal.api import training_report
+    from foveal.api.training import report as training_report
 
     def damage(run: Path, *rest: object) -> None:
         content = (stopped / "metrics.jsonl").read_bytes()

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from foveal.api import training
+from foveal.api.training import prepare
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.store import durable
@@ -34,8 +34,8 @@ def test_trainings_that_begin_at_once_have_runs_of_their_own(here: Path) -> None
         Path("runs/text-demo-1").mkdir(parents=True)
         announce(*given)
 
-    announce = training._print_setup
-    with patch("foveal.api.training._print_setup", elsewhere):
+    announce = prepare._print_setup
+    with patch("foveal.api.training.prepare._print_setup", elsewhere):
         told = succeed("train", "text.txt", *TINY_MODEL, "--budget", "2steps")
     assert "another process has just created that folder: this run is runs/text-demo-2" in told.err
     assert Path("runs/text-demo-2/model.safetensors").is_file()

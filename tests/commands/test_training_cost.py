@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 import torch
 
-from foveal.api.head_fit import HeadFit
-from foveal.api.training_cost import (
+from foveal.api.training.cost import (
     LATER_BYTES,
     MOST_SHAPES,
     StepsMemory,
     TrainingCost,
     other_shape,
 )
+from foveal.api.training.head_fit import HeadFit
 from foveal.core.allocator import resident_memory
 from foveal.data.core.batching import TokenBatch
 from foveal.ops.ridge import ridge_memory, ridge_seconds

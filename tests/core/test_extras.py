@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import foveal
-from foveal.api.answer_table import check_answer_file
-from foveal.api.table import Table
+from foveal.api.results.answer_table import check_answer_file
+from foveal.api.results.table import Table
 from foveal.core.errors import UserError
 from foveal.core.extras import EXTRAS, project_name, require
 from foveal.data.datasets.printed_words import printed_words

@@ -12,8 +12,8 @@ from benchmarks import kill
 
 INTERRUPT_POINTS = {
     "data preparation": ("foveal.data.text.token_store:file_sha256", 1),
-    "dry run": ("foveal.api.training_cost:dry_run", 1),
-    "run made": ("foveal.api.training:train_and_report", 1),
+    "dry run": ("foveal.api.training.cost:dry_run", 1),
+    "run made": ("foveal.api.training.prepare:train_and_report", 1),
     "first steps": ("foveal.training.trainer:train_step", 3),
     "evaluation": ("foveal.training.evaluate:starting_carry", 2),
     "sample": ("foveal.objectives.language_model:generate_text", 1),
@@ -21,8 +21,8 @@ INTERRUPT_POINTS = {
     "checkpoint": ("foveal.store.checkpoint:seal_json", 1),
     "after a sample": ("foveal.training.trainer:train_step", 7),
     "last steps": ("foveal.training.trainer:train_step", 11),
-    "final scoring": ("foveal.api.training_report:evaluate", 1),
-    "picture": ("foveal.api.training_report:plot_curves", 1),
+    "final scoring": ("foveal.api.training.report:evaluate", 1),
+    "picture": ("foveal.api.training.report:plot_curves", 1),
 }
 """Where a run of 12 steps in a cache of its own is struck: `module:function` and which call of it."""
 SETTINGS = (

@@ -20,7 +20,7 @@ STATE_WARNING = "ignore:'set_vital' is deprecated"
 @pytest.fixture(autouse=True)
 def no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes longer than training."""
-    monkeypatch.setattr("foveal.api.module_trainer.write_curves", lambda folder, name: None)
+    monkeypatch.setattr("foveal.api.own_module.trainer.write_curves", lambda folder, name: None)
 
 
 class Killed(BaseException):

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from foveal.api.head_fit import HeadFit, fit_head
+from foveal.api.training.head_fit import HeadFit, fit_head
 from foveal.core.errors import UserError
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData

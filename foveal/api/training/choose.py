@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from foveal.api.training_request import TrainingOptions
+from foveal.api.training.options import TrainingOptions
 from foveal.data.open import DataPaths, OpenedData, open_data
 from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.run import RunFolder

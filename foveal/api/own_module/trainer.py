@@ -8,10 +8,10 @@ from typing import Any
 from torch import nn
 
 from foveal.api.errors import plain_errors
-from foveal.api.module_config import module_config, module_config_to_toml, setting_value, written_settings
-from foveal.api.module_cost import ModuleCost, check_length, measure_module_cost
-from foveal.api.module_parts import Module, device_of, make_module, module_code
-from foveal.api.module_run import UNIT, ModuleRun, describe_means, load_kept_weights, write_curves
+from foveal.api.own_module.config import module_config, module_config_to_toml, setting_value, written_settings
+from foveal.api.own_module.cost import ModuleCost, check_length, measure_module_cost
+from foveal.api.own_module.parts import Module, device_of, make_module, module_code
+from foveal.api.own_module.run import UNIT, ModuleRun, describe_means, load_kept_weights, write_curves
 from foveal.core.callbacks import Callback
 from foveal.core.errors import UserError
 from foveal.core.runtime import keep_freed_memory

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from foveal.api.module_code import ModuleFacts, import_code, module_facts
-from foveal.api.module_run import ModuleRun, load_kept_weights
+from foveal.api.own_module.code import ModuleFacts, import_code, module_facts
+from foveal.api.own_module.run import ModuleRun, load_kept_weights
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.store.run import RunFolder

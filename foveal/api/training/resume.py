@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foveal.api.training_report import eval_batches, train_and_report
+from foveal.api.training.report import eval_batches, train_and_report
 from foveal.core.callbacks import Callback
 from foveal.core.runtime import keep_freed_memory, resolve_device, resolve_precision
 from foveal.core.signals import SignalHandler

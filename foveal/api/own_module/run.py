@@ -8,8 +8,8 @@ from typing import Any
 from torch import nn
 
 from foveal.api.errors import plain_errors
-from foveal.api.picture import Picture
-from foveal.api.table import Table
+from foveal.api.results.picture import Picture
+from foveal.api.results.table import Table
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler

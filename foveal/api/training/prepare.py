@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foveal.api.chosen_training import ChosenTraining
-from foveal.api.training_cost import TrainingCost, measure_cost
-from foveal.api.training_report import eval_batches, train_and_report
-from foveal.api.training_start import TrainingStart, create_run, prepare_training
+from foveal.api.training.choose import ChosenTraining
+from foveal.api.training.cost import TrainingCost, measure_cost
+from foveal.api.training.report import eval_batches, train_and_report
+from foveal.api.training.start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
 from foveal.core.callbacks import Callback
 from foveal.core.runtime import has_fast_bfloat16, resolve_device

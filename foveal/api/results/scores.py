@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from foveal.api.evaluation import RunEvaluation
-from foveal.api.table import Table
+from foveal.api.results.table import Table
 
 
 class Evaluation(Table):

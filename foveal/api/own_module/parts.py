@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from foveal.api.module_code import CodeReference, ModuleFacts, class_reference, folder_of, reference
+from foveal.api.own_module.code import CodeReference, ModuleFacts, class_reference, folder_of, reference
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device, seed_everything
 from foveal.training.module.objective import UserObjective

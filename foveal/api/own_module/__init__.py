@@ -1,0 +1,1 @@
+"""`foveal.Trainer`: the training of a module of the user's own."""

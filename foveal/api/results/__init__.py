@@ -1,0 +1,1 @@
+"""Results that show themselves: tables, pictures, scores and answers."""
