@@ -12,7 +12,7 @@ from foveal.api.errors import plain_errors
 from foveal.api.evaluation import RunEvaluation, evaluate_run
 from foveal.api.generation import collect_events, stream_text
 from foveal.api.prediction import apply_threshold, check_numbers
-from foveal.api.results.answer_table import AnswerTable
+from foveal.api.results.answer_table import TOP_COLUMN, AnswerTable
 from foveal.api.results.picture import Picture
 from foveal.api.results.scores import Evaluation, GeneratedTexts
 from foveal.api.results.table import Table
@@ -126,7 +126,10 @@ class Run:
             else:
                 rows = task.predict(stored_path(data, task.name), top or 1, log, progress)
         rows = apply_threshold(rows, threshold, task, str(self.path))
-        return Table(AnswerTable(rows, task.writes_answers, top is not None).records())
+        records = AnswerTable(rows, task.writes_answers, top is not None).records()
+        if top is None:
+            records = [{name: row[name] for name in row if name != TOP_COLUMN} for row in records]
+        return Table(records)
 
     @overload
     def generate(

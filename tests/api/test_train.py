@@ -52,6 +52,7 @@ def test_a_run_answers_and_shows_itself(classifier: foveal.Run) -> None:
     assert len(answers.to_pandas()) == 3
     assert answers.to_dict()["answer"][2] == "bad"
     unsure = classifier.predict(texts[:1], threshold=1.0)
+    assert unsure.columns == ["review", "answer", "probability", "reason"]
     assert unsure.column("answer") == ["unsure"]
     frame = answers.to_pandas()[["review"]]
     assert classifier.predict(frame).column("answer") == answers.column("answer")
