@@ -133,10 +133,10 @@ def _turned() -> Iterator[tuple[str, bytes, Shown]]:
 
 
 def _tried(image: Image.Image, form: str, settings: dict[str, object]) -> bytes:
-    """Return the encoded image, or nothing if Pillow can't write this format."""
+    """Return the encoded image, or nothing if this Pillow can't write the format, or soon will not."""
     try:
         return encode_image(image, form, **settings)
-    except (OSError, KeyError, ValueError, RuntimeError, struct.error):
+    except (OSError, KeyError, ValueError, RuntimeError, struct.error, DeprecationWarning):
         return b""
 
 

@@ -154,4 +154,16 @@ def _run_fused(
             state32 = map_state(lambda part: part.float(), state)
             outputs = _run_fused(run, x.float(), state32, [part.float() for part in weights])
         return tuple(part.to(precision) for part in outputs)
+    if device_type == "cuda":
+        weights = _in_one_buffer(weights)
     return run(x, state, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+
+
+def _in_one_buffer(tensors: list[Tensor]) -> list[Tensor]:
+    """Return copies that lie in memory one after the other, as cuDNN reads the weights of a layer.
+
+    cuDNN would copy other weights itself, and warn of the memory.
+    """
+    buffer = torch.cat([tensor.flatten() for tensor in tensors])
+    parts = buffer.split([tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]

@@ -153,7 +153,8 @@ class ReinforceNavigationObjective(NavigationObjective):
 
 def reached_goal(batch: ExampleBatch, rollout: Trajectory) -> Bool[Tensor, " B"]:
     """Return which rollouts stopped at the goal."""
-    return rollout.stopped & (rollout.end_position == batch.columns["goal"]).all(1)
+    goal = batch.columns["goal"].to(rollout.end_position.device)
+    return rollout.stopped & (rollout.end_position == goal).all(1)
 
 
 def rewards(batch: ExampleBatch, rollout: Trajectory) -> Float[Tensor, " B"]:
