@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 import foveal
-from foveal.core.memory import Memory
 from foveal.laws.module_states import run_module
 from foveal.laws.trial import B, T
 from tests.support.command_line import TINY_MODEL, predictions, run_command, succeed
@@ -49,12 +48,9 @@ def outputs_on(device: str, name: str) -> list[Tensor]:
     state: Any = None
     if memory is not None:
         reader: Any = module
-        parts = (
-            memory.vectors.detach().masked_fill(~memory.mask[:, :, None], 0),
-            memory.mask,
-            memory.summary,
-        )
-        state = reader.init_state(B, None, Memory(*(part[:B].to(device) for part in parts)))
+        vectors = memory.vectors.detach().masked_fill(~memory.mask[:, :, None], 0)
+        parts = [part[:B].to(device) for part in (vectors, memory.mask, memory.summary)]
+        state = reader.init_state(B, None, Memory(parts[0], parts[1], parts[2]))
     y, _ = run_module(module, x, state)
     weights = torch.linspace(-1, 1, y.numel()).view(y.shape).to(device)
     inputs = [x, *module.parameters()]
