@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import foveal
+from foveal.core.memory import Memory
 from foveal.laws.module_states import run_module
 from foveal.laws.trial import B, T
 from tests.support.command_line import TINY_MODEL, predictions, run_command, succeed
