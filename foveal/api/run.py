@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.api.errors import plain_errors
-from foveal.api.evaluation import RunEvaluation, evaluate_run
+from foveal.api.evaluation import evaluate_run
 from foveal.api.generation import collect_events, stream_text
-from foveal.api.prediction import apply_threshold, check_numbers
+from foveal.api.prediction import apply_threshold, are_texts, check_numbers
 from foveal.api.results.answer_table import TOP_COLUMN, AnswerTable
 from foveal.api.results.picture import Picture
 from foveal.api.results.scores import Evaluation, GeneratedTexts
@@ -37,7 +37,6 @@ from foveal.inspection.curves import plot_curves, read_metrics_log
 from foveal.tasks.session import Session
 from foveal.tasks.session import load as load_session
 from foveal.training.callbacks import check_callbacks
-from foveal.ui.console import log
 from foveal.ui.console import log as console_log
 from foveal.ui.progress_bar import ProgressBar
 
@@ -55,6 +54,9 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
+
+    def __getstate__(self) -> dict[str, Any]:  # the model is read again from the path
+        return {name: value for name, value in vars(self).items() if name != "session"}
 
     @cached_property
     @plain_errors()
@@ -77,7 +79,8 @@ class Run:
 
     @property
     def task(self) -> Any:
-        """The task, bound to processor and model."""
+        """The task, bound to processor and model, which is in evaluation mode."""
+        self.session.model.eval()
         return self.session.task
 
     @property
@@ -102,7 +105,7 @@ class Run:
         Raises: UserError: the data can't be read, or the run has no held-out data.
         """
         path = None if data is None else stored_path(data, self.task.name)
-        evaluation: RunEvaluation = evaluate_run(self.session, path)
+        evaluation = evaluate_run(self.session, path)
         return Evaluation(evaluation, evaluation.to_json(self.session))
 
     @plain_errors()
@@ -119,12 +122,12 @@ class Run:
         check_numbers(top, threshold)
         task = self.task
         with ProgressBar("predicted") as progress:
-            if _are_texts(data):
+            if are_texts(data):
                 rows = task.predict_texts(data, top or 1, progress)
             elif isinstance(data, str) and task.source_kind == "text" and not Path(data).exists():
                 raise UserError(f"{data}: no such file; a text is given in a list: run.predict([{data!r}])")
             else:
-                rows = task.predict(stored_path(data, task.name), top or 1, log, progress)
+                rows = task.predict(stored_path(data, task.name), top or 1, console_log, progress)
         rows = apply_threshold(rows, threshold, task, str(self.path))
         records = AnswerTable(rows, task.writes_answers, top is not None).records()
         if top is None:
@@ -214,9 +217,9 @@ class Run:
         )
         self.task.check_generate(request)
         if stream:
-            return stream_text(self.task.generate(request, log, no_progress))
+            return stream_text(self.task.generate(request, console_log, no_progress))
         with ProgressBar("generated") as progress:
-            result = collect_events(self.task.generate(request, log, progress), request)
+            result = collect_events(self.task.generate(request, console_log, progress), request)
         return GeneratedTexts(result.get("samples", []), result)
 
     @plain_errors()
@@ -226,7 +229,7 @@ class Run:
         Raises: UserError: the run has no encoder, or a row can't be used.
         """
         with ProgressBar("embedded") as progress:
-            source = [*data] if _are_texts(data) else stored_path(data, self.task.name)
+            source = [*data] if are_texts(data) else stored_path(data, self.task.name)
             vectors: NDArray[np.float32] = self.task.embed(source, progress).numpy()
         return vectors
 
@@ -238,6 +241,7 @@ class Run:
         Raises: UserError: there is no such view or option, or the view does not fit the run.
         """
         chosen = choose_view(view)
+        self.model.eval()
         result = compute_view(chosen, self.session, view_options(chosen, options))
         return Picture(chosen.plot(result), result.to_json())
 
@@ -284,15 +288,3 @@ def load(path: str | Path, device: str = "auto", *, trust_plugin: bool = False) 
     run = Run(path, device, trust_plugin)
     _ = run.session
     return run
-
-
-def _are_texts(data: Any) -> bool:
-    """Return whether values are a list of texts.
-
-    Raises: UserError: the list is empty.
-    """
-    if not isinstance(data, list | tuple):
-        return False
-    if not data:
-        raise UserError("an empty list: give a text or more")
-    return all(isinstance(text, str) for text in data)

@@ -15,7 +15,9 @@ from foveal.api.values.columns import split_tables
 from foveal.api.values.stored import store_values
 from foveal.config.old_names import flatten
 from foveal.core.callbacks import Callback
+from foveal.core.errors import UserError
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.training.callbacks import check_callbacks
 from foveal.ui.console import log as console_log
 from foveal.ui.console import silence
 
@@ -91,7 +93,11 @@ def train(
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
     """
+    checked = check_callbacks(callbacks)
     splits = split_tables(data)
+    for split, values in {"valid": valid, "test": test}.items():
+        if values is not None and split in splits:
+            raise UserError(f"{split}=: the data have a split of this name, too: give {split} once")
     stored = {
         split: store_values(values, task, label)
         for split, values in ({"valid": valid, "test": test} | splits).items()
@@ -123,7 +129,7 @@ def train(
             prepared = prepare(choose(stored["train"].path, overrides, options))
             prepared.announce(draws_images=True)
             folder = prepared.create_run()
-            prepared.train(folder, signals, ignore_result, callbacks)
+            prepared.train(folder, signals, ignore_result, checked)
         except Interrupted as stop:
             if stop.number != signal.SIGINT:
                 raise SystemExit(stop.exit_code) from None

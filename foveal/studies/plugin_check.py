@@ -139,6 +139,8 @@ def _kind_of(plugin: Plugin, name: str, source: Callable[..., object]) -> str:
 
 def _explain(error: Exception) -> str:
     """Return an error in one line, with its line in the plugin if there is one."""
+    if isinstance(error, UserError):
+        return str(error)
     problem = " ".join(f"{type(error).__name__}: {error}".split())
     place = line_in_plugin(error)
     return f"{place}: {problem}" if place else problem
