@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.api.errors import plain_errors
-from foveal.api.evaluation import RunEvaluation, evaluate_run
+from foveal.api.evaluation import evaluate_run
 from foveal.api.generation import check_input, collect_events, stream_text
-from foveal.api.prediction import apply_threshold, check_numbers
+from foveal.api.prediction import apply_threshold, are_texts, check_numbers
 from foveal.api.results.answer_table import AnswerTable
 from foveal.api.results.picture import Picture
 from foveal.api.results.predictions import prediction_table
@@ -20,7 +20,6 @@ from foveal.api.results.table import Table
 from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
 from foveal.api.values.reader import run_reader
-from foveal.api.values.single import are_texts
 from foveal.api.values.stored import stored_path
 from foveal.api.view import choose_view, compute_view, view_options
 from foveal.config import Config
@@ -40,7 +39,6 @@ from foveal.inspection.curves import plot_curves, read_metrics_log
 from foveal.tasks.session import Session
 from foveal.tasks.session import load as load_session
 from foveal.training.callbacks import check_callbacks
-from foveal.ui.console import log
 from foveal.ui.console import log as console_log
 from foveal.ui.progress_bar import ProgressBar
 
@@ -58,6 +56,9 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
+
+    def __getstate__(self) -> dict[str, Any]:  # the model is read again from the path
+        return {name: value for name, value in vars(self).items() if name != "session"}
 
     @cached_property
     @plain_errors()
@@ -80,7 +81,8 @@ class Run:
 
     @property
     def task(self) -> Any:
-        """The task, bound to processor and model."""
+        """The task, bound to processor and model, which is in evaluation mode."""
+        self.session.model.eval()
         return self.session.task
 
     @property
@@ -109,7 +111,7 @@ class Run:
         Raises: UserError: the data can't be read, or the run has no held-out data.
         """
         path = None if data is None else self._path_of(data)
-        evaluation: RunEvaluation = evaluate_run(self.session, path)
+        evaluation = evaluate_run(self.session, path)
         return Evaluation(evaluation, evaluation.to_json(self.session))
 
     @plain_errors()
@@ -131,7 +133,7 @@ class Run:
             elif isinstance(data, str) and task.source_kind == "text" and not Path(data).exists():
                 raise UserError(f"{data}: no such file; a text is given in a list: run.predict([{data!r}])")
             else:
-                rows = task.predict(self._path_of(data), top or 1, log, progress)
+                rows = task.predict(self._path_of(data), top or 1, console_log, progress)
         rows = apply_threshold(rows, threshold, task, str(self.path))
         records = AnswerTable(rows, task.writes_answers, top is not None).records()
         in_memory = not isinstance(data, str | Path)
@@ -221,9 +223,9 @@ class Run:
         )
         self.task.check_generate(request)
         if stream:
-            return stream_text(self.task.generate(request, log, no_progress))
+            return stream_text(self.task.generate(request, console_log, no_progress))
         with ProgressBar("generated") as progress:
-            result = collect_events(self.task.generate(request, log, progress), request)
+            result = collect_events(self.task.generate(request, console_log, progress), request)
         return GeneratedTexts(result.get("samples", []), result)
 
     @plain_errors()
@@ -247,6 +249,7 @@ class Run:
         chosen = choose_view(view)
         if options.get("data") is not None:
             options["data"] = self._path_of(options["data"])
+        self.model.eval()
         result = compute_view(chosen, self.session, view_options(chosen, options))
         return Picture(chosen.plot(result), result.to_json())
 

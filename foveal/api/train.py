@@ -16,7 +16,9 @@ from foveal.api.values.reader import training_reader
 from foveal.api.values.stored import store_values, stored_path
 from foveal.config.old_names import flatten
 from foveal.core.callbacks import Callback
+from foveal.core.errors import UserError
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.training.callbacks import check_callbacks
 from foveal.ui.console import log as console_log
 from foveal.ui.console import silence
 
@@ -92,11 +94,15 @@ def train(
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
     """
+    checked = check_callbacks(callbacks)
     given = dict(flatten(settings or {}))
     reader = training_reader(
         task, model, text or given.get("data.text"), label or given.get("data.label"), target
     )
     splits = split_tables(data)
+    for split, values in {"valid": valid, "test": test}.items():
+        if values is not None and split in splits:
+            raise UserError(f"{split}=: the data have a split of this name, too: give {split} once")
     stored = store_values(splits.pop("train"), reader)
     reader = reader._replace(label=stored.label)
     held_out = {
@@ -130,7 +136,7 @@ def train(
             prepared = prepare(choose(stored.path, overrides, options))
             prepared.announce(draws_images=True)
             folder = prepared.create_run(stored.number_columns)
-            prepared.train(folder, signals, ignore_result, callbacks)
+            prepared.train(folder, signals, ignore_result, checked)
         except Interrupted as stop:
             if stop.number != signal.SIGINT:
                 raise SystemExit(stop.exit_code) from None

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import EncoderConfig
+from foveal.core.errors import UserError
 from foveal.heads.registry import HeadSpec
 from foveal.laws import encoder_laws, head_laws, mixer_laws
 from foveal.laws.law import LawBroken, randomize, reset_everything
@@ -99,6 +100,8 @@ def _results(kind: str, name: str, laws: Iterator[Law]) -> Iterator[LawResult]:
 
 def _explain(error: Exception) -> str:
     """Return an error in one line, with its line in the plugin if there is one."""
+    if isinstance(error, UserError):
+        return str(error)
     problem = " ".join(f"{type(error).__name__}: {error}".split())
     place = line_in_plugin(error)
     return f"{place}: {problem}" if place else problem

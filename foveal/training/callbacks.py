@@ -89,6 +89,8 @@ def check_callbacks(callbacks: Iterable[object]) -> list[Callback]:
     Raises: UserError: an object is no callback, or it has a method for an event that there is not.
     """
     checked: list[Callback] = []
+    if not isinstance(callbacks, Iterable):
+        raise UserError(f"callbacks: expected a list, not {type(callbacks).__name__}: callbacks=[...]")
     for callback in callbacks:
         if not isinstance(callback, Callback):
             name = callback.__name__ if isinstance(callback, type) else type(callback).__name__

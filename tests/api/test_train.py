@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import threading
 from pathlib import Path
@@ -17,6 +18,7 @@ import foveal
 from foveal.training.step import train_step
 from tests.support.command_line import TINY_MODEL, run_command, succeed
 
+NOT_CALLBACKS: Any = [foveal.Callback]
 GOOD, BAD = ["great", "lovely", "fine", "superb"], ["awful", "dull", "bad", "boring"]
 TINY = {key: int(value) for key, value in (setting.split("=") for setting in TINY_MODEL)}
 TINY["training.evaluate_every"] = 2
@@ -110,14 +112,26 @@ def test_scores_vectors_and_views(classifier: foveal.Run) -> None:
             "wdth",
         ),
         (lambda run: foveal.train(reviews(), epochs=1, budget="1m"), "give one of them"),
+        (lambda run: foveal.train(reviews(), callbacks=NOT_CALLBACKS), "an object: Callback()"),
+        (
+            lambda run: foveal.train({"train": reviews(), "valid": reviews()}, valid=reviews()),
+            "give valid once",
+        ),
         (lambda run: foveal.train({"text": sentences(), "label": ["x"] * 80}), "label"),
     ],
 )
+@pytest.mark.usefixtures("types_unchecked")
 def test_errors_are_exceptions_of_one_line(classifier: foveal.Run, act: Any, message: str) -> None:
     with pytest.raises(foveal.UserError) as error:
         act(classifier)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_pickled_run_is_its_path(classifier: foveal.Run) -> None:
+    classifier.evaluate(reviews())
+    again = pickle.loads(pickle.dumps(classifier))
+    assert again.predict(["great film"]).column("answer") == ["good"]
 
 
 def test_a_language_model_writes() -> None:
@@ -136,6 +150,9 @@ def test_a_language_model_writes() -> None:
     assert str(first).startswith("the ")
     assert "".join(run.generate("the ", tokens=8, seed=1, stream=True)) == str(first)
     assert len(run.generate(["the ", "a "], tokens=4, samples=2)) == 4
+    run.model.train()  # dropout, were it left on
+    assert run.generate("the ", tokens=8, seed=1).texts == first.texts
+    assert not run.model.training
     with pytest.raises(foveal.UserError, match="temperature 0"):
         run.generate("a", temperature=0.0, samples=2)
     with pytest.raises(foveal.UserError, match="exists"):

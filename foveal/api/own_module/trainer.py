@@ -139,6 +139,7 @@ class Trainer:
                 folder = self._reopen() if self._path and self._path.exists() else self._create()
             except Interrupted:
                 raise KeyboardInterrupt from None
+            self._path = folder.path
             self._train(folder, signals)
         return ModuleRun(folder, self._module, self._objective, self._weight)
 
@@ -231,9 +232,8 @@ class Trainer:
             console_log(f"{folder.path}: {done}; a larger budget= goes on")
         except Interrupted as stop:
             step, name = trainer.state.counters.step, signal.Signals(stop.number).name
-            where = "" if self._path else f", with run={str(folder.path)!r}"
-            line = f"stopped by {name} at step {step:,}; everything is saved; run the script again to go on"
-            console_log(line + where)
+            again = f"run the script again, with run={str(folder.path)!r}, to go on"
+            console_log(f"stopped by {name} at step {step:,}; everything is saved; {again}")
             if stop.number != signal.SIGINT:
                 raise SystemExit(stop.exit_code) from None
             if not folder.weights.is_file():

@@ -1,4 +1,4 @@
-"""Values that are looked at as a whole: a single image or series, and a list of texts."""
+"""A single value where rows are read: one image, or one series."""
 
 from numbers import Real
 from typing import Any
@@ -33,15 +33,3 @@ def as_rows(values: Any, reader: Reader) -> Any:
             "images[..., None]"
         )
     return values
-
-
-def are_texts(data: Any) -> bool:
-    """Return whether values are a list of texts.
-
-    Raises: UserError: the list is empty.
-    """
-    if not isinstance(data, list | tuple):
-        return False
-    if not data:
-        raise UserError("an empty list: give a text or more")
-    return all(isinstance(text, str) for text in data)
