@@ -35,7 +35,7 @@ from foveal.generation.options import (
     check_generation_options,
 )
 from foveal.generation.request import GenerateRequest
-from foveal.inspection.curves import plot_curves, read_metrics_log
+from foveal.inspection.curves import curves_payload
 from foveal.tasks.session import Session
 from foveal.tasks.session import load as load_session
 from foveal.training.callbacks import check_callbacks
@@ -250,8 +250,7 @@ class Run:
         if options.get("data") is not None:
             options["data"] = self._path_of(options["data"])
         self.model.eval()
-        result = compute_view(chosen, self.session, view_options(chosen, options))
-        return Picture(chosen.plot(result), result.to_json())
+        return Picture(compute_view(chosen, self.session, view_options(chosen, options)))
 
     @plain_errors()
     def curves(self) -> Picture:
@@ -260,8 +259,7 @@ class Run:
         Raises: UserError: a line of the log is damaged.
         """
         file, task = self.path / "metrics.jsonl", self.task
-        numbers = {kind: read_metrics_log(file, kind) for kind in ("step", "evaluation")}
-        return Picture(plot_curves(file, self.path.name, "tokens", task.loss_unit), numbers)
+        return Picture(curves_payload(file, self.path.name, "tokens", task.loss_unit))
 
     @plain_errors()
     def resume(

@@ -4,22 +4,30 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from foveal import inspection, tasks
 from foveal.config import suggest
 from foveal.config.old_names import VIEWS as OLD_VIEWS
 from foveal.core.errors import UserError
-from foveal.inspection.base import View, ViewResult
-from foveal.inspection.registry import find_views
+from foveal.inspection.payload import Payload
+from foveal.inspection.registry import VIEWS
+from foveal.inspection.view import View
 from foveal.tasks.session import Session
 from foveal.ui.console import log
 from foveal.ui.progress_bar import ProgressBar
 
-AnyView = View[Any, Any]
+AnyView = View[Any]
 
 
 def all_views() -> Mapping[str, AnyView]:
-    """Return all views by name."""
-    return find_views(inspection, tasks)
+    """Return all views by name, in alphabetical order."""
+    return dict(sorted(VIEWS.items()))
+
+
+def fitting_views(session: Session) -> tuple[list[AnyView], dict[str, str]]:
+    """Return the views that have something to show of a run; and for the other names, why not."""
+    reasons = {view: view.fits(session) for view in all_views().values()}
+    return [view for view, why in reasons.items() if not why], {
+        v.name: why for v, why in reasons.items() if why
+    }
 
 
 def choose_view(name: str | None) -> AnyView:
@@ -50,12 +58,13 @@ def view_options(view: AnyView, options: Mapping[str, Any]) -> Any:
     return view.Options(**options)
 
 
-def compute_view(view: AnyView, session: Session, options: Any) -> ViewResult:
-    """Return the result of a view of a run.
+def compute_view(view: AnyView, session: Session, options: Any) -> Payload:
+    """Return the payload of a view of a run.
 
     Raises: UserError: the view does not fit the run, or an option does not.
     """
-    view.check(session)
+    if why := view.fits(session):
+        names = ", ".join(other.name for other in fitting_views(session)[0])
+        raise UserError(f"{session.run.path}: {why}; the views that fit this run: {names}")
     with ProgressBar(view.progress, before=view.progress) as progress:
-        result: ViewResult = view.compute(session, options, log, progress)
-    return result
+        return view.compute(session, options, log, progress)

@@ -9,15 +9,16 @@ import cyclopts
 import torch
 from cyclopts import App, Parameter
 
-from foveal.api.view import AnyView, all_views, choose_view, compute_view
+from foveal.api.view import AnyView, all_views, choose_view, compute_view, fitting_views
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
-from foveal.inspection.base import ModelView, ViewResult
-from foveal.store.durable import atomic_write
-from foveal.tasks.session import load
+from foveal.inspection.files import check_folder, check_payload_path, write_payload, write_thumbnail
+from foveal.inspection.payload import Payload
+from foveal.inspection.view import ModelView
+from foveal.tasks.session import Session, load
 from foveal.tasks.untrained_model import untrained_model
-from foveal.ui.console import STDOUT, check_png_path, log, print_json, print_sections
+from foveal.ui.console import STDOUT, log, print_json, print_sections
 from foveal.ui.progress_bar import ProgressBar
 
 HELP_FLAGS = ("--help", "-h")
@@ -40,7 +41,19 @@ class CommonOptions:
     """The options of every view."""
 
     out: Path | None = None
-    """Draw the view into this .png."""
+    """Draw the view into this .png, .svg or .pdf, or write its numbers into this .json."""
+    device: str = "auto"
+    """cpu, cuda, mps, or auto."""
+    json: Annotated[bool, Parameter(negative="")] = False
+    """Print one JSON object on standard output."""
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """The options where no view is named."""
+
+    out: Path | None = None
+    """Draw a small picture of each view that fits into this folder."""
     device: str = "auto"
     """cpu, cuda, mps, or auto."""
     json: Annotated[bool, Parameter(negative="")] = False
@@ -65,20 +78,66 @@ def inspect(*tokens: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> No
     subject, *rest = tokens
     if subject.startswith("-"):
         raise UserError(f"{subject}: name a run or a model first: foveal inspect WHAT [VIEW] {subject} ...")
-    view = _choose_view(rest)
+    is_named = bool(rest) and not rest[0].startswith("-") and "=" not in rest[0]
+    if Path(subject).is_dir() and not is_named:
+        _list_views(subject, rest)
+        return
+    view = choose_view(rest.pop(0) if is_named else None)
     request = _parse(views, view, subject, rest)
     if request is not None:
         with SignalHandler():
             _show(view, subject, request)
 
 
-def _choose_view(rest: list[str]) -> AnyView:
-    """Return the view that the first argument names, and remove this argument; else the default view.
+def _list_views(subject: str, rest: Sequence[str]) -> None:
+    """Print the views that fit a run, and why others do not; draw each into the folder of `--out`.
 
-    Raises: UserError: there is no such view.
+    Raises: UserError: an option belongs to a view.
     """
-    is_named = bool(rest) and not rest[0].startswith("-") and "=" not in rest[0]
-    return choose_view(rest.pop(0) if is_named else None)
+    parser = App(name="inspect", help=HELP, version_flags=(), console=STDOUT)
+
+    @parser.default
+    def parse(*, options: Annotated[ListOptions, Parameter(name="*")] = ListOptions()) -> ListOptions:
+        return options
+
+    try:
+        command, bound, _ = parser.parse_args(rest, exit_on_error=False, print_error=False)
+    except cyclopts.UnknownOptionError:
+        raise UserError(
+            f"{rest[0]}: name a view first: foveal inspect {subject} VIEW {rest[0]} ..."
+        ) from None
+    options = command(*bound.args, **bound.kwargs)
+    if not isinstance(options, ListOptions):
+        return
+    session = load(subject, resolve_device(options.device))
+    views, reasons = fitting_views(session)
+    with SignalHandler():
+        pictures = {} if options.out is None else _draw_thumbnails(views, session, options.out)
+    if options.json:
+        fitting = [
+            {"view": view.name, "summary": view.summary, "picture": pictures.get(view.name)} for view in views
+        ]
+        print_json({"run": subject, "views": fitting, "others": reasons})
+        return
+    print_sections([f"foveal inspect {subject} VIEW shows:\n", [(view.name, view.summary) for view in views]])
+    if reasons:
+        print_sections(["\nothers do not fit:\n", [*reasons.items()]])
+    if pictures:
+        print_sections(["", [*pictures.items()]])
+
+
+def _draw_thumbnails(views: Sequence[AnyView], session: Session, folder: Path) -> dict[str, str]:
+    """Draw each view with its default options. Return the files, or why there is none, by view."""
+    check_folder(folder)
+    pictures = {}
+    for view in views:
+        path = folder / f"{view.name}.png"
+        try:
+            write_thumbnail(compute_view(view, session, view.Options()), path)
+            pictures[view.name] = str(path)
+        except UserError as error:
+            pictures[view.name] = f"not drawn: {error}"
+    return pictures
 
 
 def _view_app(view: AnyView, subject: str) -> App:
@@ -124,7 +183,7 @@ def _parse(views: Mapping[str, AnyView], view: AnyView, subject: str, rest: Sequ
 def _show(view: AnyView, subject: str, request: Request) -> None:
     """Compute a view, draw it, and print its result."""
     out, is_run = request.common.out, Path(subject).is_dir()
-    check_png_path(out)
+    check_payload_path(out)
     if request.settings and (is_run or not isinstance(view, ModelView)):
         raise UserError(
             f"{request.settings[0]}: the view {view.name} always uses the run's settings; leave this out"
@@ -133,21 +192,20 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
     result = _compute(view, subject, request, device)
     picture = {} if out is None else {"picture": str(out)}
     if out is not None:
-        atomic_write(out, view.plot(result))
+        write_payload(result, out)
     if request.common.json:
         print_json(result.to_json() | picture)
     else:
         print_sections([*result.sections(), *([[*picture.items()]] if picture else [])])
 
 
-def _compute(view: AnyView, subject: str, request: Request, device: torch.device) -> ViewResult:
+def _compute(view: AnyView, subject: str, request: Request, device: torch.device) -> Payload:
     """Return the result of a view of a run or of a model before its training."""
     if not isinstance(view, ModelView) or Path(subject).is_dir():
         return compute_view(view, load(subject, device), request.options)
     model = untrained_model(subject, request.settings, device)
     with ProgressBar(view.progress, before=view.progress) as progress:
-        result: ViewResult = view.compute_untrained(model, request.options, log, progress)
-    return result
+        return view.compute_untrained(model, request.options, log, progress)
 
 
 def _print_help(views: Mapping[str, AnyView]) -> None:

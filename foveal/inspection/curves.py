@@ -2,15 +2,13 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
-from foveal.inspection.style import FAINT_COLOR, figure_png, new_figure, series_color
+from foveal.inspection.panels import Lines, Note, Series
+from foveal.inspection.payload import Payload
 from foveal.store.regular_files import read_regular
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Record = dict[str, Any]
 """A line of a metrics log."""
@@ -20,6 +18,13 @@ SMOOTHING_DIVISOR = 40
 """The smoothed curve averages over about 1/40 of the run."""
 IGNORED_START_DIVISOR = 20
 """The first 1/20 of the run does not set the limits of the axis, because it may be far above the rest."""
+
+WIDTH, LOSS_HEIGHT, RATE_HEIGHT = 8.0, 3.6, 1.4
+"""Inches of the curves."""
+CAVEAT = (
+    "the training loss is that of each step's batch, under dropout and augmentation if there are any; the "
+    "smoothed line lags; the start of the training is cut off if it is far above the rest"
+)
 
 
 def read_metrics_log(path: Path, kind: str) -> list[Record]:
@@ -59,69 +64,68 @@ def smooth(values: list[float]) -> list[float]:
     return result
 
 
-def plot_curves(metrics: Path, title: str, unit: str, loss_unit: str | None) -> bytes:
-    """Return the PNG of the log at `metrics`.
+def curves_payload(metrics: Path, title: str, unit: str, loss_unit: str | None) -> Payload:
+    """Return the curves of the log at `metrics`.
 
     `unit` is the unit of a step's inputs, such as `characters`. The loss is in nats per `loss_unit`, such as
     `token`; without one it has no unit.
+
+    Raises: UserError: a line of the log is damaged.
     """
-    steps = [record for record in read_metrics_log(metrics, "step") if record["loss"] is not None]
-    held_out = [record for record in read_metrics_log(metrics, "evaluation") if record["loss"] is not None]
-    figure = new_figure(8.0, 4.8, "constrained")
-    losses, rates = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
+    records = {kind: read_metrics_log(metrics, kind) for kind in ("step", "evaluation")}
+    steps, held_out = ([one for one in kind if one["loss"] is not None] for kind in records.values())
     rewarded = bool(steps) and "reward" in steps[-1]
-    _plot_losses(losses, steps, held_out, "" if rewarded or loss_unit is None else " nats")
-    loss = "loss" if loss_unit is None else f"loss in nats per {loss_unit}"
-    losses.set_ylabel("share of the reward missed" if rewarded else loss)
-    losses.set_title(title, loc="left")
-    _plot_rates(rates, steps, unit)
-    return figure_png(figure)
+    label = "loss" if loss_unit is None else f"loss in nats per {loss_unit}"
+    losses = Lines(
+        "",
+        _loss_series(steps, held_out),
+        "step",
+        "share of the reward missed" if rewarded else label,
+        limits=_y_limits([one["step"] for one in steps], [one["loss"] for one in steps], held_out),
+        notes=_best_note(held_out, "" if rewarded or loss_unit is None else " nats"),
+        size=(WIDTH, LOSS_HEIGHT),
+    )
+    panels = (losses, _rates(steps, unit))
+    return Payload("curves", title, title, panels, CAVEAT, "exact", values=records)
 
 
-def _plot_losses(axes: "Axes", steps: list[Record], held_out: list[Record], loss_suffix: str) -> None:
+def _loss_series(steps: list[Record], held_out: list[Record]) -> tuple[Series, ...]:
     x, y = [record["step"] for record in steps], [record["loss"] for record in steps]
-    axes.plot(x, y, color=FAINT_COLOR, linewidth=0.6, label="training, each step")
-    axes.plot(x, smooth(y), color=series_color(0), linewidth=1.4, label="training, smoothed")
-    if held_out:
-        _plot_held_out(axes, held_out, loss_suffix)
-    if y:
-        axes.set_ylim(*_y_limits(x, y, held_out))
-    else:
-        axes.text(0.5, 0.5, "no training steps", transform=axes.transAxes, ha="center")
-    axes.grid(alpha=0.25)
-    axes.legend(loc="upper right", frameon=False)
+    series = (
+        Series("training, each step", x, y, "faint"),
+        Series("training, smoothed", x, smooth(y)),
+    )
+    if not held_out:
+        return series
+    evaluated = [record["step"] for record in held_out], [record["loss"] for record in held_out]
+    return (*series, Series("held out", *evaluated, "dots", 1))
 
 
-def _plot_held_out(axes: "Axes", held_out: list[Record], loss_suffix: str) -> None:
-    """Draw the losses of evaluations, and write the best loss next to its point."""
-    x, y = [record["step"] for record in held_out], [record["loss"] for record in held_out]
-    color = series_color(1)
-    axes.plot(x, y, color=color, marker="o", markersize=3.5, label="held out")
+def _best_note(held_out: list[Record], loss_suffix: str) -> tuple[Note, ...]:
+    """Return the best loss of evaluations as a text at its point; nothing if there was no evaluation."""
+    if not held_out:
+        return ()
     best = min(held_out, key=lambda record: record["loss"])
     bits = best.get("bits_per_character")
-    axes.annotate(
-        f"best {best['loss']:.3f}{loss_suffix}" + (f"\n= {bits:.3f} bits per character" if bits else ""),
-        (best["step"], best["loss"]),
-        xytext=(-8, 36),
-        textcoords="offset points",
-        ha="right",
-        arrowprops={"arrowstyle": "-", "color": color},
+    text = f"best {best['loss']:.3f}{loss_suffix}" + (f"\n= {bits:.3f} bits per character" if bits else "")
+    return (Note(best["step"], best["loss"], text, 1),)
+
+
+def _rates(steps: list[Record], unit: str) -> Lines:
+    x, y = [record["step"] for record in steps], [record["rate"] for record in steps]
+    per_step = steps[-1]["tokens"] / steps[-1]["step"] if steps else math.nan
+    label = f"step (of {per_step:,.0f} {unit})" if steps else "step"
+    limits = (0.0, 1.05 * max(y, default=0.0) or 1.0)
+    return Lines(
+        "", (Series("rate", x, y, "line", 2),), label, "rate", limits=limits, size=(WIDTH, RATE_HEIGHT)
     )
 
 
-def _plot_rates(axes: "Axes", steps: list[Record], unit: str) -> None:
-    x, y = [record["step"] for record in steps], [record["rate"] for record in steps]
-    axes.plot(x, y, color=series_color(2), linewidth=1.2)
-    axes.set_ylabel("rate")
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.25)
-    per_step = steps[-1]["tokens"] / steps[-1]["step"] if steps else math.nan
-    axes.set_xlabel(f"step (of {per_step:,.0f} {unit})" if steps else "step")
-
-
-def _y_limits(x: list[int], y: list[float], held_out: list[Record]) -> tuple[float, float]:
+def _y_limits(x: list[int], y: list[float], held_out: list[Record]) -> tuple[float, float] | None:
     """Return limits that show the held-out losses and the smoothed curve, except for the start of
-    training."""
+    training; None without steps."""
+    if not y:
+        return None
     start = len(y) // IGNORED_START_DIVISOR
     evaluated = [record["loss"] for record in held_out if record["step"] >= x[start]]
     high, low = max(smooth(y)[start:] + evaluated), min(y + evaluated)

@@ -9,7 +9,7 @@ from foveal.data import prepare_examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
-from foveal.inspection.base import InspectedExampleTask, InspectedRun
+from foveal.inspection.run_protocols import InspectedExampleTask, InspectedRun
 
 
 class ImageQueries(NamedTuple):

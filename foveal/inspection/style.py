@@ -29,6 +29,14 @@ FAINT_COLOR, MUTED_COLOR, EDGE_COLOR, GRID_COLOR = "#b8c4d6", "#52606d", "#9aa5b
 CORRECT_COLOR, INCORRECT_COLOR = "#15803d", "#b45309"
 HIGHLIGHT_COLOR = "#e11d48"
 """The color of marks over an image or a map: a path, a window."""
+ROLE_COLORS = {
+    "plain": "black",
+    "muted": MUTED_COLOR,
+    "correct": CORRECT_COLOR,
+    "incorrect": INCORRECT_COLOR,
+    "highlight": HIGHLIGHT_COLOR,
+}
+"""The colors of captions and marks, by what they mean."""
 SHADES = ("#ffffff", "#7aa7d9", "#0b2a5b")
 """The scale of weights, from 0 to the largest."""
 DPI, THUMBNAIL_DPI = 130, 110

@@ -13,8 +13,9 @@ from foveal.api.results.table import Table
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
-from foveal.inspection.curves import plot_curves, read_metrics_log
-from foveal.store.durable import atomic_write
+from foveal.inspection.curves import curves_payload, read_metrics_log
+from foveal.inspection.files import write_payload
+from foveal.inspection.payload import Payload
 from foveal.store.regular_files import read_regular
 from foveal.store.run import RunFolder
 from foveal.store.sealed import check_finite, load_weights, open_tensors
@@ -91,18 +92,17 @@ class ModuleRun:
 
         Raises: UserError: a line of the log is damaged.
         """
-        numbers = {kind: read_metrics_log(self.folder.metrics, kind) for kind in ("step", "evaluation")}
-        return Picture(draw_curves(self.folder, type(self.module).__name__), numbers)
+        return Picture(module_curves(self.folder, type(self.module).__name__))
 
 
-def draw_curves(folder: RunFolder, class_name: str) -> bytes:
-    """Return the PNG of the curves of a run."""
-    return plot_curves(folder.metrics, f"{folder.path.name}: {class_name}", UNIT, None)
+def module_curves(folder: RunFolder, class_name: str) -> Payload:
+    """Return the curves of a run."""
+    return curves_payload(folder.metrics, f"{folder.path.name}: {class_name}", UNIT, None)
 
 
 def write_curves(folder: RunFolder, class_name: str) -> None:
     """Write the curves of a run into its folder."""
-    atomic_write(folder.path / CURVES_FILE, draw_curves(folder, class_name))
+    write_payload(module_curves(folder, class_name), folder.path / CURVES_FILE)
 
 
 def load_kept_weights(folder: RunFolder, module: nn.Module) -> dict[str, Any]:

@@ -1,37 +1,42 @@
-"""Pictures of results, which show themselves in a notebook."""
+"""Pictures of views, which show themselves in a notebook."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from foveal.store.durable import atomic_write
-from foveal.ui.console import check_png_path
+from foveal.inspection.files import payload_file, write_payload
+from foveal.inspection.payload import Payload
 
 
 class Picture:
     """A picture with the numbers that it shows."""
 
-    def __init__(self, png: bytes, values: dict[str, Any]):
-        self.png = png
+    def __init__(self, payload: Payload):
+        self.payload = payload
+        """The named numbers, from which every format is made."""
+
+    @cached_property
+    def png(self) -> bytes:
         """The content of a PNG file."""
-        self._values = values
+        return payload_file(self.payload, ".png")
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture to a `.png`, whole or not at all. Return the path.
+        """Write the picture to a `.png`, `.svg` or `.pdf`, or its numbers to a `.json`, whole or not at all.
+        Return the path.
 
-        Raises: UserError: the name does not end in .png.
+        Raises: UserError: the name has another ending.
         Raises: RunFailed: the file can't be written.
         """
         path = Path(path)
-        check_png_path(path)
-        atomic_write(path, self.png)
+        write_payload(self.payload, path)
         return path
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers that the picture shows."""
-        return self._values
+        return self.payload.to_json()
 
     def _repr_png_(self) -> bytes:
         return self.png
 
     def __repr__(self) -> str:
-        return f"Picture({len(self.png):,} bytes of PNG; .save('x.png'), .to_dict())"
+        return f"Picture({self.payload.title!r}; .save('x.png'), .to_dict())"

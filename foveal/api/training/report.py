@@ -15,11 +15,11 @@ from foveal.core.runtime import release_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import escape_controls
 from foveal.data.core.prepared_data import PreparedData
-from foveal.inspection.curves import plot_curves
+from foveal.inspection.curves import curves_payload
+from foveal.inspection.files import write_payload
 from foveal.metrics.report import Report, make_report
 from foveal.plugins.stored import options_to_open
 from foveal.store.cache import shorten_unpacked_paths
-from foveal.store.durable import atomic_write
 from foveal.store.run import RunFolder
 from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.baseline import Baseline
@@ -136,8 +136,8 @@ def _train_and_report(
         components = ", ".join(map(str, task.components()))
         if progress.step:
             with Activity("drawing the curves"):
-                curves = plot_curves(run.metrics, f"{run.path.name}: {components}", unit, task.loss_unit)
-                atomic_write(curves_file, curves)
+                title = f"{run.path.name}: {components}"
+                write_payload(curves_payload(run.metrics, title, unit, task.loss_unit), curves_file)
     except Interrupted as stop:
         step = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from foveal.config import AugmentConfig
-from foveal.inspection.base import InspectedTask
 from foveal.inspection.operation_mode import OperationMode
+from foveal.inspection.run_protocols import InspectedTask
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.vision.handcrafted_features import StandardizedFeatures
 from foveal.ops.jit.dispatch import reference_only

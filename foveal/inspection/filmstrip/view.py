@@ -1,19 +1,27 @@
 """The view `filmstrip` of a run: clips with a prediction for each frame, or for the whole clip."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from foveal.core.errors import UserError
+import numpy as np
+from jaxtyping import UInt8
+
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data import prepare_examples
 from foveal.data.open import open_path
 from foveal.data.prepare_examples import read_labeled_rows
 from foveal.data.video.clip_examples import ClipExamples
-from foveal.inspection.base import Facts, InspectedRun, View
-from foveal.inspection.filmstrip.plot import Filmstrip, plot_filmstrips
+from foveal.inspection.panels import Caption, ImageRow, Images, Tile, answer_role
+from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
+from foveal.inspection.run_protocols import InspectedRun
+from foveal.inspection.view import View
+
+CAVEAT = "a few clips, not a score: foveal evaluate measures all of them"
+FRAME_SIZE = 0.64
+"""Inches of a frame's longer side."""
 
 
 @dataclass(frozen=True)
@@ -22,41 +30,27 @@ class FilmstripOptions:
     """Clips; a few of the run's held-out ones if not given."""
 
 
-@dataclass(frozen=True)
-class FilmstripResult:
-    run: str
-    sources: Sequence[str]
-    strips: Sequence[Filmstrip]
+class Filmstrip(NamedTuple):
+    """A clip with a prediction for each frame, or for the whole clip. `references` is None where unknown."""
 
-    def to_json(self) -> dict[str, Any]:
-        return {"run": self.run, "clips": self._clips()}
-
-    def sections(self) -> Iterator[Facts]:
-        for clip in self._clips():
-            yield [(name, value) for name, value in clip.items() if value is not None]
-
-    def _clips(self) -> list[dict[str, str | None]]:
-        clips = []
-        for source, (_, predictions, references) in zip(self.sources, self.strips, strict=True):
-            right = None if references is None else " ".join(references)
-            clips.append({"source": source, "output": " ".join(predictions), "right": right})
-        return clips
+    source: str
+    frames: UInt8[np.ndarray, "T H W C"]
+    predictions: Sequence[str]
+    references: Sequence[str] | None
 
 
-@register_view
-class FilmstripView(View[FilmstripOptions, FilmstripResult]):
-    name = "filmstrip"
+@register_view("filmstrip")
+class FilmstripView(View[FilmstripOptions]):
     summary = "Clips, with a run's prediction for each frame or for the whole clip."
     Options = FilmstripOptions
     progress = "clips read"
 
-    def check(self, run: InspectedRun) -> None:
-        if run.task.source_kind != "clip":
-            raise UserError(f"{run.run.path}: this run reads no clips (task {run.task.name})")
+    def fits(self, run: InspectedRun) -> str:
+        return "" if run.task.source_kind == "clip" else f"this run reads no clips (task {run.task.name})"
 
     def compute(
         self, run: InspectedRun, options: FilmstripOptions, log: Log, progress: ProgressCallback
-    ) -> FilmstripResult:
+    ) -> Payload:
         clips, sources, references = _load_clips(run, options.query, log)
         if run.task.has_classes:
             outputs = run.task.predicted_labels(clips, progress)
@@ -64,11 +58,35 @@ class FilmstripView(View[FilmstripOptions, FilmstripResult]):
             outputs = [[text] for text in run.task.predicted_texts(clips, progress)]
         numbers: Any = clips.columns["source"]
         frames = (clips.frames[numbers[row]] for row in range(len(clips)))
-        strips = [*map(Filmstrip, frames, outputs, references)]
-        return FilmstripResult(str(run.run.path), sources, strips)
+        strips = [*map(Filmstrip, sources, frames, outputs, references)]
+        return filmstrip_payload(str(run.run.path), strips)
 
-    def plot(self, result: FilmstripResult) -> bytes:
-        return plot_filmstrips(result.strips)
+
+def filmstrip_payload(subject: str, strips: Sequence[Filmstrip]) -> Payload:
+    """Return the clips as rows of frames. Correct predictions are green; the reference stands below an
+    incorrect one."""
+    clips, facts = [], []
+    for strip in strips:
+        right = None if strip.references is None else " ".join(strip.references)
+        clip = {"source": strip.source, "output": " ".join(strip.predictions), "right": right}
+        clips.append(clip)
+        facts += [(name, value) for name, value in clip.items() if value is not None]
+    panels = (Images("", tuple(map(_row, strips)), FRAME_SIZE),)
+    title, values = f"Predictions of {subject}", {"run": subject, "clips": clips}
+    return Payload("filmstrip", subject, title, panels, CAVEAT, "exact", tuple(facts), values)
+
+
+def _row(strip: Filmstrip) -> ImageRow:
+    """Return the frames with their predictions, or with the prediction for all of them below the row."""
+    references = strip.references or [None] * len(strip.predictions)
+    captions = [
+        (Caption(text, answer_role(text, reference)),)
+        + ((Caption(reference, "muted"),) if reference not in (None, text) else ())
+        for text, reference in zip(strip.predictions, references, strict=True)
+    ]
+    if len(captions) == 1:
+        return ImageRow(tuple(map(Tile, strip.frames)), captions=captions[0])
+    return ImageRow(tuple(map(Tile, strip.frames, captions)))
 
 
 def _load_clips(

@@ -10,8 +10,8 @@ from torch import Tensor
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.encoders.image import ImageEncoder
-from foveal.inspection.base import InspectedTask
 from foveal.inspection.layers.compute import LayerSummary, summarize_layers
+from foveal.inspection.run_protocols import InspectedTask
 from foveal.metrics.report import format_table
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_head, published_input

@@ -13,7 +13,6 @@ from foveal.core.whole_number import WholeNumber
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData, evenly_spaced
 from foveal.data.images.image_examples import ImageExamples
-from foveal.inspection.base import Facts, InspectedRun, View
 from foveal.inspection.image_queries import ImageQueries, load_image_queries, with_center_crop
 from foveal.inspection.neighbors.compute import (
     CAVEAT,
@@ -23,8 +22,11 @@ from foveal.inspection.neighbors.compute import (
     find_neighbors,
     majority_labels,
 )
-from foveal.inspection.neighbors.plot import NeighborImage, QueryNeighbors, plot_neighbors
+from foveal.inspection.panels import Caption, ImageRow, Images, Table, Tile, answer_role
+from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
+from foveal.inspection.run_protocols import InspectedRun
+from foveal.inspection.view import View
 
 QUERIES_SHOWN = 5
 """Held-out images that are shown where the user names no query."""
@@ -64,28 +66,36 @@ class NeighborsResult:
         ]
         return {"run": self.run, "measure": self.options.measure} | accuracy | {"queries": queries}
 
-    def sections(self) -> Iterator[str | Facts]:
-        for row in self.rows:
-            label = self.queries.labels[row]
-            yield f"{self.queries.sources[row]}{': ' if label else ''}{label}"
-            facts = []
-            for space, near in self.neighbors._asdict().items():
-                for rank, image in enumerate(self._nearest(near, row)):
-                    text = f"{image['distance']:.4f}  {image['label']}  {image['source']}"
-                    facts.append((f"  {'' if rank else space}", text))
-            yield facts
-        facts = [("caveat", CAVEAT)]
+    def payload(self) -> Payload:
+        """Return the queries with their neighbors, as images and as a table."""
+        rows = [row for number in self.rows for row in self._image_rows(number)]
+        panels = (Images("", tuple(rows)), self._table())
+        facts = ()
         if self.accuracy is not None:
             shares = ", ".join(f"{space} {100 * share:.1f} %" for space, share in self.accuracy.items())
             text = f"by the label that most of the {self.options.nearest} nearest have: {shares}"
-            facts.insert(0, ("correct", text))
-        yield facts
+            facts = (("correct", text),)
+        title = f"{self.run}: nearest images by features ({self.options.measure}) and by pixels"
+        return Payload("neighbors", self.run, title, panels, CAVEAT, "exact", facts, self.to_json())
 
-    def images(self) -> Iterator[QueryNeighbors]:
-        """Yield the shown queries and their neighbors, to be drawn."""
-        for row in self.rows:
-            query = NeighborImage(self.queries.images.center_crop(row), self.queries.labels[row])
-            yield QueryNeighbors(query, *(self._images(near, row) for near in self.neighbors))
+    def _table(self) -> Table:
+        columns = ("image", "label", "by", "distance", "its label", "nearest image")
+        rows = [
+            (self.queries.sources[row], self.queries.labels[row] or "", space)
+            + (f"{image['distance']:.4f}", image["label"], image["source"])
+            for row in self.rows
+            for space, near in self.neighbors._asdict().items()
+            for image in self._nearest(near, row)
+        ]
+        return Table("", columns, tuple(rows))
+
+    def _image_rows(self, row: int) -> Iterator[ImageRow]:
+        """Yield the query and its neighbors by features, then its neighbors by pixels."""
+        label = self.queries.labels[row] or None
+        query = Tile(self.queries.images.center_crop(row), (Caption(label or ""),))
+        names = f"features\n{self.options.measure}", "pixels\neuclidean"
+        for name, near, first in zip(names, self.neighbors, (query, None), strict=True):
+            yield ImageRow((first, *self._tiles(near, row, label)), name)
 
     def _nearest(self, neighbors: NearestNeighbors, row: int) -> list[dict[str, Any]]:
         sources, labels = self.candidates.sources, self.candidates.references
@@ -94,29 +104,28 @@ class NeighborsResult:
             for candidate, distance in neighbors.of(row)
         ]
 
-    def _images(self, neighbors: NearestNeighbors, row: int) -> list[NeighborImage]:
+    def _tiles(self, neighbors: NearestNeighbors, row: int, label: str | None) -> Iterator[Tile]:
         examples, labels = self.candidates.examples, self.candidates.references
-        return [
-            NeighborImage(examples.center_crop(candidate), labels[candidate], distance)
-            for candidate, distance in neighbors.of(row)
-        ]
+        for candidate, distance in neighbors.of(row):
+            name = labels[candidate]
+            captions = Caption(name, answer_role(name, label)), Caption(f"{distance:.3g}", "muted")
+            yield Tile(examples.center_crop(candidate), captions)
 
 
-@register_view
-class NeighborsView(View[NeighborsOptions, NeighborsResult]):
-    name = "neighbors"
+@register_view("neighbors")
+class NeighborsView(View[NeighborsOptions]):
     summary = "The images nearest to an image, by a run's features and by pixels."
     Options = NeighborsOptions
     progress = "images read"
 
-    def check(self, run: InspectedRun) -> None:
-        if not run.task.trains_networks:
-            path, name = run.run.path, run.task.name
-            raise UserError(f"{path}: this view needs a run that labels images (this run's task is {name})")
+    def fits(self, run: InspectedRun) -> str:
+        if run.task.trains_networks:
+            return ""
+        return f"this view needs a run that labels images (this run's task is {run.task.name})"
 
     def compute(
         self, run: InspectedRun, options: NeighborsOptions, log: Log, progress: ProgressCallback
-    ) -> NeighborsResult:
+    ) -> Payload:
         if options.nearest < 1:
             raise UserError(f"--nearest {options.nearest}: expected 1 or more")
         prepared = _prepare_candidates(run, options, log)
@@ -129,10 +138,8 @@ class NeighborsView(View[NeighborsOptions, NeighborsResult]):
             rows = evenly_spaced(len(queries.images), QUERIES_SHOWN)
             accuracy = _accuracy(neighbors, prepared.train.references, queries.labels)
         path = str(run.run.path)
-        return NeighborsResult(path, options, queries, rows, prepared.train, neighbors, accuracy)
-
-    def plot(self, result: NeighborsResult) -> bytes:
-        return plot_neighbors([*result.images()], result.options.measure)
+        result = NeighborsResult(path, options, queries, rows, prepared.train, neighbors, accuracy)
+        return result.payload()
 
 
 def _prepare_candidates(

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from foveal.core.errors import UserError
@@ -13,10 +15,12 @@ from foveal.core.progress import ProgressCallback, iterate_batches, no_progress
 from foveal.data.core.split_data import SplitData, evenly_spaced
 from foveal.data.images.image_examples import ImageExamples
 from foveal.encoders.image import ImageEncoder
-from foveal.inspection.base import Facts, InspectedRun, View, held_out_examples
 from foveal.inspection.filters.compute import first_layer_filters
 from foveal.inspection.image_queries import with_center_crop
+from foveal.inspection.panels import ImageRow, Images, Table, Tile
+from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
+from foveal.inspection.run_protocols import InspectedRun, held_out_examples
 from foveal.inspection.units.compute import (
     CAVEAT,
     GuidedSignals,
@@ -26,12 +30,14 @@ from foveal.inspection.units.compute import (
     mean_correlation,
     top_responses,
 )
-from foveal.inspection.units.plot import UnitPatch, plot_units
-from foveal.metrics.report import format_table
+from foveal.inspection.view import View
 from foveal.training.protocols import Batches
 
 UNITS_SHOWN, IMAGES_PER_UNIT = 8, 5
 """Units of a layer, and images of each, that are shown."""
+COLUMN_TITLES = ("strongest responses", "guided backpropagation", "the same, the layer's weights random")
+PATCH_SIZE = 0.52
+"""Inches of a patch."""
 
 
 @dataclass(frozen=True)
@@ -69,52 +75,71 @@ class UnitsResult:
         layer = {"layer": self.layer, "units": self.count, "control": self.control}
         return {"run": self.run, "split": self.split} | layer | {"responses": rows}
 
-    def sections(self) -> Iterator[str | Facts]:
-        table = [["unit", "largest", "", "images with the largest responses"]]
-        for unit, responses in self.responses.items():
-            labels = ", ".join(self.images.references[response.row] for response in responses)
-            table.append([str(unit), f"{responses[0].value:.3g}", f"to {responses[-1].value:.3g}", labels])
-        yield format_table(table)
+    def payload(self) -> Payload:
+        """Return patches, signals and controls side by side, and a table of the responses."""
+        groups = zip(*self._patches(), strict=True)
+        panels = [
+            Images(title, tuple(rows), PATCH_SIZE, 0.02)
+            for title, rows in zip(COLUMN_TITLES, groups, strict=True)
+        ]
         facts = [("layer", f"{self.layer}, {len(self.responses)} of its {self.count:,} units")]
         if self.control is not None:
             text = f"correlation {self.control:.2f} with the same through a layer of random weights"
             facts.append(("control", text))
-        yield [*facts, ("caveat", CAVEAT)]
+        title = f"{self.layer} of {self.run}, {self.split} images"
+        tables = (*panels, self._table())
+        return Payload("units", self.run, title, tables, CAVEAT, "approximated", tuple(facts), self.to_json())
 
-    def rows(self) -> Iterator[tuple[str, list[UnitPatch]]]:
-        """Yield the name of each shown unit and its patches, to be drawn."""
+    def _table(self) -> Table:
+        rows = []
+        for unit, responses in self.responses.items():
+            labels = ", ".join(self.images.references[response.row] for response in responses)
+            rows.append((str(unit), f"{responses[0].value:.3g}", f"to {responses[-1].value:.3g}", labels))
+        return Table("", ("unit", "largest", "", "images with the largest responses"), tuple(rows))
+
+    def _patches(self) -> Iterator[tuple[ImageRow, ImageRow, ImageRow]]:
+        """Yield, for each shown unit, its patches, their signals and their controls."""
         signals = zip(*self.signals, strict=True)
         for unit, responses in self.responses.items():
-            patches = []
+            tiles: tuple[list[Tile], ...] = [], [], []
             for response, (guided, control, window) in zip(responses, signals, strict=False):
                 rows, columns = slice(window.top, window.bottom), slice(window.left, window.right)
                 pixels = self.images.examples.center_crop(response.row)[rows, columns]
-                parts = (signal[:, rows, columns].numpy() for signal in (guided, control))
-                patches.append(UnitPatch(pixels, *parts))
-            yield f"unit {unit}", patches
+                parts = (signal_to_pixels(signal[:, rows, columns].numpy()) for signal in (guided, control))
+                for group, part in zip(tiles, (pixels, *parts), strict=True):
+                    group.append(Tile(part))
+            first, guided_tiles, control_tiles = map(tuple, tiles)
+            yield ImageRow(first, f"unit {unit}"), ImageRow(guided_tiles), ImageRow(control_tiles)
 
 
-@register_view
-class UnitsView(View[UnitsOptions, UnitsResult]):
-    name = "units"
+def signal_to_pixels(signal: Float[np.ndarray, "C h w"]) -> UInt8[np.ndarray, "h w C"]:
+    """Return the signal as pixels: gray is 0, and the largest absolute value is white or black."""
+    largest = float(np.abs(signal).max()) or 1.0
+    levels: UInt8[np.ndarray, "h w C"] = np.round(127.5 + 127.5 * signal / largest).astype(np.uint8)
+    return levels.transpose(1, 2, 0)
+
+
+@register_view("units")
+class UnitsView(View[UnitsOptions]):
     summary = "The images that activate the units of a deeper layer most."
     Options = UnitsOptions
     progress = "images read"
 
-    def check(self, run: InspectedRun) -> None:
+    def fits(self, run: InspectedRun) -> str:
         image, encoder = run.config.data.image, getattr(run.model, "encoder", None)
         learned = first_layer_filters(run.model, image.channels, image.size) is not None
         has_blocks = isinstance(encoder, ImageEncoder) and len(encoder.blocks) > 0
-        if not (run.task.trains_networks and has_blocks and learned):
-            other = "filters" if learned else "activations"
-            raise UserError(
-                f"{run.run.path}: this view needs an image network with trained convolutions; this run shows "
-                f"something in: foveal inspect {run.run.path} {other}"
-            )
+        if run.task.trains_networks and has_blocks and learned:
+            return ""
+        other = "filters" if learned else "activations"
+        return (
+            "this view needs an image network with trained convolutions; this run shows "
+            f"something in: foveal inspect {run.run.path} {other}"
+        )
 
     def compute(
         self, run: InspectedRun, options: UnitsOptions, log: Log, progress: ProgressCallback
-    ) -> UnitsResult:
+    ) -> Payload:
         task, model = with_center_crop(run.task), run.model
         layer = options.layer or f"encoder.blocks.{len(model.encoder.blocks) // 2}"
         image = run.config.data.image
@@ -129,10 +154,7 @@ class UnitsView(View[UnitsOptions, UnitsResult]):
         inputs = _model_inputs(task.example_batches(examples)).to(_device(run))
         numbers, positions = [unit for unit, _ in responses], [response.position for _, response in responses]
         signals = guided_signals(model, layer, inputs, numbers, positions)
-        return UnitsResult(str(run.run.path), split, layer, count, by_unit, signals, part)
-
-    def plot(self, result: UnitsResult) -> bytes:
-        return plot_units([*result.rows()], f"{result.layer} of {result.run}, {result.split} images")
+        return UnitsResult(str(run.run.path), split, layer, count, by_unit, signals, part).payload()
 
 
 def _count_units(run: InspectedRun, layer: str, image: Tensor) -> int:

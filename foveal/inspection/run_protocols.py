@@ -1,11 +1,7 @@
-"""Views of a run or a model, and the protocols through which views use them.
+"""The protocols through which views use a run or a model. Views import no task and no command."""
 
-Views import no task and no command.
-"""
-
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from foveal.config import Config
 from foveal.core.log import Log
@@ -14,9 +10,6 @@ from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.store.run import RunFolder
 from foveal.training.protocols import Batches, Objective
-
-Facts = Sequence[tuple[str, str]]
-"""Names and values, printed side by side."""
 
 
 @runtime_checkable
@@ -126,67 +119,9 @@ class InspectedModel(Protocol):
         batch."""
 
 
-@runtime_checkable
-class ViewResult(Protocol):
-    """The result of a view, for programs and for users."""
-
-    def to_json(self) -> dict[str, Any]: ...
-
-    def sections(self) -> Iterator[str | Facts]:
-        """Yield texts and facts, in the order in which they are printed."""
-
-
 def held_out_examples(run: InspectedRun, data: str | None, log: Log) -> tuple[Any, str]:
     """Return the split that a view shows and its name: all of `data`, or the run's own held-out split."""
     part, split, _ = run.held_out(data, "with --data", log)
     if data is None:
         log(f"shown are rows of the run's {split} split, which were held out; --data names others")
     return part, split
-
-
-OptionsT = TypeVar("OptionsT")
-ResultT = TypeVar("ResultT", bound=ViewResult)
-
-
-class View(ABC, Generic[OptionsT, ResultT]):
-    """A view of a run, registered with `@register_view`: `foveal inspect RUN NAME` shows it."""
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    """One line for the list of views."""
-    Options: type[OptionsT]
-    """A frozen dataclass; the docstrings of its fields are the help."""
-    progress: ClassVar[str] = "inspected"
-    """The word before the progress bar."""
-    is_default: ClassVar[bool] = False
-    """Whether the view is shown where the user names none."""
-
-    def check(self, run: InspectedRun) -> None:
-        """Check that the view fits a run.
-
-        Raises: UserError: it does not; the error says which runs it fits.
-        """
-
-    @abstractmethod
-    def compute(self, run: InspectedRun, options: OptionsT, log: Log, progress: ProgressCallback) -> ResultT:
-        """Return the result. Print nothing, write nothing, and do not change the model.
-
-        Raises: UserError: an option does not fit the run.
-        """
-
-    @abstractmethod
-    def plot(self, result: ResultT) -> bytes:
-        """Return the PNG of a result."""
-
-
-class ModelView(View[OptionsT, ResultT]):
-    """A view of a run that can also show a model before training."""
-
-    @abstractmethod
-    def compute_untrained(
-        self, model: InspectedModel, options: OptionsT, log: Log, progress: ProgressCallback
-    ) -> ResultT:
-        """Return the result for a model before training.
-
-        Raises: UserError: an option does not fit the model.
-        """

@@ -1,0 +1,116 @@
+"""Statistics of activations as panels: histograms for each model, lines and bars over the layers, tables."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from foveal.inspection.activations.compute import CAVEAT, RECTIFIERS, ActivationStats
+from foveal.inspection.panels import (
+    Axis,
+    Bars,
+    Histogram,
+    Histograms,
+    Lines,
+    NamedArray,
+    Panel,
+    Series,
+    Table,
+)
+from foveal.inspection.payload import Payload
+
+MAX_HISTOGRAMS = 10
+"""Layers that have a histogram; of more, as many evenly spaced."""
+StatsByModel = Mapping[str, Sequence[ActivationStats]]
+HEAD = ("layer", "function", "output", "mean", "deviation", "gradient", "saturated", "zeros", "dead")
+
+
+def activations_payload(subject: str, rows: StatsByModel) -> Payload:
+    """Return the statistics of models by the name of their weights. Each model has at least one layer."""
+    panels: list[Panel] = [
+        _histograms(name, layers, number) for number, (name, layers) in enumerate(rows.items())
+    ]
+    panels += [
+        Lines("mean (dotted) and deviation", _sizes(rows), "layer", log_y=True, legend=False),
+        Lines("deviation of the gradient", _gradients(rows), "layer", log_y=True, legend=len(rows) > 1),
+        _shares(rows),
+        *(_table(name, layers) for name, layers in rows.items()),
+    ]
+    values = {"activations": {name: [layer.to_json() for layer in layers] for name, layers in rows.items()}}
+    title = f"Activations of {subject}, layer by layer"
+    return Payload("activations", subject, title, tuple(panels), CAVEAT, "exact", values=values)
+
+
+def _histograms(name: str, layers: Sequence[ActivationStats], color: int) -> Histograms:
+    """Return the histograms of a model's layers; of too many layers, of an evenly spaced selection."""
+    count = min(MAX_HISTOGRAMS, len(layers))
+    shown = np.linspace(0, len(layers) - 1, count).round().astype(int).tolist()
+    edges = np.linspace(layers[0].low, layers[0].high, len(layers[0].counts) + 1)
+    return Histograms(name, edges, tuple(_histogram(layers[number], number + 1) for number in shown), color)
+
+
+def _histogram(layer: ActivationStats, number: int) -> Histogram:
+    """Return the histogram of a layer. A rectifier's bin of zeros is cut, and its share is noted."""
+    name = f"{number} {layer.function}"
+    if layer.function not in RECTIFIERS or not layer.zeros:
+        return Histogram(name, layer.counts)
+    width = (layer.high - layer.low) / len(layer.counts)
+    at_zero = int(np.clip(-layer.low / width if width else 0, 0, len(layer.counts) - 1))
+    return Histogram(name, layer.counts, at_zero, f"0: {layer.zeros:.0%}")
+
+
+def _sizes(rows: StatsByModel) -> tuple[Series, ...]:
+    series = []
+    for color, (name, layers) in enumerate(rows.items()):
+        x = range(1, len(layers) + 1)
+        deviations = [_positive(layer.deviation) for layer in layers]
+        means = [_positive(abs(layer.mean)) for layer in layers]
+        series.append(Series(f"deviation, {name}", x, deviations, "dots", color))
+        series.append(Series(f"mean, {name}", x, means, "dotted", color))
+    return tuple(series)
+
+
+def _gradients(rows: StatsByModel) -> tuple[Series, ...]:
+    return tuple(
+        Series(
+            name, range(1, len(layers) + 1), [_positive(layer.gradient) for layer in layers], "dots", color
+        )
+        for color, (name, layers) in enumerate(rows.items())
+    )
+
+
+def _positive(value: float | None) -> float:
+    """Return a value for a logarithmic axis: zero and unknown have no place on it."""
+    return value or float("nan")
+
+
+def _shares(rows: StatsByModel) -> Bars:
+    """Return the fractions of saturated or dead units. A layer has at most one of the two."""
+    shares = np.zeros((len(rows), max(map(len, rows.values()))))
+    for row, layers in zip(shares, rows.values(), strict=True):
+        row[: len(layers)] = [100 * (layer.saturated or layer.dead or 0.0) for layer in layers]
+    array = NamedArray(shares, (Axis("weights", tuple(rows)), Axis("layer")), "%")
+    return Bars("saturated (sigmoid, tanh) or dead (rectifiers), %", array, 100.0)
+
+
+def _table(name: str, layers: Sequence[ActivationStats]) -> Table:
+    rows = [
+        [
+            layer.name,
+            layer.function,
+            "x".join(map(str, layer.shape)),
+            *(_format_number(size) for size in (layer.mean, layer.deviation, layer.gradient)),
+            *(_format_percent(share) for share in (layer.saturated, layer.zeros, layer.dead)),
+        ]
+        for layer in layers
+    ]
+    columns = [column for column in zip(HEAD, *rows, strict=True) if any(column[1:])]
+    head, *body = zip(*columns, strict=True)
+    return Table(name, head, tuple(body))
+
+
+def _format_number(size: float | None) -> str:
+    return "" if size is None else f"{size:.2g}"
+
+
+def _format_percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f} %"

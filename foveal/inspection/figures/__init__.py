@@ -1,0 +1,1 @@
+"""Pictures of payloads: a file for each kind of panel, and `compose` for the whole."""

@@ -1,0 +1,44 @@
+"""Bars side by side, for each position of an axis."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
+from foveal.inspection.panels import Bars
+from foveal.inspection.style import series_color, text_font
+
+if TYPE_CHECKING:
+    from matplotlib.figure import SubFigure
+
+WIDTH, HEIGHT, POSITION = 3.1, 3.0, 0.16
+"""Inches of the smallest figure, and of a position with a label."""
+
+
+def size(panel: Bars) -> tuple[float, float]:
+    """Return width and height in inches."""
+    return max(WIDTH, POSITION * len(panel.array.axes[1].labels)), HEIGHT
+
+
+def draw(figure: "SubFigure", panel: Bars) -> None:
+    """Draw the bars, in a color for each series. Positions without labels are numbered from 1."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes = figure.subplots()
+    (count, positions), (_, axis) = panel.array.values.shape, panel.array.axes
+    width, start = 0.8 / max(1, count), 0 if axis.labels else 1
+    for number, values in enumerate(panel.array.values):
+        x = np.arange(positions) + start - 0.4 + width * (number + 0.5)
+        axes.bar(x, values, width, color=series_color(number))
+    if axis.labels:
+        names = [drawable(label, MAX_NAME_LENGTH) for label in axis.labels]
+        axes.set_xticks(range(positions), names, rotation=90, parse_math=False, fontproperties=text_font(7.0))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if panel.high is not None:
+        axes.set_ylim(0, panel.high)
+    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
+    axes.set_xlabel(axis.name, fontsize=8)
+    axes.set_ylabel(panel.array.unit, fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.grid(alpha=0.25, axis="y")

@@ -1,0 +1,105 @@
+"""A payload as a picture in a file: PNG, SVG or PDF."""
+
+import io
+from typing import Any, NamedTuple, Protocol
+
+from foveal.core.errors import UserError
+from foveal.inspection.figures import bars, heatmap, histograms, images, lines, table
+from foveal.inspection.figures.text import wrapped
+from foveal.inspection.panels import Bars, Heatmap, Histograms, Images, Lines, Panel, Table
+from foveal.inspection.payload import Payload
+from foveal.inspection.style import (
+    DPI,
+    MAX_HEIGHT,
+    MUTED_COLOR,
+    missing_letters_allowed,
+    new_figure,
+    text_font,
+)
+
+FORMATS = ("png", "svg", "pdf")
+ROW_WIDTH, TITLE_LINE, CAVEAT_LINE = 9.6, 0.24, 0.14
+"""Inches up to which panels stand side by side, and of lines of text."""
+NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""The same payload is drawn as the same bytes."""
+THUMBNAIL_WIDTH = 480
+"""Pixels."""
+
+
+class _Renderer(Protocol):
+    """A module of this package that draws a kind of panel."""
+
+    def size(self, panel: Any) -> tuple[float, float]: ...
+
+    def draw(self, figure: Any, panel: Any) -> None: ...
+
+
+RENDERERS: dict[type, Any] = {
+    Heatmap: heatmap,
+    Lines: lines,
+    Histograms: histograms,
+    Bars: bars,
+    Images: images,
+    Table: table,
+}
+
+
+class _Row(NamedTuple):
+    """Panels side by side."""
+
+    panels: list[Panel]
+    widths: list[float]
+    heights: list[float]
+
+
+def draw_payload(payload: Payload, kind: str = "png", thumbnail: bool = False) -> bytes:
+    """Return the content of a file of a kind of `FORMATS`. The caveat stands below the panels.
+
+    Raises: UserError: the picture would be too tall.
+    """
+    import matplotlib
+
+    rows = _rows(payload.drawn())
+    width = max(4.8, *(sum(row.widths) for row in rows))
+    title = wrapped(payload.title, int(width * 11))
+    caveat = wrapped(f"{payload.exactness} numbers; {payload.caveat}", int(width * 18))
+    heights = [max(row.heights) for row in rows]
+    height = sum(heights) + TITLE_LINE * len(title) + CAVEAT_LINE * len(caveat) + 0.15
+    if height > MAX_HEIGHT or width > MAX_HEIGHT:
+        raise UserError(
+            f"{payload.subject}: a picture of the view {payload.view} would be larger than {MAX_HEIGHT:.0f} "
+            "inches; give fewer"
+        )
+    figure = new_figure(width, height, "constrained")
+    look: dict[str, Any] = {"x": 0.01, "ha": "left", "parse_math": False}
+    figure.suptitle("\n".join(title), fontproperties=text_font(11.0), **look)
+    figure.supxlabel("\n".join(caveat), fontproperties=text_font(7.0), color=MUTED_COLOR, **look)
+    parts = figure.subfigures(len(rows), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for part, row in zip(parts, rows, strict=True):
+        _draw_row(part, row, width)
+    dpi = min(DPI, THUMBNAIL_WIDTH / width) if thumbnail else DPI
+    content = io.BytesIO()
+    with missing_letters_allowed(), matplotlib.rc_context({"svg.hashsalt": payload.view}):
+        figure.savefig(content, format=kind, dpi=dpi, metadata=NO_DATE[kind])
+    return content.getvalue()
+
+
+def _rows(panels: list[Panel]) -> list[_Row]:
+    """Return the panels in rows, in their order."""
+    sizes = [RENDERERS[type(panel)].size(panel) for panel in panels]
+    widest = max([ROW_WIDTH, *(width for width, _ in sizes)])
+    rows: list[_Row] = []
+    for panel, (width, height) in zip(panels, sizes, strict=True):
+        if not rows or sum(rows[-1].widths) + width > widest:
+            rows.append(_Row([], [], []))
+        for values, value in zip(rows[-1], (panel, width, height), strict=True):
+            values.append(value)  # type: ignore[arg-type]
+    return rows
+
+
+def _draw_row(figure: Any, row: _Row, width: float) -> None:
+    """Draw panels side by side, from the left."""
+    rest = max(0.01, width - sum(row.widths))
+    parts = figure.subfigures(1, len(row.panels) + 1, squeeze=False, width_ratios=[*row.widths, rest])[0]
+    for part, panel in zip(parts, row.panels, strict=False):
+        RENDERERS[type(panel)].draw(part, panel)

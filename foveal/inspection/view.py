@@ -1,0 +1,50 @@
+"""The kind of thing that `foveal inspect` shows: a view computes a payload, and renderers draw payloads."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Generic, TypeVar
+
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.inspection.payload import Payload
+from foveal.inspection.run_protocols import InspectedModel, InspectedRun
+
+OptionsT = TypeVar("OptionsT")
+
+
+class View(ABC, Generic[OptionsT]):
+    """A view of a run, registered with `@register_view(NAME)`: `foveal inspect RUN NAME` shows it."""
+
+    name: str
+    """The name under which the view is registered."""
+    summary: ClassVar[str]
+    """One line for the list of views."""
+    Options: type[OptionsT]
+    """A frozen dataclass, in which each option has a default; the docstrings of its fields are the help."""
+    progress: ClassVar[str] = "inspected"
+    """The word before the progress bar."""
+    is_default: ClassVar[bool] = False
+    """Whether a model before training is shown by this view where the user names none."""
+
+    def fits(self, run: InspectedRun) -> str:
+        """Return why the view has nothing to show of a run; an empty text if it has."""
+        return ""
+
+    @abstractmethod
+    def compute(self, run: InspectedRun, options: OptionsT, log: Log, progress: ProgressCallback) -> Payload:
+        """Return the payload. Print nothing, write nothing, and do not change the model.
+
+        Raises: UserError: an option does not fit the run.
+        """
+
+
+class ModelView(View[OptionsT]):
+    """A view of a run that can also show a model before training."""
+
+    @abstractmethod
+    def compute_untrained(
+        self, model: InspectedModel, options: OptionsT, log: Log, progress: ProgressCallback
+    ) -> Payload:
+        """Return the payload for a model before training.
+
+        Raises: UserError: an option does not fit the model.
+        """
