@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from foveal.api.errors import plain_errors
 from foveal.api.evaluation import evaluate_run
 from foveal.api.generation import check_input, collect_events, stream_text
-from foveal.api.prediction import apply_threshold, are_texts, check_numbers
+from foveal.api.prediction import apply_threshold, are_texts, check_is_no_text, check_numbers
 from foveal.api.results.answer_table import AnswerTable
 from foveal.api.results.picture import Picture
 from foveal.api.results.predictions import prediction_table
@@ -24,7 +24,6 @@ from foveal.api.values.stored import stored_path
 from foveal.api.view import choose_view, compute_view, view_options
 from foveal.config import Config
 from foveal.core.callbacks import Callback
-from foveal.core.errors import UserError
 from foveal.core.progress import no_progress
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import Interrupted, SignalHandler
@@ -130,9 +129,8 @@ class Run:
         with ProgressBar("predicted") as progress:
             if are_texts(data):
                 rows = task.predict_texts(data, top or 1, progress)
-            elif isinstance(data, str) and task.source_kind == "text" and not Path(data).exists():
-                raise UserError(f"{data}: no such file; a text is given in a list: run.predict([{data!r}])")
             else:
+                check_is_no_text(data, task)
                 rows = task.predict(self._path_of(data), top or 1, console_log, progress)
         rows = apply_threshold(rows, threshold, task, str(self.path))
         records = AnswerTable(rows, task.writes_answers, top is not None).records()
