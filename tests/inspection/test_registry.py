@@ -9,12 +9,12 @@ import pytest
 
 from foveal import inspection, tasks
 from foveal.core.errors import UserError
-from foveal.inspection.base import View
+from foveal.inspection.view import View
 from foveal.inspection.registry import find_views, register_view
 
 MADE_VIEW = '''
 from dataclasses import dataclass
-from foveal.inspection.base import View
+from foveal.inspection.view import View
 from foveal.inspection.registry import register_view
 
 @dataclass(frozen=True)

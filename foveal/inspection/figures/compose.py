@@ -76,7 +76,9 @@ def draw_payload(payload: Payload, kind: str = "png", thumbnail: bool = False) -
     figure.supxlabel("\n".join(caveat), fontproperties=text_font(7.0), color=MUTED_COLOR, **look)
     parts = figure.subfigures(len(rows), 1, squeeze=False, height_ratios=heights)[:, 0]
     for part, row in zip(parts, rows, strict=True):
-        _draw_row(part, row, width)
+        sides = part.subfigures(1, len(row.panels), squeeze=False, width_ratios=row.widths)[0]
+        for side, panel in zip(sides, row.panels, strict=True):
+            RENDERERS[type(panel)].draw(side, panel)
     dpi = min(DPI, THUMBNAIL_WIDTH / width) if thumbnail else DPI
     content = io.BytesIO()
     with missing_letters_allowed(), matplotlib.rc_context({"svg.hashsalt": payload.view}):
@@ -92,14 +94,8 @@ def _rows(panels: list[Panel]) -> list[_Row]:
     for panel, (width, height) in zip(panels, sizes, strict=True):
         if not rows or sum(rows[-1].widths) + width > widest:
             rows.append(_Row([], [], []))
-        for values, value in zip(rows[-1], (panel, width, height), strict=True):
-            values.append(value)  # type: ignore[arg-type]
+        row = rows[-1]
+        row.panels.append(panel)
+        row.widths.append(width)
+        row.heights.append(height)
     return rows
-
-
-def _draw_row(figure: Any, row: _Row, width: float) -> None:
-    """Draw panels side by side, from the left."""
-    rest = max(0.01, width - sum(row.widths))
-    parts = figure.subfigures(1, len(row.panels) + 1, squeeze=False, width_ratios=[*row.widths, rest])[0]
-    for part, panel in zip(parts, row.panels, strict=False):
-        RENDERERS[type(panel)].draw(part, panel)

@@ -51,7 +51,7 @@ def draw(figure: "SubFigure", panel: Images) -> None:
         lines = (LINE * max((len(tile.captions) for tile in row.tiles if tile), default=0)) + top + height
         for number, caption in enumerate(captions):
             _write(axes, grid.left, lines + number * LINE, caption, "left", caption.text)
-    axes.set(xlim=(0, grid.width), ylim=(grid.height, 0), aspect="equal")
+    axes.set(xlim=(0, grid.width), ylim=(grid.height, 0), aspect="equal", anchor="NW")
     axes.set_title(drawable(panel.title, int(grid.width / LETTER)), loc="left", fontsize=9, parse_math=False)
 
 
@@ -116,11 +116,12 @@ def _draw_mark(axes: "Axes", mark: Mark, corner: Any, scale: float, frame: Any) 
     color = ROLE_COLORS[mark.role]
     artists: list[Any] = []
     if mark.end == "arrow":
-        look = {"arrowstyle": "-|>", "color": color, "linewidth": 2}
-        artists.append(axes.annotate("", tuple(points[-1]), tuple(points[0]), arrowprops=look))
+        arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": color, "linewidth": 2}
+        artists.append(axes.annotate("", tuple(points[-1]), tuple(points[0]), arrowprops=arrow))
     else:
         line = np.concatenate([points, points[:1]]) if mark.closed else points
-        look = {"linestyle": ":" if mark.dotted else "-", "alpha": 0.4 if mark.closed else 0.9}
+        look: dict[str, Any] = {"linestyle": ":" if mark.dotted else "-"}
+        look["alpha"] = 0.4 if mark.closed else 0.9
         artists += axes.plot(*line.T, color=color, linewidth=1 if mark.closed or mark.dotted else 1.6, **look)
     if mark.end in MARKERS:
         side = 10 if mark.end == "star" else 6

@@ -1,6 +1,6 @@
 """A table of texts, in letters of equal width."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foveal.inspection.figures.text import drawable
 from foveal.inspection.panels import Table
@@ -24,7 +24,7 @@ def draw(figure: "SubFigure", panel: Table) -> None:
     axes = figure.subplots()
     axes.set_axis_off()
     axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
-    look = {"family": "monospace", "size": 8, "va": "top", "parse_math": False}
+    look: dict[str, Any] = {"family": "monospace", "size": 8, "va": "top", "parse_math": False}
     axes.text(0, 1, "\n".join(_lines(panel)), transform=axes.transAxes, **look)
 
 

@@ -81,8 +81,14 @@ class NeighborsResult:
     def _table(self) -> Table:
         columns = ("image", "label", "by", "distance", "its label", "nearest image")
         rows = [
-            (self.queries.sources[row], self.queries.labels[row] or "", space)
-            + (f"{image['distance']:.4f}", image["label"], image["source"])
+            (
+                self.queries.sources[row],
+                self.queries.labels[row] or "",
+                space,
+                f"{image['distance']:.4f}",
+                image["label"],
+                image["source"],
+            )
             for row in self.rows
             for space, near in self.neighbors._asdict().items()
             for image in self._nearest(near, row)

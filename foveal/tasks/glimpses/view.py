@@ -117,7 +117,7 @@ def _row(image: GlimpsedImage) -> ImageRow:
     glimpses = [
         Tile(
             composite_glimpse(squares),
-            (Caption(f"{label}  {100 * share:.0f} %", answer_role(label, image.label)),),
+            (Caption(f"{100 * share:.0f} %  {label}", answer_role(label, image.label)),),
         )
         for squares, (label, share) in zip(image.glimpses, image.predictions, strict=True)
     ]
