@@ -16,10 +16,22 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import foveal
-from foveal import layers, metrics
+from foveal import layers, metrics, sklearn
 
 METHODS = "    options:\n      members: [forward, project, fit]\n"
 """The methods that the reference of layers shows."""
+INHERITED = "    options:\n      inherited_members: true\n"
+"""Shows what a class has from its base class."""
+RESULTS = {
+    "foveal.api.results.table": ("Table",),
+    "foveal.api.results.scores": ("Evaluation", "GeneratedTexts"),
+    "foveal.api.results.picture": ("Picture",),
+    "foveal.api.own_module.run": ("ModuleRun",),
+    "foveal.core.callbacks": ("TrainingInfo",),
+    "foveal.generation.text_stream": ("GeneratedText", "TextChunk"),
+    "foveal.plugins.loading": ("Plugin",),
+}
+"""What functions of `foveal` return or pass to callbacks, by module."""
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)\s#]+)")
 """The path of a link."""
@@ -128,6 +140,11 @@ def reference_pages() -> Iterator[tuple[str, str]]:
     names = [name for name in foveal.__all__ if not name.startswith("__")]
     yield "foveal", "# foveal\n\n" + entries("foveal", names)
     yield "metrics", "# foveal.metrics\n\n" + entries("foveal.metrics", dir(metrics))
+    classifiers = entries("foveal.sklearn", sklearn.__all__, INHERITED)
+    base_class = entries("foveal.sklearn.base", ["RunClassifier"])
+    yield "sklearn", f"# foveal.sklearn\n\n{classifiers}{base_class}"
+    results = "".join(entries(module, [*names], INHERITED) for module, names in RESULTS.items())
+    yield "results", f"# Results\n\nWhat functions of `foveal` return, and pass to callbacks.\n\n{results}"
     groups: dict[str, list[str]] = {heading: [] for heading in LAYER_GROUPS}
     for name, module in sorted(layers._MODULES.items()):
         group = next(heading for heading, package in LAYER_GROUPS.items() if module.startswith(package))

@@ -64,6 +64,14 @@ def seeded() -> None:
 
 
 @pytest.fixture
+def types_unchecked() -> Iterator[None]:
+    """In the test, arguments have any type, as those of users have."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
 def own_registries() -> Iterator[None]:
     """After the test, registries and plugins are as before."""
     with restored_registries():

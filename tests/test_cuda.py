@@ -49,12 +49,9 @@ def outputs_on(device: str, name: str) -> list[Tensor]:
     state: Any = None
     if memory is not None:
         reader: Any = module
-        parts = (
-            memory.vectors.detach().masked_fill(~memory.mask[:, :, None], 0),
-            memory.mask,
-            memory.summary,
-        )
-        state = reader.init_state(B, None, Memory(*(part[:B].to(device) for part in parts)))
+        vectors = memory.vectors.detach().masked_fill(~memory.mask[:, :, None], 0)
+        parts = [part[:B].to(device) for part in (vectors, memory.mask, memory.summary)]
+        state = reader.init_state(B, None, Memory(parts[0], parts[1], parts[2]))
     y, _ = run_module(module, x, state)
     weights = torch.linspace(-1, 1, y.numel()).view(y.shape).to(device)
     inputs = [x, *module.parameters()]

@@ -4,11 +4,14 @@
 """
 
 import re
+import runpy
 
 import pytest
 
 from foveal.tasks.registry import all_tasks
 from tests.support.docs_pages import DOCS, pictures
+
+ROOT = DOCS.parent
 
 ROW = re.compile(r"^\| `([\w-]+)` \| .+ \| `(foveal train [^`]+)` \| (.+) \|$", re.MULTILINE)
 
@@ -47,3 +50,30 @@ def test_the_gallery_has_every_picture() -> None:
             others |= pictures(page)
     assert others.keys() == {path.name for path in (DOCS / "pictures").iterdir()}
     assert pictures(DOCS / "gallery.md") == others
+
+
+def test_warnings_fail_the_build() -> None:
+    """With `--quiet`, MkDocs does not count them."""
+    (command,) = [
+        line for line in (ROOT / ".ci/run").read_text("utf-8").splitlines() if "mkdocs build" in line
+    ]
+    assert "--strict" in command
+    assert not re.search(" (-q|--quiet) ", command)
+
+
+def test_errors_are_sections(caplog: pytest.LogCaptureFixture) -> None:
+    """Each `Raises:` of the Python interface is in a section, wherever it stands, without a warning."""
+    griffe = pytest.importorskip("griffe")
+    extension = runpy.run_path(str(DOCS / "raises.py"))["RaisesSections"]()
+    written, shown = 0, 0
+    for path in sorted((ROOT / "foveal/api").rglob("*.py")):
+        code = path.read_text("utf-8")
+        module = griffe.visit(path.stem, path, code)
+        written += len(re.findall(r"^ +Raises: ", code, re.MULTILINE))
+        for each in (module, *module.classes.values()):
+            for part in (*each.functions.values(), *each.attributes.values()):
+                extension.on_object(obj=part)
+                sections = part.docstring.parse("auto") if part.docstring else []
+                shown += sum(len(each.value) for each in sections if each.kind.value == "raises")
+    assert shown == written > 50
+    assert not caplog.records

@@ -18,6 +18,18 @@ def check_numbers(top: int | None, threshold: float | None) -> None:
         raise UserError(f"--threshold {threshold:g}: a probability is from 0 to 1")
 
 
+def are_texts(data: Any) -> bool:
+    """Return whether values are a list of texts.
+
+    Raises: UserError: the list is empty.
+    """
+    if not isinstance(data, list | tuple):
+        return False
+    if not data:
+        raise UserError("an empty list: give a text or more")
+    return all(isinstance(text, str) for text in data)
+
+
 def apply_threshold(
     rows: Iterable[AnsweredRow], threshold: float | None, task: Any, run: str
 ) -> Iterable[AnsweredRow]:

@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 
 from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
-from foveal.api.evaluation import RunEvaluation, evaluate_run
-from foveal.api.generation import collect_events, stream_text
+from foveal.api.evaluation import evaluate_run
+from foveal.api.generation import check_input, collect_events, stream_text
 from foveal.api.interruption import interruptible
-from foveal.api.prediction import apply_threshold, check_numbers
-from foveal.api.results.answer_table import TOP_COLUMN, AnswerTable
+from foveal.api.prediction import apply_threshold, are_texts, check_numbers
+from foveal.api.results.answer_table import AnswerTable
 from foveal.api.results.log_table import log_curves, log_table
 from foveal.api.results.picture import Picture
+from foveal.api.results.predictions import prediction_table
 from foveal.api.results.run_facts import run_facts
 from foveal.api.results.scores import Evaluation, GeneratedTexts
 from foveal.api.results.table import Table
 from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
+from foveal.api.values.reader import run_reader
 from foveal.api.values.stored import stored_path
 from foveal.api.view import choose_view, compute_view, view_options
 from foveal.config import Config
@@ -40,7 +42,8 @@ from foveal.tasks.results import AnsweredRow
 from foveal.tasks.session import Session
 from foveal.tasks.session import load as load_session
 from foveal.training.callbacks import check_callbacks
-from foveal.ui.console import log, silence
+from foveal.ui.console import log as console_log
+from foveal.ui.console import silence
 from foveal.ui.progress_bar import ProgressBar
 
 
@@ -57,6 +60,9 @@ class Run:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r}: {', '.join(run_facts(self.path))})"
+
+    def __getstate__(self) -> dict[str, Any]:  # the model is read again from the path
+        return {name: value for name, value in vars(self).items() if name != "session"}
 
     @cached_property
     @plain_errors
@@ -79,7 +85,8 @@ class Run:
 
     @property
     def task(self) -> Task:
-        """The task, bound to processor and model."""
+        """The task, bound to processor and model, which is in evaluation mode."""
+        self.session.model.eval()
         task: Task = self.session.task
         return task
 
@@ -87,6 +94,10 @@ class Run:
     def config(self) -> Config:
         """All settings."""
         return self.session.config
+
+    def _path_of(self, data: Any) -> str:
+        """Return the path of data for this run: values in memory are stored in the cache."""
+        return stored_path(data, run_reader(self.task))
 
     @property
     def metrics(self) -> Table:
@@ -103,8 +114,8 @@ class Run:
 
         Raises: UserError: the data can't be read, or the run has no held-out data.
         """
-        path = None if data is None else stored_path(data, self.task.name)
-        evaluation: RunEvaluation = evaluate_run(self.session, path)
+        path = None if data is None else self._path_of(data)
+        evaluation = evaluate_run(self.session, path)
         return Evaluation(evaluation, evaluation.to_json(self.session))
 
     @plain_errors
@@ -122,17 +133,16 @@ class Run:
         task = self.task
         rows: Iterable[AnsweredRow]
         with ProgressBar("predicted") as progress:
-            if _are_texts(data):
+            if are_texts(data):
                 rows = task.predict_texts(data, top or 1, progress)
             elif isinstance(data, str) and task.source_kind == "text" and not Path(data).exists():
                 raise UserError(f"{data}: no such file; a text is given in a list: run.predict([{data!r}])")
             else:
-                rows = task.predict(stored_path(data, task.name), top or 1, log, progress)
+                rows = task.predict(self._path_of(data), top or 1, console_log, progress)
         rows = apply_threshold(rows, threshold, task, str(self.path))
         records = AnswerTable(rows, task.writes_answers, top is not None).records()
-        if top is None:
-            records = [{name: row[name] for name in row if name != TOP_COLUMN} for row in records]
-        return Table(records)
+        in_memory = not isinstance(data, str | Path)
+        return prediction_table(records, self.session.label_values, top is not None, in_memory)
 
     @overload
     def generate(
@@ -150,7 +160,7 @@ class Run:
         beam: int = ...,
         best: int = ...,
         length_penalty: float | None = ...,
-        input: str | Path | None = ...,
+        input: Any = ...,
         out: str | Path | None = ...,
         attention: str | Path | None = ...,
         stream: Literal[True],
@@ -171,7 +181,7 @@ class Run:
         beam: int = ...,
         best: int = ...,
         length_penalty: float | None = ...,
-        input: str | Path | None = ...,
+        input: Any = ...,
         out: str | Path | None = ...,
         attention: str | Path | None = ...,
         stream: Literal[False] = ...,
@@ -192,7 +202,7 @@ class Run:
         beam: int = 0,
         best: int = 1,
         length_penalty: float | None = None,
-        input: str | Path | None = None,
+        input: Any = None,
         out: str | Path | None = None,
         attention: str | Path | None = None,
         stream: bool = False,
@@ -200,9 +210,9 @@ class Run:
         """Return texts that continue a prompt or several; or targets for sources, masked words, or images.
 
         With `stream`, return an iterator over the pieces of a single text, as they are generated. `input` is
-        a file as for `foveal generate --input`, `out` is where images are written, and `attention` where what
-        the model read for each word is drawn, as a `.png` or `.html`. The other options are those of `foveal
-        generate`, with the same defaults.
+        a file as for `foveal generate --input`, or images or series in memory, `out` is where images are
+        written, and `attention` where what the model read for each word is drawn, as a `.png` or `.html`. The
+        other options are those of `foveal generate`, with the same defaults.
 
         Raises: UserError: an option does not fit the run, or is out of range.
         """
@@ -210,7 +220,8 @@ class Run:
             temperature, top_k, top_p, repetition_penalty, one_or_several(stop), seed, samples
         )
         search = BeamSearchOptions(beam, best, length_penalty)
-        files = [None if name is None else Path(name) for name in (input, out, attention)]
+        sources = None if input is None else self._path_of(check_input(self.task, input))
+        files = [None if name is None else Path(name) for name in (sources, out, attention)]
         maps = AttentionMapOptions(files[2])
         check_generation_options(tokens, sampling, search, maps)
         several = prompt if prompt is None or isinstance(prompt, str) else tuple(prompt)
@@ -219,9 +230,9 @@ class Run:
         )
         self.task.check_generate(request)
         if stream:
-            return stream_text(self.task.generate(request, log, no_progress))
+            return stream_text(self.task.generate(request, console_log, no_progress))
         with ProgressBar("generated") as progress:
-            result = collect_events(self.task.generate(request, log, progress), request)
+            result = collect_events(self.task.generate(request, console_log, progress), request)
         return GeneratedTexts(result.get("samples", []), result)
 
     @plain_errors
@@ -231,7 +242,7 @@ class Run:
         Raises: UserError: the run has no encoder, or a row can't be used.
         """
         with ProgressBar("embedded") as progress:
-            source = [*data] if _are_texts(data) else stored_path(data, self.task.name)
+            source = [*data] if are_texts(data) else self._path_of(data)
             vectors: NDArray[np.float32] = self.task.embed(source, progress).numpy()
         return vectors
 
@@ -243,6 +254,9 @@ class Run:
         Raises: UserError: there is no such view or option, or the view does not fit the run.
         """
         chosen = choose_view(view)
+        if options.get("data") is not None:
+            options["data"] = self._path_of(options["data"])
+        self.model.eval()
         result = compute_view(chosen, self.session, view_options(chosen, options))
         return Picture(chosen.plot(result), result.to_json())
 
@@ -281,15 +295,3 @@ class Run:
             resume_run(self.path, options, signals, ignore_result)
         self.__dict__.pop("session", None)
         return self
-
-
-def _are_texts(data: Any) -> bool:
-    """Return whether values are a list of texts.
-
-    Raises: UserError: the list is empty.
-    """
-    if not isinstance(data, list | tuple):
-        return False
-    if not data:
-        raise UserError("an empty list: give a text or more")
-    return all(isinstance(text, str) for text in data)

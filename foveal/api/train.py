@@ -13,8 +13,10 @@ from foveal.api.training.options import TrainingOptions, setting
 from foveal.api.training.prepare import prepare
 from foveal.api.training.report import ignore_result
 from foveal.api.values.columns import split_tables
-from foveal.api.values.stored import store_values
+from foveal.api.values.reader import training_reader
+from foveal.api.values.stored import store_values, stored_path
 from foveal.config.old_names import flatten
+from foveal.core.errors import UserError
 from foveal.training.callbacks import check_callbacks
 from foveal.ui.console import silence
 
@@ -91,10 +93,19 @@ def train(
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
     """
-    heard_by = check_callbacks(callbacks)
+    checked = check_callbacks(callbacks)
+    given = dict(flatten(settings or {}))
+    reader = training_reader(
+        task, model, text or given.get("data.text"), label or given.get("data.label"), target
+    )
     splits = split_tables(data)
-    stored = {
-        split: store_values(values, task, label)
+    for split, values in {"valid": valid, "test": test}.items():
+        if values is not None and split in splits:
+            raise UserError(f"{split}=: the data have a split of this name, too: give {split} once")
+    stored = store_values(splits.pop("train"), reader)
+    reader = reader._replace(label=stored.label)
+    held_out = {
+        split: stored_path(values, reader)
         for split, values in ({"valid": valid, "test": test} | splits).items()
         if values is not None
     }
@@ -103,10 +114,10 @@ def train(
         model=model,
         start_from=_base_path(start_from),
         text=text,
-        label=stored["train"].label,
+        label=None if "data.label" in given else stored.label,
         target=target,
-        valid=stored["valid"].path if "valid" in stored else None,
-        test=stored["test"].path if "test" in stored else None,
+        valid=held_out.get("valid"),
+        test=held_out.get("test"),
         run=None if run is None else Path(run),
         budget=budget,
         epochs=epochs,
@@ -117,12 +128,12 @@ def train(
         device=device,
         log=one_or_several(log),
     )
-    overrides = tuple(setting(key, value) for key, value in flatten(settings or {}))
+    overrides = tuple(setting(key, value) for key, value in given.items())
     with silence(quiet), interruptible() as signals:
-        prepared = prepare(choose(stored["train"].path, overrides, options))
+        prepared = prepare(choose(stored.path, overrides, options))
         prepared.announce(draws_images=True)
-        folder = prepared.create_run()
-        prepared.train(folder, signals, ignore_result, heard_by)
+        folder = prepared.create_run(stored.number_columns)
+        prepared.train(folder, signals, ignore_result, checked)
     return Run(folder.path, device)
 
 

@@ -9,7 +9,8 @@ from foveal.config import suggest
 from foveal.core.errors import RunFailed, UserError
 from foveal.plugins.installed import installed_plugins, load_installed_plugin
 from foveal.plugins.loading import Plugin, load_plugin, loaded_plugin
-from foveal.studies.plugin_check import LawResult, law_results, parts_without_laws
+from foveal.plugins.references import REFERENCE
+from foveal.studies.plugin_check import LawResult, law_results, named_parts, parts_without_laws
 from foveal.ui.console import STDOUT, log, print_json
 
 
@@ -21,15 +22,18 @@ def check_plugin(plugin: str, /, *, json: Annotated[bool, Parameter(negative="")
     Parameters
     ----------
     plugin
-        A Python file, the folder of a package, or the name of an installed plugin.
+        A Python file, the folder of a package, or the name of an installed plugin. `FILE.py:NAME` checks a
+        single part of a file, or a class that is not registered.
     json
         Print one JSON object on standard output.
     """
-    loaded = _load(plugin)
-    results = [*law_results(loaded)]
-    unchecked = parts_without_laws(loaded)
-    if not results and not unchecked:
-        raise UserError(f"{plugin}: registers no parts (docs/plugins.md)")
+    reference = REFERENCE.fullmatch(plugin)
+    loaded = load_plugin(reference[1]) if reference else _load(plugin)
+    parts = named_parts(loaded, reference[2]) if reference else loaded.parts
+    if not parts:
+        classes = "".join(f"; {plugin}:{name} checks a class" for name in loaded.definitions[:1])
+        raise UserError(f"{plugin}: registers no parts (docs/plugins.md){classes}")
+    results, unchecked = [*law_results(parts)], parts_without_laws(parts)
     if json:
         print_json({"plugin": loaded.name, "laws": [_to_json(result) for result in results]})
     elif results:

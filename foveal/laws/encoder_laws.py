@@ -10,7 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from foveal.core.memory import Memory
-from foveal.laws.law import require, require_close, require_equal, require_gradients, require_shape
+from foveal.laws.law import (
+    require,
+    require_close,
+    require_equal,
+    require_gradients,
+    require_nothing_kept,
+    require_shape,
+)
 
 TOLERANCE = 1e-10
 
@@ -51,6 +58,20 @@ def shape(encoder: Any, source: Tensor, lengths: list[int] | None, sizes: Sequen
     return memory
 
 
+def keeps_nothing(encoder: nn.Module, source: Tensor, lengths: list[int] | None) -> None:
+    """Check that the encoder keeps nothing between two calls: the same source has the same memory again.
+
+    Raises: LawBroken: something is kept.
+    """
+
+    def call(rows: Tensor) -> tuple[Tensor, Tensor]:
+        memory, _ = encoder(source[rows], None if lengths is None else torch.tensor(lengths)[rows])
+        return memory.vectors, memory.summary
+
+    rows = torch.arange(len(source))
+    require_nothing_kept(encoder, lambda: call(rows), lambda: call(rows.flip(0)))
+
+
 def padding(encoder: nn.Module, source: Tensor, lengths: list[int]) -> None:
     """Check that what stands after each row's length (numbers, NaN, or tokens) changes no vector, summary or
     gradient.
@@ -67,7 +88,12 @@ def padding(encoder: nn.Module, source: Tensor, lengths: list[int]) -> None:
         inputs = [other.requires_grad_()] if is_numbers else []
         memory, _ = encoder(other, held)
         loss = (memory.vectors**2).sum() + (memory.summary**3).sum()
-        gradients = torch.autograd.grad(loss, [*encoder.parameters(), *inputs])
+        wanted = [*(each for each in encoder.parameters() if each.requires_grad), *inputs]
+        gradients = (
+            torch.autograd.grad(loss, wanted, allow_unused=True, materialize_grads=True)
+            if loss.requires_grad
+            else tuple(map(torch.zeros_like, wanted))
+        )
         for row, length in enumerate(lengths):
             for gradient in gradients[len(gradients) - len(inputs) :]:
                 behind = gradient[row, length:]
@@ -88,7 +114,9 @@ def batch(encoder: nn.Module, source: Tensor, lengths: list[int] | None) -> None
     for row in range(len(source)):
         length = source.shape[1] if lengths is None else lengths[row]
         if length:
-            alone, _ = encoder(source[row : row + 1, :length])
+            alone, _ = encoder(
+                source[row : row + 1, :length], None if lengths is None else torch.tensor([length])
+            )
             size = int(memory.mask[row].sum())
             require_shape(alone.mask, (1, size), "a row alone has a memory")
             require(alone.mask.all(), "a row alone has vectors whose mask is False")

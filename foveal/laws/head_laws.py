@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from foveal.core.memory import Memory
-from foveal.laws.law import require, require_close, require_gradients, require_shape
+from foveal.laws.law import require, require_close, require_gradients, require_nothing_kept, require_shape
 from foveal.ops.padding import sequence_mask
 
 TOLERANCE = 1e-10
@@ -28,9 +28,9 @@ def runner(head: Any, each_place: bool) -> Run:
     return run
 
 
-def ragged_memory(width: int, extra: int = 0) -> Memory:
+def ragged_memory(width: int, extra: int = 0, seed: int = 0) -> Memory:
     """Return a memory of rows of `LENGTHS`, with `extra` places behind all of them."""
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(seed)
     mask = sequence_mask(torch.tensor(LENGTHS), max(LENGTHS))
     vectors = torch.randn(*mask.shape, width, dtype=torch.float64, generator=generator) * mask[:, :, None]
     summary = vectors.sum(1) / mask.sum(1, keepdim=True)
@@ -50,6 +50,14 @@ def shape(run: Run, width: int, classes: int, each_place: bool) -> None:
     places = memory.mask.shape if each_place else memory.mask.shape[:1]
     require_shape(logits, (*places, classes), "the head gives logits")
     require(logits.isfinite().all(), "a logit is not finite")
+
+
+def keeps_nothing(head: Any, run: Run, width: int) -> None:
+    """Check that the head keeps nothing between two calls: the same memory has the same logits again.
+
+    Raises: LawBroken: something is kept.
+    """
+    require_nothing_kept(head, lambda: [run(ragged_memory(width))], lambda: run(ragged_memory(width, seed=1)))
 
 
 def padding(run: Run, width: int, each_place: bool) -> None:

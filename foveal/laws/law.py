@@ -1,9 +1,12 @@
 """A law that does not hold: what was compared, and the largest difference."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
+
+WIDE = 32
+"""Inputs of a layer from which on random weights are smaller."""
 
 
 class LawBroken(AssertionError):
@@ -62,13 +65,32 @@ def require_close(a: Tensor, b: Tensor, tolerance: float, problem: str) -> None:
         raise LawBroken(problem, largest_difference(a, b))
 
 
+def require_nothing_kept(
+    module: nn.Module, call: Callable[[], Sequence[Tensor]], other: Callable[[], object]
+) -> None:
+    """Check that a module keeps nothing between calls: `call` returns the same tensors before and after
+    `other`, a call with another input.
+
+    Raises: LawBroken: the module keeps something.
+    """
+    first = [part.clone() for part in call()]
+    attributes = {name: {*vars(part)} for name, part in module.named_modules()}
+    other()
+    for again, before in zip(call(), first, strict=True):
+        require_equal(again, before, "a second call with the same input has other outputs: state is kept")
+    for name, part in module.named_modules():
+        added = ", ".join(sorted({*vars(part)} - attributes[name]))
+        require(not added, f"a call adds an attribute to the module: {added}")
+
+
 def require_gradients(module: nn.Module, loss: Tensor) -> None:
     """Check that every parameter's gradient exists and is finite.
 
     Raises: LawBroken: a parameter learns nothing, or its gradient is not finite.
     """
     module.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
+    if loss.requires_grad:  # else nothing learns, or there are no parameters
+        loss.backward()  # type: ignore[no-untyped-call]
     for name, parameter in module.named_parameters():
         if not parameter.requires_grad:
             continue
@@ -77,28 +99,31 @@ def require_gradients(module: nn.Module, loss: Tensor) -> None:
         require(parameter.grad.isfinite().all(), f"the gradient of {name} is not finite")
 
 
-def reset_everything(module: nn.Module) -> None:
-    """Check that `reset_parameters` fills every parameter and buffer of a module without storage.
+def reset_everything(module: nn.Module, parts: Iterable[tuple[str, Tensor]]) -> None:
+    """Check that `reset_parameters` fills some parameters and buffers of a module, which lose their numbers.
 
-    The module is changed.
-
-    Raises: LawBroken: a parameter or a buffer was not filled.
+    Raises: LawBroken: one was not filled.
     """
+    numbers = [(name, part) for name, part in parts if part.is_floating_point()]
     with torch.no_grad():
-        for part in (*module.parameters(), *module.buffers()):
-            if part.is_floating_point():
-                part.fill_(torch.nan)
+        for _, part in numbers:
+            part.fill_(torch.nan)
     for layer in module.modules():
         reset = getattr(layer, "reset_parameters", None)
         if reset is not None:
             reset()
-    for name, part in (*module.named_parameters(), *module.named_buffers()):
-        if part.is_floating_point():
-            require(part.isfinite().all(), f"reset_parameters leaves {name} as it was")
+    for name, part in numbers:
+        require(part.isfinite().all(), f"reset_parameters leaves {name} as it was")
 
 
 def randomize(module: nn.Module, size: float) -> None:
-    """Fill the parameters of a module with weights so large that errors become visible."""
+    """Fill the parameters of a module with weights so large that errors become visible.
+
+    `size` is the largest. Weights of wide layers are smaller, or rounding errors would grow from layer to
+    layer.
+    """
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter.uniform_(-size, size)
+            inputs = parameter[0].numel() if parameter.dim() > 1 else 1
+            largest = size * min(1.0, (WIDE / inputs) ** 0.5)
+            parameter.uniform_(-largest, largest)

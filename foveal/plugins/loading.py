@@ -54,6 +54,11 @@ class Plugin:
         return source if own and callable(source) else None
 
     @property
+    def definitions(self) -> list[str]:
+        """The names of the classes and functions that its module defines."""
+        return [name for name in vars(sys.modules[self.module]) if self.defined(name) is not None]
+
+    @property
     def parts(self) -> dict[str, list[str]]:
         """The names of the parts that the plugin registered, by kind."""
         names = {kind: registry.names_from(self.has_module) for kind, registry in REGISTRIES.items()}

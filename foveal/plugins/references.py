@@ -5,7 +5,6 @@ run executes no file that the config names.
 """
 
 import re
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,8 +44,8 @@ def _part_name(registry: Registry[Any], path: str, name: str) -> str:
         return name
     source = plugin.defined(name)
     if source is None:
-        known = [each for each in vars(sys.modules[plugin.module]) if plugin.defined(each) is not None]
-        raise UserError(f"{path}: defines no {registry.kind} {name}{suggest(name, {*known, *names})}")
+        known = {*plugin.definitions, *names}
+        raise UserError(f"{path}: defines no {registry.kind} {name}{suggest(name, known)}")
     registered = registry.name_of(source)
     if not registered:
         registry.add(name, source)

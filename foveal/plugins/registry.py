@@ -83,7 +83,13 @@ class Registry(Generic[T]):
     def decorator(
         self, name: str, adapt: Callable[[str, Any], T] | None = None
     ) -> Callable[[Registered], Registered]:
-        """Return a decorator that registers a class or a function under a name, and returns it unchanged."""
+        """Return a decorator that registers a class or a function under a name, and returns it unchanged.
+
+        Raises: UserError: the name is no text.
+        """
+        if not isinstance(name, str):
+            given = getattr(name, "__name__", name)
+            raise UserError(f'{given}: a {self.kind} needs a name: @foveal.register_{self.kind}("NAME")')
 
         def register(source: Registered) -> Registered:
             self.add(name, source, adapt=adapt)

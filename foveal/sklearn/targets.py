@@ -72,7 +72,9 @@ def _is_missing(label: Any) -> bool:
 def _run_names(classes: NDArray[Any], ids: NDArray[np.int64]) -> list[str]:
     """Return the texts of the classes, with numbers if a run would not take the texts for classes."""
     names = [*map(str, classes)]
-    return names if _are_usable(names, ids) else [f"{index}: {name}" for index, name in enumerate(names)]
+    if _are_usable(names, ids):
+        return names
+    return [f"{index}: {name}".strip() for index, name in enumerate(names)]
 
 
 def _are_usable(names: list[str], ids: NDArray[np.int64]) -> bool:

@@ -44,7 +44,7 @@ def shorten_unpacked_paths(message: str) -> str:
     values in memory are told by their index, as `list[3]`.
     """
     row = r"(?:, (?:row|line) (?P<row>\d+))?"
-    table = r"[0-9a-f]{16}/(?P<name>\w+)\.(?:parquet|jsonl)"
+    table = r"[0-9a-f]{16}/(?P<name>\w+)\.(?:parquet|jsonl|txt)"
     values = re.escape(f"{cache_folder()}/values/") + table + row
     message = re.sub(values, _index, message)
     layout = re.escape(f"{cache_folder()}/layouts/") + r"[0-9a-f]{16}(?:/[^/\n]+)"

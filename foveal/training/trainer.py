@@ -128,6 +128,11 @@ class Trainer:
                 counters.evals_without_improvement = 0  # those of the budget before do not end this one
             self.time_left.try_outputs(counters.step, counters.seconds, self.state.plan)
             if self.state.plan and counters.step >= self.state.plan.total_steps:
+                if counters.step and counters.step == counters.skipped_steps:
+                    raise RunFailed(
+                        f"each of the {counters.step:,} steps gave numbers that are not finite: nothing is "
+                        "learned; try a lower optimizer.lr"
+                    )
                 counters.finish_reason = "budget"
             elif 0 < self.config.patience <= counters.evals_without_improvement:
                 counters.finish_reason = "patience"

@@ -231,9 +231,8 @@ def test_ctrl_c_saves_and_returns_the_run(capsys: pytest.CaptureFixture[str]) ->
     capsys.readouterr()
     stopped = train("run", callbacks=[Interrupt()])
     assert len(stopped.metrics) == 4
-    assert "stopped by SIGINT at step 4; everything is saved; run the script again to go on\n" in (
-        capsys.readouterr().err
-    )
+    stopped_at = "stopped by SIGINT at step 4; everything is saved; run the script again, with run='run'"
+    assert stopped_at in capsys.readouterr().err
     train("run")
     assert ending(Path("run")) == ending(Path("whole"))
 
@@ -242,7 +241,14 @@ def test_without_a_name_each_run_is_new(capsys: pytest.CaptureFixture[str]) -> N
     for number in (1, 2):
         run = foveal.Trainer(make_net, loss, batches(), budget="5steps", callbacks=[Interrupt()]).run()
         assert run.path == Path(f"runs/net-trainer-{number}")
-        assert f"go on, with run='runs/net-trainer-{number}'" in capsys.readouterr().err
+        assert f"with run='runs/net-trainer-{number}', to go on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", [batches, lambda: DataLoader(examples(), 4, shuffle=True)])
+def test_a_trainer_runs_again_to_go_on(source: Callable[[], Any]) -> None:
+    """After a stop, and after its end."""
+    trainer = foveal.Trainer(make_net, loss, source(), budget="9steps", callbacks=[Interrupt()])
+    assert [len(trainer.run().metrics) for _ in range(3)] == [4, 9, 9]
 
 
 def test_numbers_that_are_not_finite_are_refused() -> None:
@@ -251,6 +257,24 @@ def test_numbers_that_are_not_finite_are_refused() -> None:
 
     with pytest.raises(RunFailed, match=r"3 consecutive steps .* in step 3 in loss term loss; try a lower"):
         train("run", objective=breaks, settings={"training.max_nonfinite_steps": 3})
+    with pytest.raises(RunFailed, match="each of the 2 steps gave numbers that are not finite"):
+        train("short", objective=breaks, budget="2steps")
+
+
+class OnlyOnce:
+    """Batches that can be read once, and say so by being empty afterwards."""
+
+    def __init__(self) -> None:
+        self.left = batches()
+
+    def __iter__(self) -> Iterator[Any]:
+        while self.left:
+            yield self.left.pop()
+
+
+def test_nothing_in_the_second_epoch_is_said() -> None:
+    with pytest.raises(UserError, match="no batch after the first 6: give a source that can be read again"):
+        train("run", OnlyOnce(), budget="9steps")
 
 
 def test_the_curves_have_no_unit_of_their_own() -> None:
@@ -269,6 +293,12 @@ X, Y = torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64)
         ({"module": nn.ReLU()}, "module: ReLU has no weight with requires_grad, so nothing to train"),
         ({"module": nn.LazyLinear(2)}, "module: LazyLinear has lazy layers: call it once on a batch before"),
         ({"objective": nn.CrossEntropyLoss()}, "objective: expected a function of (module, batch), not Cros"),
+        ({"module": nn.Linear}, "module: a function or class with parameters; give a module, or lambda: M"),
+        ({"callbacks": None}, "callbacks: expected objects with methods such as on_step"),
+        ({"weight": lambda batch: -1}, "weight: expected a number from 0 on for each batch, not -1"),
+        ({"weight": lambda batch: float("nan")}, "weight: expected a number from 0 on for each batch, no"),
+        ({"weight": lambda batch: "a"}, "weight: expected a number from 0 on for each batch, not 'a'"),
+        ({"weight": lambda batch: 0}, "train: the first batch has no rows, or the weight 0; leave out emp"),
         ({"source": []}, "train is empty: it has no batch"),
         ({"source": (X, Y)}, "train is of tensors, not of batches: give DataLoader(TensorDataset(inputs, ta"),
         ({"source": np.zeros((3, 2))}, "train is of tensors, not of batches"),
@@ -292,6 +322,7 @@ X, Y = torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64)
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )  # fmt: skip
+@pytest.mark.usefixtures("types_unchecked")
 def test_what_can_not_be_trained_is_refused_before_anything_is_written(options: Any, message: str) -> None:
     with pytest.raises(UserError) as error:
         train("run", **options)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import wrong_parts
 from tests.support.command_line import refuse, run_command, succeed
 from tests.support.own_cell import PATH
 from tests.support.plugin_files import install, write_cell
@@ -37,6 +38,27 @@ def test_a_wrong_mixer_is_named_with_the_law_that_it_breaks(name: str, here: Pat
     assert broken["difference"] > 1e-3
     assert f"foveal: wrong.py: mixer {name} breaks '" in result.last
     assert "largest difference" in result.last
+
+
+@pytest.mark.parametrize("kind", wrong_parts.PARTS)
+def test_a_part_that_keeps_state_is_named_so_before_all_else(kind: str, here: Path) -> None:
+    (here / "wrong.py").write_text(wrong_parts.keeps_state(kind))
+    result = run_command("check-plugin", "wrong.py")
+    assert result.code == 1
+    assert f"wrong.py: {kind} mine breaks 'keeps nothing between calls': a second call" in result.last
+    (here / "mine.py").write_text(wrong_parts.right(kind).replace('"mine"', '"right"'))
+    assert "BROKEN" not in succeed("check-plugin", "mine.py").out
+
+
+def test_a_class_that_is_not_registered_is_checked_by_its_name(here: Path) -> None:
+    text = write_cell(here / "mine.py").read_text().replace('@foveal.register_mixer("tanh-cell")', "")
+    (here / "mine.py").write_text(text)
+    assert "registers no parts (docs/plugins.md); mine.py:Cell checks a class" in refuse(
+        "check-plugin", "mine.py"
+    )
+    assert "did you mean 'Cell'?" in refuse("check-plugin", "mine.py:Cel")
+    laws = json.loads(succeed("check-plugin", "mine.py:Cell", "--json").out)["laws"]
+    assert {(law["kind"], law["part"], law["holds"]) for law in laws} == {("mixer", "Cell", True)}
 
 
 def test_a_part_that_fails_is_told_with_its_line(here: Path) -> None:

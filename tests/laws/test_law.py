@@ -36,7 +36,7 @@ def test_a_parameter_that_is_not_reset() -> None:
             self.gain = nn.Parameter(torch.ones(2))
 
     with pytest.raises(LawBroken, match="reset_parameters leaves gain as it was"):
-        reset_everything(Forgets())
+        reset_everything(module := Forgets(), module.named_parameters())
 
 
 class WholeMean(nn.Module):

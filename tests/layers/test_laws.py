@@ -95,7 +95,8 @@ def test_reset_parameters_fills_everything(name):
     """A module made without storage (meta device) is filled by `reset_parameters` alone."""
     with torch.device("meta"):
         module = EVERY[name].make()
-    reset_everything(module.to_empty(device="cpu"))
+    module.to_empty(device="cpu")
+    reset_everything(module, [*module.named_parameters(), *module.named_buffers()])
 
 
 @settings(max_examples=25, deadline=None)

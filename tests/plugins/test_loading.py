@@ -11,6 +11,7 @@ from foveal.core.errors import UserError
 from foveal.layers.mixers.registry import MIXERS, MixerPlace
 from foveal.plugins.loading import load_plugin, loaded_plugins, plugin_of
 from tests.support.plugin_files import CELL, write_cell, write_package
+from tests.support.wrong_mixers import HEADER
 
 pytestmark = pytest.mark.usefixtures("own_registries")
 
@@ -69,6 +70,7 @@ def test_only_the_source_that_was_read_is_executed(tmp_path: Path) -> None:
 
 
 FAULTS = {
+    "import foveal\n\n@foveal.register_mixer\nclass Cell: pass": r"Cell: a mixer needs a name: @foveal\.reg",
     "import nope": r"mine\.py:1: the plugin fails on import: ModuleNotFoundError: No module named 'nope'$",
     "import beside": r"a plugin of several files, such as beside\.py, is a package: a folder with __init__",
     "\ndef f(:": r"mine\.py:2: not Python: invalid syntax",
@@ -90,6 +92,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("text", FAULTS, ids=range(len(FAULTS)))
+@pytest.mark.usefixtures("types_unchecked")
 def test_a_plugin_that_cannot_be_loaded_is_one_line(text: str, tmp_path: Path) -> None:
     """No part of it stays."""
     (tmp_path / "beside.py").touch()
@@ -100,6 +103,32 @@ def test_a_plugin_that_cannot_be_loaded_is_one_line(text: str, tmp_path: Path) -
     assert "\n" not in str(refused.value)
     assert [*MIXERS] == before
     assert "mine" not in [plugin.name for plugin in loaded_plugins()]
+
+
+RETURNS = {
+    "x": r"mine\.py: Wrong: a call must return \(outputs, state\) with .*\(1, 2, 4\) .*, not Tensor \(docs",
+    "x, None, None": r"not \(Tensor, NoneType, NoneType\) \(docs",
+    "x[..., :3], None": r"not outputs \(1, 2, 3\) of torch\.float32 \(docs",
+    "x.long(), None": r"not outputs \(1, 2, 4\) of torch\.int64 \(docs",
+    "x, {'h': 'text'}": r"not a state with str in place of tensors \(docs",
+    "x @ x, None": r"mine\.py:\d+: RuntimeError: .* \(on inputs \(1, 2, 4\)\)$",
+}
+
+
+@pytest.mark.parametrize("returned", RETURNS)
+def test_a_mixer_with_other_results_is_one_line(returned: str, tmp_path: Path) -> None:
+    text = f"""
+{HEADER}
+@foveal.register_mixer("wrong")
+class Wrong(Base):
+    def forward(self, x, state=None, *, lengths=None):
+        return {returned}
+"""
+    (tmp_path / "mine.py").write_text(text)
+    load_plugin(tmp_path / "mine.py")
+    spec = MIXERS["wrong"]
+    with pytest.raises(UserError, match=RETURNS[returned]):
+        spec.make(MixerPlace(spec.Settings(), 4, 4))
 
 
 def test_names_that_two_plugins_have(tmp_path: Path) -> None:

@@ -71,8 +71,9 @@ def test_no_row_is_held_out(texts: TextClassifier) -> None:
         np.repeat(np.arange(20) * 1000, 2),
         np.array(["a", "a,b", "b", "None"])[np.arange(40) % 4],
         np.array(["nan", " nan"])[LABELS],
+        np.array(["", "zeta "])[LABELS],
     ],
-    ids=["numbers", "joined", "missing"],
+    ids=["numbers", "joined", "missing", "spaces"],
 )
 def test_labels_keep_their_type(labels: Any) -> None:
     fitted = TextClassifier().fit(TEXTS, labels)

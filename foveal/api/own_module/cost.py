@@ -39,6 +39,8 @@ def measure_module_cost(
     """
     budget, accumulation = parse_budget(config.training.budget), config.training.grad_accumulation
     first = batches.batch(0, 0)
+    if not first.weight:
+        raise UserError("train: the first batch has no rows, or the weight 0; leave out empty batches")
     check_length(config.training.budget, batches)
     measured = dry_run(module, objective, first, config)
     step_seconds = measured.seconds * accumulation + measured.update_seconds

@@ -144,6 +144,7 @@ class Trainer:
         with silence(self._quiet):
             with interruptible() as signals:
                 folder = self._reopen() if self._path and self._path.exists() else self._create()
+                self._path = folder.path
                 self._train(folder, signals)
             self._finish(folder)
         return ModuleRun(folder, self._module, self._objective, self._valid, self._weight)
@@ -239,9 +240,9 @@ class Trainer:
             done = f"finished, with {trainer.state.counters.step:,} steps: nothing to train"
             console_log(f"{folder.path}: {done}; a larger budget= goes on")
         except Interrupted as stop:
-            where = "" if self._path else f", with run={str(folder.path)!r}"
             saved = f" at step {trainer.state.counters.step:,}; everything is saved"
-            raise TrainingInterrupted(stop.number, f"{saved}; run the script again to go on{where}") from None
+            again = f"run the script again, with run={str(folder.path)!r}, to go on"
+            raise TrainingInterrupted(stop.number, f"{saved}; {again}") from None
 
     def _finish(self, folder: RunFolder) -> None:
         """Load the weights that a run keeps, draw its curves, and print a summary."""

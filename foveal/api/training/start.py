@@ -68,7 +68,13 @@ def prepare_training(
 
 
 def create_run(
-    folder: Path, may_rename: bool, start: TrainingStart, paths: DataPaths, preset: str, device: str
+    folder: Path,
+    may_rename: bool,
+    start: TrainingStart,
+    paths: DataPaths,
+    preset: str,
+    device: str,
+    has_number_labels: bool,
 ) -> RunFolder:
     """Create the run of a training in a folder.
 
@@ -78,7 +84,16 @@ def create_run(
     """
     while True:
         try:
-            return new_run(folder, start.task, start.prepared, paths, preset, device, start.first_weights)
+            return new_run(
+                folder,
+                start.task,
+                start.prepared,
+                paths,
+                preset,
+                device,
+                start.first_weights,
+                has_number_labels,
+            )
         except RunExistsError:
             if not may_rename:
                 raise

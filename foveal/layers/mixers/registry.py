@@ -4,15 +4,19 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from foveal.config import EncoderConfig, ModelConfig
 from foveal.config.values import StrictModel
 from foveal.core.errors import UserError
+from foveal.core.state import State, map_state
 from foveal.plugins.constructor_settings import settings_of_constructor
-from foveal.plugins.registry import Registry, file_of, package_modules, section_name
+from foveal.plugins.loading import line_in
+from foveal.plugins.registry import Registry, file_of, is_ours, package_modules, section_name
 
 S = TypeVar("S", bound=StrictModel)
 
@@ -138,7 +142,45 @@ class ModuleSpec(MixerSpec[Any]):
                 f"{self.place}: maps width {mixer.d_in} to {mixer.d_out}, and was made for {place.d_in} to "
                 f"{place.width}"
             )
+        if not is_ours(self.module.__module__):
+            self._check_call(mixer)
         return mixer
+
+    def _check_call(self, mixer: Any) -> None:
+        """Check that a call returns outputs and a state, on two positions of zeros.
+
+        Raises: UserError: the call fails, or returns something else.
+        """
+        x = torch.zeros(1, 2, mixer.d_in)
+        mixer.eval()
+        try:
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                result = mixer(x)
+        except Exception as error:
+            line = line_in(error, Path(file_of(self.module.__module__))) or self.place
+            problem = " ".join(f"{type(error).__name__}: {error}".split())
+            raise UserError(f"{line}: {problem} (on inputs {tuple(x.shape)})") from error
+        mixer.train()
+        wanted = f"(outputs, state) with outputs {(1, 2, mixer.d_out)} of {x.dtype}"
+        match result:
+            case (Tensor() as y, state) if y.shape == (1, 2, mixer.d_out) and y.dtype == x.dtype:
+                if not (wrong := _types_not_in_a_state(state)):
+                    return
+                given = f"a state with {', '.join(sorted(wrong))} in place of tensors"
+            case (Tensor() as y, _):
+                given = f"outputs {tuple(y.shape)} of {y.dtype}"
+            case tuple():
+                given = f"({', '.join(type(part).__name__ for part in result)})"
+            case _:
+                given = type(result).__name__
+        raise UserError(f"{self.place}: a call must return {wanted}, not {given} (docs/own-cell.md)")
+
+
+def _types_not_in_a_state(state: State) -> set[str]:
+    """Return the types of a tree's leaves that can't be in a state."""
+    leaves: list[object] = []
+    map_state(leaves.append, state)
+    return {type(leaf).__name__ for leaf in leaves if not isinstance(leaf, (Tensor, int, float))}
 
 
 def mixer_spec(name: str, source: Any) -> AnyMixerSpec:

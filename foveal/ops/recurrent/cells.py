@@ -165,5 +165,5 @@ def _in_one_buffer(tensors: list[Tensor]) -> list[Tensor]:
     cuDNN would copy other weights itself, and warn of the memory.
     """
     buffer = torch.cat([tensor.flatten() for tensor in tensors])
-    parts = buffer.split([tensor.numel() for tensor in tensors])
+    parts = torch.split(buffer, [tensor.numel() for tensor in tensors])
     return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]

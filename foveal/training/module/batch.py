@@ -3,11 +3,14 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from foveal.core.errors import UserError
 
 WeightFunction = Callable[[Any], float]
 """Returns the weight of a batch in means."""
@@ -31,9 +34,19 @@ class ModuleBatch:
 
 
 def make_batch(value: Any, device: torch.device, weight: WeightFunction | None) -> ModuleBatch:
-    """Return a user's batch, moved to a device. Its weight is its number of rows if `weight` is None."""
+    """Return a user's batch, moved to a device. Its weight is its number of rows if `weight` is None.
+
+    Raises: UserError: the weight is no number from 0 on.
+    """
     rows = count_rows(value)
-    return ModuleBatch(to_device(value, device), rows, float(rows if weight is None else weight(value)))
+    number = rows if weight is None else weight(value)
+    try:
+        share = float(number)
+    except (TypeError, ValueError):
+        share = nan
+    if not 0 <= share < inf:
+        raise UserError(f"weight: expected a number from 0 on for each batch, not {number!r}")
+    return ModuleBatch(to_device(value, device), rows, share)
 
 
 def count_rows(value: Any) -> int:

@@ -118,7 +118,9 @@ class IterableBatches:
 
     def go_to(self, position: int, place: State) -> None:
         """Go to a position, at the place that was stored for it. Say so if the order is not kept."""
+        self._iterator = None
         if position == 0:
+            self.position = self.epoch_start = 0
             return
         place = place or READ_FROM_START
         self.length = self.length or place["length"]
@@ -151,7 +153,12 @@ class IterableBatches:
             try:
                 value = self._next()
             except StopIteration:
-                raise UserError("train is empty: it gave no batch") from None
+                if not self.position:
+                    raise UserError("train is empty: it gave no batch") from None
+                raise UserError(
+                    f"train: no batch after the first {self.position:,}: give a source that can be read "
+                    "again, such as a list, a DataLoader or a function that makes an iterator"
+                ) from None
         self.position += 1
         self._last_leaves = [*leaves(value)]
         return value
