@@ -1,11 +1,12 @@
 """`foveal.train`: from data on disk or in memory to a trained run."""
 
-import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
+from foveal.api.interruption import interruptible
 from foveal.api.run import Run
 from foveal.api.training.choose import choose
 from foveal.api.training.options import TrainingOptions, setting
@@ -15,15 +16,12 @@ from foveal.api.values.columns import split_tables
 from foveal.api.values.reader import training_reader
 from foveal.api.values.stored import store_values, stored_path
 from foveal.config.old_names import flatten
-from foveal.core.callbacks import Callback
 from foveal.core.errors import UserError
-from foveal.core.signals import Interrupted, SignalHandler
 from foveal.training.callbacks import check_callbacks
-from foveal.ui.console import log as console_log
 from foveal.ui.console import silence
 
 
-@plain_errors()
+@plain_errors
 def train(
     data: Any,
     *,
@@ -43,8 +41,8 @@ def train(
     device: str = "auto",
     run: str | Path | None = None,
     pretrained: Literal["auto", "no"] = "auto",
-    log: Sequence[str] = (),
-    callbacks: Sequence[Callback] = (),
+    log: str | Sequence[str] = (),
+    callbacks: object = (),
     quiet: bool = False,
     settings: Mapping[str, Any] | None = None,
 ) -> Run:
@@ -86,9 +84,10 @@ def train(
     pretrained
         `auto` starts from published weights where data are few, and fetches them once; `no` never does.
     log
-        Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv".
+        Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv", or several.
     callbacks
-        Objects that hear of each step, evaluation and checkpoint (`foveal.Callback`).
+        An object that hears of steps, evaluations and checkpoints by the methods of `foveal.Callback`, or
+        several.
     quiet
         Print nothing.
     settings
@@ -127,22 +126,14 @@ def train(
         seed=seed,
         pretrained=pretrained,
         device=device,
-        log=tuple(log),
+        log=one_or_several(log),
     )
     overrides = tuple(setting(key, value) for key, value in given.items())
-    folder = None
-    with silence(quiet), SignalHandler() as signals:
-        try:
-            prepared = prepare(choose(stored.path, overrides, options))
-            prepared.announce(draws_images=True)
-            folder = prepared.create_run(stored.number_columns)
-            prepared.train(folder, signals, ignore_result, checked)
-        except Interrupted as stop:
-            if stop.number != signal.SIGINT:
-                raise SystemExit(stop.exit_code) from None
-            if folder is None:
-                raise KeyboardInterrupt from None
-            console_log(str(stop))
+    with silence(quiet), interruptible() as signals:
+        prepared = prepare(choose(stored.path, overrides, options))
+        prepared.announce(draws_images=True)
+        folder = prepared.create_run(stored.number_columns)
+        prepared.train(folder, signals, ignore_result, checked)
     return Run(folder.path, device)
 
 

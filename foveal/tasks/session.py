@@ -203,17 +203,21 @@ def load(
     return Session(run, task, task.objective())
 
 
+class OwnModuleError(UserError):
+    """A run of `foveal.Trainer` has no task."""
+
+
 def open_logged(path: Path, log: Log = log_to_console, trust_plugin: bool = False) -> RunFolder:
     """Open a run folder with the plugins it was made with, and log if an older version created the run.
 
-    Raises: UserError: the path is not a run, is damaged, has no task, or code of a plugin would be executed
-        unasked.
+    Raises: OwnModuleError: the run has no task.
+    Raises: UserError: the path is not a run, is damaged, or code of a plugin would be executed unasked.
     """
     run = open_run(path)
     if run.has_own_module:
-        raise UserError(
+        raise OwnModuleError(
             f"{path}: trained by foveal.Trainer, so its model is a module of your own code, without a task: "
-            f"its script goes on with it, and foveal evaluate {quote(str(path))} scores it"
+            "its script goes on with it, and foveal evaluate scores it"
         )
     if run.is_old:
         log(f"{path}: {UPGRADE_NOTE}")

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+import foveal
 from foveal.store.sealed import open_tensors
 from tests.support.command_line import refuse, run_command, succeed, train_run
 from tests.support.interrupted_command import act_at
@@ -111,7 +112,10 @@ def test_drawings_made_in_several_goes_are_those_made_one_by_one(
 def test_a_sheet_and_the_steps(run: Path) -> None:
     given = ("--samples", "9", "--out", "sheet.png", "--attention", "steps.png", "--json")
     told = json.loads(succeed("generate", run, *given).out)
-    assert (told["samples"], told["drawings"], told["steps"]) == (9, "sheet.png", "steps.png")
+    assert (told["count"], told["drawings"], told["steps"]) == (9, "sheet.png", "steps.png")
+    made = foveal.load(run).generate(samples=2, out="two.png")
+    assert (made.texts, made.values["count"], Path("two.png").exists()) == ([], 2, True)
+    assert "drawings: two.png" in str(made)
     assert pixels("sheet.png").shape == (3 * 52 + 4, 3 * 52 + 4, 3)
     assert pixels("steps.png").shape == (8 * 52 + 4, 3 * 52 + 4, 3)
 
