@@ -95,9 +95,9 @@ def train(
     """
     checked = check_callbacks(callbacks)
     given = dict(flatten(settings or {}))
-    reader = training_reader(
-        task, model, text or given.get("data.text"), label or given.get("data.label"), target
-    )
+    base = _base_path(start_from)
+    columns = text or given.get("data.text"), label or given.get("data.label"), target
+    reader = training_reader(task, model, *columns, base)
     splits = split_tables(data)
     for split, values in {"valid": valid, "test": test}.items():
         if values is not None and split in splits:
@@ -112,7 +112,7 @@ def train(
     options = TrainingOptions(
         task=task,
         model=model,
-        start_from=_base_path(start_from),
+        start_from=base,
         text=text,
         label=None if "data.label" in given else stored.label,
         target=target,

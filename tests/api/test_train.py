@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 
 import foveal
+from foveal.api.values.reader import training_reader
 from foveal.training.step import train_step
 from tests.support.command_line import TINY_MODEL, run_command, succeed
 
@@ -198,6 +199,7 @@ def test_series() -> None:
     assert run.predict([*series]).column("answer") == answers.column("answer")
     assert run.predict(series[0]).column("answer") == answers.column("answer")[:1]
     assert run.embed(series[:2]).shape[0] == 2
+    assert training_reader(start_from=run.path).kind == "series"
     assert run.evaluate(values).scores == run.evaluate((series, labels)).scores
 
 

@@ -90,7 +90,7 @@ def _cell_type(name: str, cells: list[Any], columns: Columns, reader: Reader) ->
         return CellType(IMAGE_NAMES[0], _encode_pictures)
     if isinstance(first, dict) and "bytes" in first:
         return CellType(IMAGE_NAMES[0], _keep)
-    if isinstance(first, bytes):
+    if isinstance(first, bytes) and (name in (SOURCE, *IMAGE_NAMES) or reader.source not in columns):
         return CellType(IMAGE_NAMES[0], _wrap_bytes)
     array = getattr(first, "ndim", 0) > 0  # a number or text of NumPy or torch has no axis
     if (not array and not _is_series(first)) or _is_beside_source(name, columns, reader):

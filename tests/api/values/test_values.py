@@ -177,6 +177,7 @@ def column_of_pandas() -> Any:
         lambda: pyarrow.array(TEXTS),
         lambda: pyarrow.chunked_array([TEXTS[:1], TEXTS[1:]]),
         lambda: np.array(TEXTS, object),
+        lambda: dataset_with_classes()["text"],
         lambda: deque(TEXTS),
     ],
 )
@@ -195,7 +196,7 @@ def test_a_range_of_labels() -> None:
 
 def test_columns_that_are_not_read_may_be_of_any_type() -> None:
     days = [date(2020, 1, day) for day in (1, 2, 3)]
-    odd: list[list[Any]] = [days, [{}, {"a": 1}, {}], [Decimal(1)] * 3, [Path("a")] * 3, [1, "a", None]]
+    odd: list[list[Any]] = [days, [{}, {"a": 1}, {}], [Decimal(1)] * 3, [b"x"] * 3, [1, "a", None]]
     odd.append([[1, "a"], None, [True]])
     columns = table({"text": TEXTS, **{str(number): cells for number, cells in enumerate(odd)}})
     assert columns["0"] == ["2020-01-01", "2020-01-02", "2020-01-03"]
