@@ -13,7 +13,7 @@ from foveal.api.errors import plain_errors
 from foveal.api.evaluation import evaluate_run
 from foveal.api.generation import check_input, collect_events, stream_text
 from foveal.api.interruption import interruptible
-from foveal.api.prediction import apply_threshold, are_texts, check_numbers
+from foveal.api.prediction import apply_threshold, are_texts, check_is_no_text, check_numbers
 from foveal.api.results.answer_table import AnswerTable
 from foveal.api.results.log_table import log_curves, log_table
 from foveal.api.results.picture import Picture
@@ -27,7 +27,6 @@ from foveal.api.values.reader import run_reader
 from foveal.api.values.stored import stored_path
 from foveal.api.view import choose_view, compute_view, view_options
 from foveal.config import Config
-from foveal.core.errors import UserError
 from foveal.core.progress import no_progress
 from foveal.core.runtime import resolve_device
 from foveal.generation.options import (
@@ -135,9 +134,8 @@ class Run:
         with ProgressBar("predicted") as progress:
             if are_texts(data):
                 rows = task.predict_texts(data, top or 1, progress)
-            elif isinstance(data, str) and task.source_kind == "text" and not Path(data).exists():
-                raise UserError(f"{data}: no such file; a text is given in a list: run.predict([{data!r}])")
             else:
+                check_is_no_text(data, task)
                 rows = task.predict(self._path_of(data), top or 1, console_log, progress)
         rows = apply_threshold(rows, threshold, task, str(self.path))
         records = AnswerTable(rows, task.writes_answers, top is not None).records()

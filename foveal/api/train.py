@@ -103,7 +103,7 @@ def train(
         if values is not None and split in splits:
             raise UserError(f"{split}=: the data have a split of this name, too: give {split} once")
     stored = store_values(splits.pop("train"), reader)
-    reader = reader._replace(label=stored.label)
+    reader = reader._replace(kind=reader.kind or stored.kind, target=stored.label or reader.target)
     held_out = {
         split: stored_path(values, reader)
         for split, values in ({"valid": valid, "test": test} | splits).items()

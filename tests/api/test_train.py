@@ -79,6 +79,7 @@ def test_a_fit_in_closed_form_has_no_curves(classifier: foveal.Run) -> None:
 def test_scores_vectors_and_views(classifier: foveal.Run) -> None:
     scores = classifier.evaluate(reviews(20))
     assert scores.scores["accuracy"] == 1
+    assert scores.split == "dict"
     assert classifier.evaluate((*reviews(20).values(),)).scores == scores.scores
     told = json.loads(succeed("evaluate", classifier.path, "--json").out)
     assert classifier.evaluate().values == told
@@ -98,6 +99,7 @@ def test_scores_vectors_and_views(classifier: foveal.Run) -> None:
     ("act", "message"),
     [
         (lambda run: run.predict("great film"), "run.predict(['great film'])"),
+        (lambda run: run.predict("film " * 1000), "run.predict(['film film"),
         (lambda run: run.predict([]), "an empty list"),
         (lambda run: run.predict(["a"], top=0), "give at least 1"),
         (lambda run: run.inspect("confusio"), "did you mean 'confusion'"),
@@ -189,7 +191,7 @@ def test_series() -> None:
     draw, labels = np.random.default_rng(0), np.arange(40) % 2
     series = draw.normal(size=(40, 12, 2)) + labels[:, None, None]
     values = {"values": series, "kind": labels, "number": np.arange(40)}
-    run = foveal.train(values, label="kind", task="series-classification")
+    run = foveal.train(values, label="kind", task="series-classification", valid=(series[:4], labels[:4]))
     assert run.config.data.label == "kind"
     answers = run.predict(series)
     assert np.mean(np.array(answers.column("answer")) == labels) > 0.9

@@ -20,7 +20,9 @@ class Reader(NamedTuple):
     source: str = "text"
     """The column of texts, for texts without a name."""
     label: str | None = None
-    """The column of labels; None for the only column that can be it."""
+    """The column of labels that the user names; None for the only column that can be it."""
+    target: str = ""
+    """The column of labels or texts of a pair without names; empty if it is not known."""
     needed: frozenset[str] = frozenset()
     """The columns that are read, if there are such columns."""
     task: str | None = None
@@ -48,8 +50,11 @@ def training_reader(
         for name in each.columns
     }
     kind = _kind_of(task, model)
+    pair = label or ""
+    if task is not None and kind and not pair:
+        pair = next((text or name for name in task_class(task).columns[-1:] if name == "text"), "")
     fixed = (*IMAGE_NAMES, *SERIES_NAMES, *WORD_NAMES)
-    return Reader(kind, text or "text", label, frozenset((*needed, *fixed)), task)
+    return Reader(kind, text or "text", label, pair, frozenset((*needed, *fixed)), task)
 
 
 def run_reader(task: Any) -> Reader:
@@ -58,12 +63,14 @@ def run_reader(task: Any) -> Reader:
     names = [str(getattr(data, name)) for name in task.columns]
     source = str(data.source if "source" in task.columns else data.text)
     each_place = task.target_kind == "labels"
-    label = None if each_place else next((name for name in names[-1:] if name != source), None)
+    is_text = task.source_kind == "text"
+    target = "" if each_place else next((name for name in names[-1:] if name != source or not is_text), "")
     channels = {"image": data.image.channels, "series": getattr(_source(task), "channels", 0)}
     return Reader(
         task.source_kind,
         source,
-        label,
+        None,
+        target,
         frozenset((source, *names, *IMAGE_NAMES, *SERIES_NAMES, *WORD_NAMES)),
         task.name,
         channels.get(task.source_kind, 0),

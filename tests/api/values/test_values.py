@@ -92,6 +92,7 @@ def test_texts_and_pairs() -> None:
     pairs = [*zip(TEXTS, MOODS, strict=True)]
     assert table(pairs, "text-classification") == {"text": TEXTS, "label": MOODS}
     assert table(pairs, "translation") == {"source": TEXTS, "target": MOODS}
+    assert [*table((IMAGES, TEXTS), "captioning")] == ["image", "text"]
     assert table((TEXTS, MOODS), "text-classification") == {"text": TEXTS, "label": MOODS}
     assert [*table([("Haus", "house"), ("Baum", "tree"), ("Tor", "gate")])] == ["source", "target"]
     with pytest.raises(UserError, match="texts with labels, or sources with targets"):
@@ -181,7 +182,7 @@ def column_of_pandas() -> Any:
 )
 def test_columns_of_any_library(make: Callable[[], Any]) -> None:
     """A column without a name is the column of texts of its reader. One of labels is that of labels."""
-    reader = Reader("text", "review", "mood", frozenset(("review", "mood")))
+    reader = Reader("text", "review", None, "mood", frozenset(("review", "mood")))
     assert pyarrow.parquet.read_table(path_for(make(), reader)).to_pydict() == {"review": TEXTS}
     pairs = pyarrow.parquet.read_table(path_for((make(), make()), reader)).to_pydict()
     assert pairs == {"review": TEXTS, "mood": TEXTS}
