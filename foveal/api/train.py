@@ -89,7 +89,7 @@ def train(
         An object that hears of steps, evaluations and checkpoints by the methods of `foveal.Callback`, or
         several.
     quiet
-        Print nothing.
+        Print nothing but warnings of what changes the result, such as weights that can't be fetched.
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
     """

@@ -107,6 +107,8 @@ class SafeConsole(Console):
 
 STDERR = SafeConsole(stderr=True, highlight=False, force_jupyter=False)
 """For everything but results."""
+WARNINGS = SafeConsole(stderr=True, highlight=False, force_jupyter=False)
+"""For warnings if `STDERR` is quiet."""
 STDOUT = SafeConsole(highlight=False, force_jupyter=False)
 _silences, _silence_lock = [0], threading.Lock()
 PREVIEW_WIDTH = 144
@@ -115,7 +117,7 @@ PREVIEW_WIDTH = 144
 
 @contextmanager
 def silence(is_quiet: bool) -> Iterator[None]:
-    """Return a context in which nothing but results and errors is printed, if `is_quiet`."""
+    """Return a context in which nothing but results, warnings and errors is printed, if `is_quiet`."""
     _count_silence(is_quiet)
     try:
         yield
@@ -133,6 +135,14 @@ def _count_silence(more: int) -> None:
 def log(message: str) -> None:
     """Print a line about the progress of the work on standard error."""
     STDERR.print_wrapped(Text(escape_controls(reword(message)), style="dim"))
+
+
+def warn(message: str) -> None:
+    """Print a line about what changes the result, also where nothing else is printed."""
+    if STDERR.quiet:
+        WARNINGS.print_wrapped(Text(escape_controls(reword(message))))
+    else:
+        log(message)
 
 
 def print_plain(text: str, end: str = "\n") -> None:

@@ -97,7 +97,7 @@ class Trainer:
         device
             cpu, cuda, mps, or auto, which leaves a module on the GPU where it is.
         quiet
-            Print nothing.
+            Print nothing but warnings.
         batches_per_epoch
             The number of batches in an epoch, for a function of (epoch, index).
         weight

@@ -105,10 +105,11 @@ def _train_and_report(
     timed = budget.unit == "seconds" and run.read_plans().extended_at is None
     screen = TrainingScreen(budget.amount if timed else None, unit)
     tested = held_out if config.training.final_test else None
-    test = FinalTest()
+    test = FinalTest(batch_fraction=_batch_fraction(batches, valid))
     if tested is not None:
-        try_outputs = partial(task.try_outputs, data.train, tested)
-        test = FinalTest(task.eval_batches(tested).per_epoch, partial(screen.try_outputs, try_outputs))
+        evaluated = task.eval_batches(tested)
+        try_outputs = partial(screen.try_outputs, partial(task.try_outputs, data.train, tested))
+        test = FinalTest(evaluated.per_epoch, try_outputs, _batch_fraction(batches, valid or evaluated))
     callbacks.add_first(screen)
     trainer = Trainer(run, model, objective, batches, valid, callbacks, test)
     try:
@@ -146,6 +147,11 @@ def _train_and_report(
         raise TrainingInterrupted(
             stop.number, f"{step}{saved}; go on with: {shell_command('resume', run.path)}"
         ) from None
+
+
+def _batch_fraction(batches: Batches, evaluated: Batches | None) -> float:
+    """Return the size of an evaluated batch as a fraction of a training batch's, by their tokens."""
+    return 1.0 if evaluated is None else evaluated.batch(0, 0).tokens / max(1, batches.batch(0, 0).tokens)
 
 
 def evaluate_and_score(
