@@ -72,6 +72,7 @@ def test_it_is_learnt_measured_and_draws() -> None:
     assert "a model that generates images predicts nothing" in refuse("predict", "run", "patterns")
 
 
+@pytest.mark.slow
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:
     """Latent vectors are drawn as a function of (seed, step)."""
     given = (*TINY, "data.augment.crop=pad")
@@ -133,5 +134,6 @@ def test_what_does_not_fit_is_a_line(run: Path) -> None:
     assert "ends in .png" in refuse("generate", run, "--out", "a.png", "--attention", "b.html")
 
 
+@pytest.mark.slow
 def test_killed_behind_a_checkpoint_it_ends_alike(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_killed_run(here, monkeypatch, write_images, "squares", TINY)
