@@ -87,7 +87,7 @@ def train(
     log
         Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv".
     callbacks
-        Objects that hear of each step, evaluation and checkpoint (`foveal.Callback`).
+        Objects called after each step, evaluation and checkpoint (`foveal.Callback`).
     quiet
         Print nothing.
     settings

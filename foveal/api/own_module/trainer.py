@@ -89,7 +89,7 @@ class Trainer:
         log
             Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv".
         callbacks
-            Objects that hear of steps, evaluations and checkpoints.
+            Objects called after steps, evaluations and checkpoints.
         device
             cpu, cuda, or auto, which leaves a module on the GPU where it is.
         batches_per_epoch
@@ -144,7 +144,7 @@ class Trainer:
         return ModuleRun(folder, self._module, self._objective, self._weight)
 
     def _create(self) -> RunFolder:
-        """Create the run, after a first step on trial.
+        """Create the run, after a trial step.
 
         Raises: UserError: the run can't be created, or the loss can't be used.
         """
