@@ -74,6 +74,8 @@ class TrainingScreen(Callback):
     def __exit__(self, *_: object) -> None:
         if self._live:
             self._progress.stop()
+        self._print_sample(self._skipped_sample)
+        self._skipped_sample = ""
 
     def on_start(self, info: TrainingInfo) -> None:
         self.plan = info.plan
@@ -149,8 +151,6 @@ class TrainingScreen(Callback):
             return try_outputs()
 
     def on_end(self, record: Record) -> None:
-        self._print_sample(self._skipped_sample)
-        self._skipped_sample = ""
         if record["reason"] == "patience":
             best_step = record["best_step"]
             STDERR.print(f"stopped early at step {record['step']}: no progress since step {best_step}")
