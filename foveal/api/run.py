@@ -253,7 +253,7 @@ class Run:
         """
         file, task = self.path / "metrics.jsonl", self.task
         numbers = {kind: read_metrics_log(file, kind) for kind in ("step", "evaluation")}
-        return Picture(plot_curves(file, self.path.name, "tokens", task.loss_unit), numbers)
+        return Picture(plot_curves(file, self.path.name, task.speed_unit, task.loss_unit), numbers)
 
     @plain_errors()
     def resume(

@@ -64,7 +64,7 @@ def train(
         or (N, H, W, C) and series (N, T) or (N, T, C); or a torch `Dataset` of such pairs. They are stored
         once as Parquet in the cache under their hash, so that the run resumes exactly.
     model
-        A preset or network (`foveal.list_models()`), or the path of a TOML file.
+        A preset, which `foveal models` lists, a network for images, or the path of a TOML file.
     budget
         How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens.
     task
