@@ -4,7 +4,8 @@ import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 import numpy as np
 import torch
@@ -55,10 +56,10 @@ SIZES = {
 def create_model(
     name: str,
     *,
-    classes: int | None = None,
-    vocabulary: int | None = None,
-    channels: int | None = None,
-    size: int | None = None,
+    classes: SupportsIndex | None = None,
+    vocabulary: SupportsIndex | None = None,
+    channels: SupportsIndex | None = None,
+    size: SupportsIndex | None = None,
     pretrained: bool = False,
     seed: int = 0,
     device: str = "cpu",
@@ -90,9 +91,10 @@ def create_model(
     Raises: UserError: there is no such model, a size is missing, or a setting does not fit.
     """
     sizes = {"classes": classes, "vocabulary": vocabulary, "channels": channels, "size": size}
-    named = {argument: value for argument, value in sizes.items() if value is not None}
+    named = _whole_sizes({argument: value for argument, value in sizes.items() if value is not None})
+    if not isinstance(pretrained, bool):
+        raise UserError(f"pretrained={pretrained!r}: expected True or False")
     target = resolve_device(device)
-    _check_sizes(named)
     if pretrained:
         return _pretrained_model(name, named, seed, target, settings, log)
     task = task_of(_config(name, named, seed, settings or {}))
@@ -116,14 +118,20 @@ def _presets_alone() -> list[str]:
     return [name for name, config in configs.items() if task_of(config).model_sizes is not None]
 
 
-def _check_sizes(sizes: Mapping[str, int]) -> None:
-    """Check that sizes are numbers from 1 on.
+def _whole_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:
+    """Return sizes as integers of Python.
 
-    Raises: UserError: a size is none.
+    Raises: UserError: a size is no whole number from 1 on.
     """
+    whole = {}
     for argument, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        try:
+            whole[argument] = 0 if isinstance(value, bool) else index(value)
+        except TypeError:
+            whole[argument] = 0
+        if whole[argument] < 1:
             raise UserError(f"{argument}={value!r}: expected a whole number from 1 on")
+    return whole
 
 
 def _config(name: str, sizes: Mapping[str, int], seed: int, settings: Mapping[str, Any]) -> Config:

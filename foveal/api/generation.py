@@ -5,10 +5,21 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from foveal.core.errors import UserError
 from foveal.generation.events import Artifact, Chunk, GenerationEvent, Output, Summary
 from foveal.generation.request import GenerateRequest
 from foveal.store.durable import atomic_folder, atomic_write, write_synced
 from foveal.ui.console import log, print_plain
+
+
+def check_input(task: Any, sources: Any) -> Any:
+    """Return the sources of generation: a path, or images or series in memory.
+
+    Raises: UserError: they are texts in memory.
+    """
+    if task.source_kind == "text" and not isinstance(sources, str | Path):
+        raise UserError("input is a file of texts; give a list of texts first: run.generate([...])")
+    return sources
 
 
 def collect_events(events: Iterable[GenerationEvent], request: GenerateRequest) -> dict[str, Any]:

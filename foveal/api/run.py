@@ -10,19 +10,20 @@ from numpy.typing import NDArray
 
 from foveal.api.errors import plain_errors
 from foveal.api.evaluation import evaluate_run
-from foveal.api.generation import collect_events, stream_text
-from foveal.api.prediction import apply_threshold, are_texts, check_numbers
-from foveal.api.results.answer_table import TOP_COLUMN, AnswerTable
+from foveal.api.generation import check_input, collect_events, stream_text
+from foveal.api.prediction import apply_threshold, are_texts, check_is_no_text, check_numbers
+from foveal.api.results.answer_table import AnswerTable
 from foveal.api.results.picture import Picture
+from foveal.api.results.predictions import prediction_table
 from foveal.api.results.scores import Evaluation, GeneratedTexts
 from foveal.api.results.table import Table
 from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
+from foveal.api.values.reader import run_reader
 from foveal.api.values.stored import stored_path
 from foveal.api.view import choose_view, compute_view, view_options
 from foveal.config import Config
 from foveal.core.callbacks import Callback
-from foveal.core.errors import UserError
 from foveal.core.progress import no_progress
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import Interrupted, SignalHandler
@@ -88,6 +89,10 @@ class Run:
         """All settings."""
         return self.session.config
 
+    def _path_of(self, data: Any) -> str:
+        """Return the path of data for this run: values in memory are stored in the cache."""
+        return stored_path(data, run_reader(self.task))
+
     @property
     def metrics(self) -> Table:
         """The log of the training: a row for each step and each evaluation.
@@ -104,7 +109,7 @@ class Run:
 
         Raises: UserError: the data can't be read, or the run has no held-out data.
         """
-        path = None if data is None else stored_path(data, self.task.name)
+        path = None if data is None else self._path_of(data)
         evaluation = evaluate_run(self.session, path)
         return Evaluation(evaluation, evaluation.to_json(self.session))
 
@@ -124,15 +129,13 @@ class Run:
         with ProgressBar("predicted") as progress:
             if are_texts(data):
                 rows = task.predict_texts(data, top or 1, progress)
-            elif isinstance(data, str) and task.source_kind == "text" and not Path(data).exists():
-                raise UserError(f"{data}: no such file; a text is given in a list: run.predict([{data!r}])")
             else:
-                rows = task.predict(stored_path(data, task.name), top or 1, console_log, progress)
+                check_is_no_text(data, task)
+                rows = task.predict(self._path_of(data), top or 1, console_log, progress)
         rows = apply_threshold(rows, threshold, task, str(self.path))
         records = AnswerTable(rows, task.writes_answers, top is not None).records()
-        if top is None:
-            records = [{name: row[name] for name in row if name != TOP_COLUMN} for row in records]
-        return Table(records)
+        in_memory = not isinstance(data, str | Path)
+        return prediction_table(records, self.session.label_values, top is not None, in_memory)
 
     @overload
     def generate(
@@ -150,7 +153,7 @@ class Run:
         beam: int = ...,
         best: int = ...,
         length_penalty: float | None = ...,
-        input: str | Path | None = ...,
+        input: Any = ...,
         out: str | Path | None = ...,
         attention: str | Path | None = ...,
         stream: Literal[True],
@@ -171,7 +174,7 @@ class Run:
         beam: int = ...,
         best: int = ...,
         length_penalty: float | None = ...,
-        input: str | Path | None = ...,
+        input: Any = ...,
         out: str | Path | None = ...,
         attention: str | Path | None = ...,
         stream: Literal[False] = ...,
@@ -192,7 +195,7 @@ class Run:
         beam: int = 0,
         best: int = 1,
         length_penalty: float | None = None,
-        input: str | Path | None = None,
+        input: Any = None,
         out: str | Path | None = None,
         attention: str | Path | None = None,
         stream: bool = False,
@@ -200,15 +203,16 @@ class Run:
         """Return texts that continue a prompt or several; or targets for sources, masked words, or images.
 
         With `stream`, return an iterator over the pieces of a single text, as they are generated. `input` is
-        a file as for `foveal generate --input`, `out` is where images are written, and `attention` where what
-        the model read for each word is drawn, as a `.png` or `.html`. The other options are those of `foveal
-        generate`, with the same defaults.
+        a file as for `foveal generate --input`, or images or series in memory, `out` is where images are
+        written, and `attention` where what the model read for each word is drawn, as a `.png` or `.html`. The
+        other options are those of `foveal generate`, with the same defaults.
 
         Raises: UserError: an option does not fit the run, or is out of range.
         """
         sampling = SamplingOptions(temperature, top_k, top_p, repetition_penalty, tuple(stop), seed, samples)
         search = BeamSearchOptions(beam, best, length_penalty)
-        files = [None if name is None else Path(name) for name in (input, out, attention)]
+        sources = None if input is None else self._path_of(check_input(self.task, input))
+        files = [None if name is None else Path(name) for name in (sources, out, attention)]
         maps = AttentionMapOptions(files[2])
         check_generation_options(tokens, sampling, search, maps)
         several = prompt if prompt is None or isinstance(prompt, str) else tuple(prompt)
@@ -229,7 +233,7 @@ class Run:
         Raises: UserError: the run has no encoder, or a row can't be used.
         """
         with ProgressBar("embedded") as progress:
-            source = [*data] if are_texts(data) else stored_path(data, self.task.name)
+            source = [*data] if are_texts(data) else self._path_of(data)
             vectors: NDArray[np.float32] = self.task.embed(source, progress).numpy()
         return vectors
 
@@ -241,6 +245,8 @@ class Run:
         Raises: UserError: there is no such view or option, or the view does not fit the run.
         """
         chosen = choose_view(view)
+        if options.get("data") is not None:
+            options["data"] = self._path_of(options["data"])
         self.model.eval()
         result = compute_view(chosen, self.session, view_options(chosen, options))
         return Picture(chosen.plot(result), result.to_json())

@@ -12,7 +12,8 @@ from foveal.api.training.options import TrainingOptions, setting
 from foveal.api.training.prepare import prepare
 from foveal.api.training.report import ignore_result
 from foveal.api.values.columns import split_tables
-from foveal.api.values.stored import store_values
+from foveal.api.values.reader import training_reader
+from foveal.api.values.stored import store_values, stored_path
 from foveal.config.old_names import flatten
 from foveal.core.callbacks import Callback
 from foveal.core.errors import UserError
@@ -94,12 +95,18 @@ def train(
         Other settings by their keys, such as `{"model.width": 256}`.
     """
     checked = check_callbacks(callbacks)
+    given = dict(flatten(settings or {}))
+    reader = training_reader(
+        task, model, text or given.get("data.text"), label or given.get("data.label"), target
+    )
     splits = split_tables(data)
     for split, values in {"valid": valid, "test": test}.items():
         if values is not None and split in splits:
             raise UserError(f"{split}=: the data have a split of this name, too: give {split} once")
-    stored = {
-        split: store_values(values, task, label)
+    stored = store_values(splits.pop("train"), reader)
+    reader = reader._replace(kind=reader.kind or stored.kind, target=stored.label or reader.target)
+    held_out = {
+        split: stored_path(values, reader)
         for split, values in ({"valid": valid, "test": test} | splits).items()
         if values is not None
     }
@@ -108,10 +115,10 @@ def train(
         model=model,
         start_from=_base_path(start_from),
         text=text,
-        label=stored["train"].label,
+        label=None if "data.label" in given else stored.label,
         target=target,
-        valid=stored["valid"].path if "valid" in stored else None,
-        test=stored["test"].path if "test" in stored else None,
+        valid=held_out.get("valid"),
+        test=held_out.get("test"),
         run=None if run is None else Path(run),
         budget=budget,
         epochs=epochs,
@@ -122,13 +129,13 @@ def train(
         device=device,
         log=tuple(log),
     )
-    overrides = tuple(setting(key, value) for key, value in flatten(settings or {}))
+    overrides = tuple(setting(key, value) for key, value in given.items())
     folder = None
     with silence(quiet), SignalHandler() as signals:
         try:
-            prepared = prepare(choose(stored["train"].path, overrides, options))
+            prepared = prepare(choose(stored.path, overrides, options))
             prepared.announce(draws_images=True)
-            folder = prepared.create_run()
+            folder = prepared.create_run(stored.number_columns)
             prepared.train(folder, signals, ignore_result, checked)
         except Interrupted as stop:
             if stop.number != signal.SIGINT:

@@ -21,6 +21,11 @@ class AnsweringTask(ABC):
     writes_answers: ClassVar[bool] = False
     """Whether answers are written token by token or move by move, with log-probabilities."""
 
+    @property
+    def label_column(self) -> str:
+        """The column of a table with the labels; empty for a task without labels."""
+        return ""
+
     @abstractmethod
     def predict(self, data: str, top: int, log: Log, progress: ProgressCallback) -> list[AnsweredRow]:
         """Return each row of `data` in order, with the `top` likeliest answers of the model.

@@ -20,12 +20,19 @@ class SeriesClassificationTask(SeriesLabelingTask, ClassificationTask):
     name = "series-classification"
     purpose = "Label each series."
     preset = "series-classification"
+    columns = ("label",)
     datasets = ("basic-motions", "japanese-vowels")
     loss_unit = "series"
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
-        """Return 13 for a table of values with a label, 1 for files of series."""
+        """Return 25 for a table of series with a named label, 13 for values with a label, 1 for files of
+        series."""
+        label = str(named.get("label", "label"))
+        is_table = data.kind == "table" and {"values", label} <= data.columns
+        is_named = is_table and "label" in named and "text" not in named
+        if is_named and isinstance(data.train.first_row.get("values"), list):
+            return Fit(25, f"there are the columns values and {label}, which is named")
         if data.kind == "table" and {"values", "label"} <= data.columns:
             return Fit(13, "there are the columns values and label")
         return Fit(1, data.evidence.reason) if data.kind == "series" else NO_FIT

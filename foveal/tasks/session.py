@@ -23,7 +23,7 @@ from foveal.data.files.data_part import open_part
 from foveal.data.open import DataPaths, OpenedData
 from foveal.layers.initialization import initialize
 from foveal.plugins.stored import open_plugins
-from foveal.store.cache import shorten_unpacked_paths
+from foveal.store.cache import shorten_unpacked_paths, with_short_paths
 from foveal.store.manifest import data_facts
 from foveal.store.run import RunFolder, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
@@ -36,6 +36,8 @@ from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
 from foveal.training.freezing import freeze
 from foveal.ui.console import log as log_to_console
 
+NUMBER_LABELS = "number_labels"
+"""The fact about the data of a run that its labels were numbers or truth values in memory."""
 BYTES_PER_PARAMETER = 8
 """Bytes of a weight and its gradient."""
 EXAMPLES_SHOWN = 6
@@ -72,6 +74,13 @@ class Session:
         return self.task.processor
 
     @property
+    def label_values(self) -> dict[str, Any]:
+        """The value of each label that was a number or truth value in memory; empty for labels of files."""
+        if not self.run.manifest["data"].get(NUMBER_LABELS):
+            return {}
+        return {label: json.loads(label) for label in self.task.labels}
+
+    @property
     def temperature(self) -> float:
         """The temperature of the logits of classes; 1 for a run that is not calibrated."""
         return float(getattr(self.model, "temperature", 1.0))
@@ -82,6 +91,7 @@ class Session:
         Raises: UserError: the run has no held-out data (`option_hint` says how to name other data), or `data`
             are two files in another order than those of training.
         """
+        log = with_short_paths(log)
         if data is not None:
             if own := data_facts(self.run.manifest, self.run.path).data:
                 check_same_order(open_part(own).aligned, open_part(data).aligned)
@@ -92,7 +102,7 @@ class Session:
                     f"others; foveal evaluate {self.run.path} scores the held-out rows"
                 )
                 facts = facts | {"trained_on": True}
-            return EvaluationData(split_data, data, facts)
+            return EvaluationData(split_data, shorten_unpacked_paths(data), facts)
         prepared = prepare_run_data(self.run, log)
         if prepared.held_out is None:
             raise UserError(
@@ -219,14 +229,17 @@ def new_run(
     preset: str = "",
     device: str = "cpu",
     start: nn.Module | None = None,
+    has_number_labels: bool = False,
 ) -> RunFolder:
     """Create the folder of a run on `prepared`, the data at `data_paths`.
 
     `start` is a model whose initial weights do not come from the seed. These weights are stored for the case
-    that the run is stopped before its first checkpoint.
+    that the run is stopped before its first checkpoint. `has_number_labels` says whether the labels were
+    numbers or truth values in memory.
     """
     paths = {split: _absolute_paths(name) for split, name in data_paths._asdict().items()}
-    data_facts = {**paths, "preset": preset, "device": device, "facts": prepared.facts}
+    data_facts: dict[str, Any] = {**paths, "preset": preset, "device": device, "facts": prepared.facts}
+    data_facts |= {NUMBER_LABELS: True} if has_number_labels else {}
     lines = (
         json.dumps({"location": shorten_unpacked_paths(row.location), "reason": row.reason})
         for row in prepared.skipped

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import nn
 
 from foveal.config import Config
@@ -57,9 +58,13 @@ def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config
         total_loss(result, total_weights(objective, [batch])).backward()  # type: ignore[no-untyped-call]
         metrics.update(result.metrics)
 
-    seconds = _measure(forward_and_backward)
+    seconds = _measure(forward_and_backward, device)
     optimizer = Optimizer(model, config.optimizer)
-    update_seconds = _measure(lambda: optimizer.step(config.optimizer.lr, optimizer.gradient_stats()[0]))
+
+    def update() -> None:
+        optimizer.step(config.optimizer.lr, optimizer.gradient_stats()[0])
+
+    update_seconds = _measure(update, device)
     model.zero_grad(set_to_none=True)
     copy_tensors(state, before, "")
     total, weight = metrics["loss"]
@@ -67,16 +72,23 @@ def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config
     return DryRunResult(total / weight, seconds, update_seconds, memory, resident_memory())
 
 
-def _measure(work: Callable[[], None]) -> float:
-    """Return the seconds of some work, at its second time if the first is quick or compiles kernels."""
-    compiled, started = compile_seconds(), time.perf_counter()
-    work()
-    seconds = time.perf_counter() - started
-    if seconds < REPEATED_BELOW or compile_seconds() > compiled:
-        started = time.perf_counter()
-        work()
-        seconds = time.perf_counter() - started
+def _measure(work: Callable[[], None], device: torch.device) -> float:
+    """Return the seconds of some work, at its second time if the first is quick, compiles kernels, or is the
+    first on a GPU, which loads its libraries then."""
+    compiled = compile_seconds()
+    seconds = _time(work, device)
+    if seconds < REPEATED_BELOW or compile_seconds() > compiled or device.type != "cpu":
+        seconds = _time(work, device)
     return seconds
+
+
+def _time(work: Callable[[], None], device: torch.device) -> float:
+    """Return the seconds of some work, to its end on the device."""
+    started = time.perf_counter()
+    work()
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+    return time.perf_counter() - started
 
 
 def _training_memory(resident: int, model: nn.Module, optimizer: Optimizer, config: Config) -> int:

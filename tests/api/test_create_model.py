@@ -34,7 +34,7 @@ SMALL_ENCODER: dict[str, Any] = {"model.encoder.width": 16, "model.encoder.layer
         ("masked-lm", {"vocabulary": 7, "settings": SMALL_ENCODER}, (TOKENS,), (2, 4, 10)),
         ("text-classification", {"vocabulary": 7, "classes": 3}, (TOKENS, LENGTHS - 2), (2, 3)),
         ("tagging", {"vocabulary": 7, "classes": 3, "settings": SMALL_ENCODER}, (TOKENS,), (2, 4, 3)),
-        ("series-classification", {"channels": 4, "classes": 3}, (SERIES, LENGTHS), (2, 3)),
+        ("series-classification", {"channels": 4, "classes": np.int64(3)}, (SERIES, LENGTHS), (2, 3)),
         ("series-tagging", {"channels": 4, "classes": 3}, (SERIES, LENGTHS), (2, 6, 3)),
         ("audio-classification", {"classes": 3}, (torch.randn(2, 16, 80),), (2, 3)),
         (

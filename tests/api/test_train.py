@@ -50,11 +50,12 @@ def test_a_run_answers_and_shows_itself(classifier: foveal.Run) -> None:
     assert answers.column("review") == ["great lovely film", None, "awful dull film"]
     assert answers[0]["top_k"][0]["answer"] == "good"
     assert "write a source" in answers[1]["reason"]
+    assert classifier.predict(np.array(texts[::2])).column("answer") == ["good", "bad"]
     assert "<td>good</td>" in answers._repr_html_()
     assert len(answers.to_pandas()) == 3
     assert answers.to_dict()["answer"][2] == "bad"
     unsure = classifier.predict(texts[:1], threshold=1.0)
-    assert unsure.columns == ["review", "answer", "probability", "reason"]
+    assert unsure.columns == ["review", "answer", "probability"]
     assert unsure.column("answer") == ["unsure"]
     frame = answers.to_pandas()[["review"]]
     assert classifier.predict(frame).column("answer") == answers.column("answer")
@@ -76,6 +77,8 @@ def test_a_fit_in_closed_form_has_no_curves(classifier: foveal.Run) -> None:
 def test_scores_vectors_and_views(classifier: foveal.Run) -> None:
     scores = classifier.evaluate(reviews(20))
     assert scores.scores["accuracy"] == 1
+    assert scores.split == "dict"
+    assert classifier.evaluate((*reviews(20).values(),)).scores == scores.scores
     told = json.loads(succeed("evaluate", classifier.path, "--json").out)
     assert classifier.evaluate().values == told
     assert "<table>" in scores._repr_html_()
@@ -94,11 +97,14 @@ def test_scores_vectors_and_views(classifier: foveal.Run) -> None:
     ("act", "message"),
     [
         (lambda run: run.predict("great film"), "run.predict(['great film'])"),
+        (lambda run: run.predict("film " * 1000), "run.predict(['film film"),
         (lambda run: run.predict([]), "an empty list"),
         (lambda run: run.predict(["a"], top=0), "give at least 1"),
         (lambda run: run.inspect("confusio"), "did you mean 'confusion'"),
         (lambda run: run.inspect("confusion", dat=1), "did you mean 'data'"),
         (lambda run: run.generate("a"), "foveal predict"),
+        (lambda run: run.generate(input=["a"]), "give a list of texts first"),
+        (lambda run: foveal.train("the cat sat. " * 1000), "a text of 13,000 letters"),
         (lambda run: run.embed([" "]), "text 0"),
         (lambda run: run.predict([np.zeros((4, 4, 3), np.uint8)]), "text"),
         (lambda run: foveal.load("nowhere"), "no such run"),
@@ -161,13 +167,31 @@ def test_images_and_series() -> None:
     labels = np.arange(40) % 2
     pictures[labels == 1, :, :, 0] = 255
     small = {"data.image.size": 16, "training.evaluate_every": 2}
-    run = foveal.train((pictures, labels), model="lenet-5", budget="2steps", batch=8, settings=small)
+    values = {"image": [*pictures], "kind": labels == 1, "number": np.arange(40)}
+    run = foveal.train(values, label="kind", model="lenet-5", budget="2steps", batch=8, settings=small)
     assert run.config.data.image.batch_size == 8
-    assert len(run.predict([Image.fromarray(picture) for picture in pictures[:3]])) == 3
-    series = draw.normal(size=(40, 12)) + labels[:, None]
-    run = foveal.train((series, labels))
-    assert run.task.name == "series-classification"
-    assert len(run.predict({"values": series[:3]})) == 3
+    answers = run.predict([Image.fromarray(picture) for picture in pictures[:3]])
+    assert {*answers.column("answer")} <= {True, False}
+    assert answers.column("image") == ["image 0", "image 1", "image 2"]
+    assert len(run.predict(pictures[0])) == len(run.predict(Image.fromarray(pictures[0]))) == 1
+    scores = run.evaluate(values)
+    assert run.evaluate((pictures, labels == 1)).scores == scores.scores
+    assert all(str(row["source"]).startswith("dict[") for row in scores.worst)
+    assert run.inspect("confusion", data=values).to_dict()["labels"] == ("false", "true")
+
+
+def test_series() -> None:
+    draw, labels = np.random.default_rng(0), np.arange(40) % 2
+    series = draw.normal(size=(40, 12, 2)) + labels[:, None, None]
+    values = {"values": series, "kind": labels, "number": np.arange(40)}
+    run = foveal.train(values, label="kind", task="series-classification", valid=(series[:4], labels[:4]))
+    assert run.config.data.label == "kind"
+    answers = run.predict(series)
+    assert np.mean(np.array(answers.column("answer")) == labels) > 0.9
+    assert run.predict([*series]).column("answer") == answers.column("answer")
+    assert run.predict(series[0]).column("answer") == answers.column("answer")[:1]
+    assert run.embed(series[:2]).shape[0] == 2
+    assert run.evaluate(values).scores == run.evaluate((series, labels)).scores
 
 
 def test_missing_cells_are_skipped_and_named_by_their_index() -> None:
@@ -242,3 +266,13 @@ def test_interrupted_before_there_is_a_run() -> None:
     with interrupt, pytest.raises(KeyboardInterrupt):
         foveal.train(reviews(), text="review", label="mood")
     assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [0.5, 1.0], [True, False], ["0", "1"]])
+def test_answers_have_the_type_of_the_labels(labels: list[Any]) -> None:
+    values = reviews(40) | {"mood": labels * 20}
+    run = foveal.train(values, text="review", label="mood", quiet=True)
+    answers = foveal.load(run.path).predict(values["review"], top=2)
+    assert answers.column("answer") == values["mood"]
+    assert type(answers[0]["top_k"][1]["answer"]) is type(labels[1])
+    assert run.predict(values["review"][:1], threshold=1.0).column("answer") == ["unsure"]

@@ -1,7 +1,7 @@
 """A training from the user's options to the trained run: choose, prepare, create the run, train, report."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,11 +74,24 @@ class PreparedTraining:
         }
         return result | ({} if steps is None else {"seconds": steps.seconds, "first_loss": steps.first_loss})
 
-    def create_run(self) -> RunFolder:
-        """Create the folder of the run, with a contact sheet of its images."""
+    def create_run(self, number_columns: Collection[str] = ()) -> RunFolder:
+        """Create the folder of the run, with a contact sheet of its images.
+
+        `number_columns` are the columns of values in memory that are numbers or truth values. Labels from one
+        of these are answered as such.
+        """
         chosen, start = self.chosen, self.start
         may_rename = chosen.options.run is None
-        run = create_run(self.folder, may_rename, start, chosen.paths, chosen.choice.preset, self.device)
+        has_number_labels = start.task.label_column in number_columns
+        run = create_run(
+            self.folder,
+            may_rename,
+            start,
+            chosen.paths,
+            chosen.choice.preset,
+            self.device,
+            has_number_labels,
+        )
         if _has_images(start.prepared):
             with Activity("drawing the contact sheet"):
                 _write_contact_sheet(run.path, start.task, start.prepared)

@@ -3,6 +3,7 @@
 import math
 import shlex
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import plot_curves
 from foveal.metrics.report import Report, make_report
 from foveal.plugins.stored import options_to_open
+from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.durable import atomic_write
 from foveal.store.run import RunFolder
 from foveal.store.scores import write_scores
@@ -193,7 +195,7 @@ def evaluation_report(result: EvaluationResult | None) -> Report | None:
     if result is None:
         return None
     texts = result.sources, result.references, result.outputs
-    return make_report(
+    report = make_report(
         result.scores,
         result.lengths,
         *texts,
@@ -201,6 +203,8 @@ def evaluation_report(result: EvaluationResult | None) -> Report | None:
         notes=result.notes,
         place=result.place,
     )
+    worst = [replace(example, source=shorten_unpacked_paths(example.source)) for example in report.worst]
+    return replace(report, worst=worst)
 
 
 def print_report(task: Task, report: Report, console: SafeConsole) -> None:

@@ -7,14 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from foveal.api.values.columns import LABEL, Columns
+from foveal.api.values.columns import LABEL, SOURCE, Columns
+from foveal.api.values.reader import IMAGE_NAMES, SERIES_NAMES, WORD_NAMES, Reader
 from foveal.core.errors import UserError
 from foveal.data.images.pixel_levels import SCALE_HINT, UNKNOWN_WHITE, to_uint8, white_level
+from foveal.ui.console import log
 
-IMAGE_NAMES, SERIES_NAMES = ("image", "img", "images"), ("values", "series")
-"""Names of columns of images and of series, the ones of tables first."""
-PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16")
+PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA")
 """The modes of Pillow that a PNG keeps as they are."""
+DEEP_MODES = ("I", "I;16", "I;16L", "I;16B", "I;16N", "F")
+"""The modes of Pillow with more than 8 bits, which are read as arrays."""
+MIN_STEPS = 8
+"""Steps of series without a name at least. Rows of fewer numbers are rather features."""
 MAX_CHANNELS = 4
 """Channels of an image at most. An array with more columns may have its channels first."""
 
@@ -26,37 +30,61 @@ class CellType(NamedTuple):
     convert: Callable[[str, list[Any]], list[Any]]
 
 
-def convert_columns(columns: Columns) -> Columns:
+def convert_columns(columns: Columns, reader: Reader) -> Columns:
     """Return columns as a table has them: images as the bytes of PNG files, series as lists of steps, and
     texts, numbers and lists unchanged. NaN and missing cells are None.
 
-    Raises: UserError: a cell is of a kind that is not read, or of another kind than the rest of its column.
+    Cells of other kinds become texts in a column that is not read.
+
+    Raises: UserError: a cell of a column that is read is of a kind that is not, or of another kind than the
+        rest of its column.
     """
     converted: Columns = {}
+    unread: list[str] = []
     for name, cells in columns.items():
-        _check_label(name, cells)
-        cell_type = _cell_type(name, cells)
-        target = cell_type.column or name or "text"
+        _check_label(name, cells, reader)
+        cell_type = _cell_type(name, cells, columns, reader)
+        target = cell_type.column or name or reader.source
         if target in converted or (target != name and target in columns):
+            if name not in (SOURCE, *IMAGE_NAMES, *SERIES_NAMES):
+                log(f"'{name}' is left out, since the images or series of another column are read")
+                continue
             raise UserError(f"{name or 'the first'} and {target}: two columns of {target}; leave one out")
-        converted[target] = cell_type.convert(name or target, cells)
+        try:
+            converted[target] = cell_type.convert(name or target, cells)
+        except UserError:
+            if target in reader.needed:
+                raise
+            unread.append(f"'{name}'")
+            converted[target] = as_text(cells)
+    if unread:
+        log(f"{', '.join(unread)}: not read, and of no type of tables, so stored as text")
     return converted
 
 
-def _check_label(name: str, cells: list[Any]) -> None:
+def as_text(cells: list[Any]) -> list[str | None]:
+    """Return cells of any types as texts."""
+    return [None if cell is None else str(cell) for cell in cells]
+
+
+def _check_label(name: str, cells: list[Any], reader: Reader) -> None:
     """Check that labels are no arrays.
 
     Raises: UserError: they are.
     """
     first: Any = next((cell for cell in cells if cell is not None), None)
-    if name == LABEL and np.ndim(first) > 0:
+    if name and name in (LABEL, reader.label, reader.target) and np.ndim(first) > 0:
         raise UserError(
             f"'{name}': an array {np.shape(first)} for each row; give one label a row (numpy.argmax(y, 1) if "
             "there is a column for each class)"
         )
 
 
-def _cell_type(name: str, cells: list[Any]) -> CellType:
+def _cell_type(name: str, cells: list[Any], columns: Columns, reader: Reader) -> CellType:
+    """Return the type of the cells of a column.
+
+    Raises: UserError: arrays can be images or series, and neither the column nor the reader says which.
+    """
     first = next((cell for cell in cells if cell is not None), None)
     if type(first).__module__.startswith("PIL."):
         return CellType(IMAGE_NAMES[0], _encode_pictures)
@@ -65,20 +93,45 @@ def _cell_type(name: str, cells: list[Any]) -> CellType:
     if isinstance(first, bytes):
         return CellType(IMAGE_NAMES[0], _wrap_bytes)
     array = getattr(first, "ndim", 0) > 0  # a number or text of NumPy or torch has no axis
-    if not array and not _is_series(first):
+    if (not array and not _is_series(first)) or _is_beside_source(name, columns, reader):
         return CellType("", _keep_plain)
     first = np.asarray(first)
     shape, dtype = first.shape, first.dtype
-    if len(shape) == 3 or name in IMAGE_NAMES:
+    if name in IMAGE_NAMES or (name not in SERIES_NAMES and reader.kind == "image"):
         return CellType(IMAGE_NAMES[0], _encode_arrays)
-    if len(shape) == 1 or name in SERIES_NAMES or not array:
+    if name in SERIES_NAMES or reader.kind == "series" or len(shape) == 1 or not array:
+        if name == SOURCE and not reader.kind and len(shape) == 1:
+            _check_are_steps(len(cells), shape[0])
         return CellType(SERIES_NAMES[0], _list_steps)
-    if dtype == np.uint8:
+    if len(shape) == 3 or dtype == np.uint8:
         return CellType(IMAGE_NAMES[0], _encode_arrays)
     raise UserError(
         f"arrays of {dtype} {shape}: gray pictures, or series of {shape[0]:,} steps of {shape[1]:,} "
         f"channels? name the column: {{'image': ..., 'label': ...}} or {{'values': ..., 'label': ...}}"
     )
+
+
+def _check_are_steps(rows: int, steps: int) -> None:
+    """Check that the rows of an array without a name are series, and no features of things.
+
+    Raises: UserError: there are few columns.
+    """
+    shape = f"an array ({rows:,}, {steps:,})"
+    if steps < MIN_STEPS:
+        raise UserError(
+            f"{shape}: a table of {steps} features is nothing that is learned here (scikit-learn does that); "
+            f"if these are series of {steps} steps, give x[:, :, None]"
+        )
+    log(f"{shape}: read as series of {steps:,} steps; a table of features is nothing that is learned here")
+
+
+def _is_beside_source(name: str, columns: Columns, reader: Reader) -> bool:
+    """Return whether a column stands beside the sources in another column, or has words or tags, so that its
+    arrays are no sources."""
+    sources = {SOURCE, *IMAGE_NAMES, *SERIES_NAMES}
+    if name in sources:
+        return False
+    return name in WORD_NAMES or reader.kind == "text" or not sources.isdisjoint(columns)
 
 
 def _is_series(cell: Any) -> bool:
@@ -99,7 +152,7 @@ def _keep_plain(name: str, cells: list[Any]) -> list[Any]:
     Raises: UserError: types are mixed, or a cell has another type.
     """
     plain: list[Any] = [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
-    plain = [cell.item() if getattr(cell, "ndim", 1) == 0 else cell for cell in plain]
+    plain = [cell.tolist() if hasattr(cell, "ndim") else cell for cell in plain]
     first = next(((row, cell) for row, cell in enumerate(plain) if cell is not None), None)
     for row, cell in enumerate(plain):
         if cell is None:
@@ -128,7 +181,12 @@ def _wrap_bytes(name: str, cells: list[Any]) -> list[Any]:
 
 def _encode_pictures(name: str, cells: list[Any]) -> list[Any]:
     """Return pictures of Pillow as the bytes of PNG files."""
-    return [_png(cell, f"'{name}', row {row}") for row, cell in enumerate(cells)]
+    deep = [np.asarray(cell) if getattr(cell, "mode", "") in DEEP_MODES else None for cell in cells]
+    arrays = _encode_arrays(name, deep) if any(array is not None for array in deep) else deep
+    return [
+        _png(cell, f"'{name}', row {row}") if deep[row] is None else arrays[row]
+        for row, cell in enumerate(cells)
+    ]
 
 
 def _png(picture: Any, place: str) -> Any:
@@ -158,10 +216,14 @@ def _encode_arrays(name: str, cells: list[Any]) -> list[Any]:
     if white == UNKNOWN_WHITE:
         raise UserError(f"'{name}': values neither from 0 to 1 nor from 0 to 255; {SCALE_HINT}")
     encoded: list[Any] = []
+    unreadable = [row for row, array in enumerate(arrays) if array is not None and not _is_finite(array)]
+    if unreadable:
+        count = "" if len(unreadable) == 1 else f" and {len(unreadable) - 1:,} others"
+        log(f"'{name}', row {unreadable[0]}{count}: NaN or infinite values, so skipped")
     for row, array in enumerate(arrays):
         place = f"'{name}', row {row}"
-        if array is None:
-            encoded.append(None)
+        if array is None or row in unreadable:
+            encoded.append(None)  # the reader skips the row
             continue
         if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 2, 3, 4)):
             raise UserError(f"{place}: an array {array.shape} is no image (height, width, channels)")
@@ -170,6 +232,10 @@ def _encode_arrays(name: str, cells: list[Any]) -> list[Any]:
             raise UserError(f"{place}: {pixels}")
         encoded.append(_png(Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels), place))
     return encoded
+
+
+def _is_finite(array: Any) -> bool:
+    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
 
 
 def _channels_last(array: Any) -> Any:
@@ -184,6 +250,8 @@ def _list_steps(name: str, cells: list[Any]) -> list[Any]:
     for row, cell in enumerate(cells):
         try:
             array = None if cell is None else np.asarray(cell, np.float64)
+            if array is not None and array.ndim > 2:
+                raise ValueError("neither (T,) nor (T, C)")
         except (ValueError, TypeError):
             raise UserError(f"'{name}', row {row}: no series of numbers, equally many at each step") from None
         steps.append(None if array is None else array.reshape(len(array), -1).tolist() if array.ndim else [])

@@ -57,6 +57,10 @@ def _columns_of(values: Any) -> Columns:
         return {name: values[name].to_list() for name in values.columns}
     if library == "pyarrow" and hasattr(values, "column_names"):
         return {name: values[name].to_pylist() for name in values.column_names}
+    if library in ("pandas", "polars", "pyarrow"):
+        return {SOURCE: _cells("the column", values)}
+    if hasattr(values, "dataset") and hasattr(values, "batch_size"):
+        raise UserError(f"{type(values).__name__}: it gives batches; give its rows: loader.dataset")
     if library == "datasets" and hasattr(values, "features"):
         return _from_datasets(values)
     if isinstance(values, Mapping):
@@ -83,7 +87,7 @@ def _is_table(value: Any) -> bool:
 
 
 def _from_pandas(column: Any) -> list[Any]:
-    """Return the cells of a column of pandas, with None for missing ones."""
+    """Return the cells of a column, index or array of pandas, with None for missing ones."""
     return [None if missing else cell for cell, missing in zip(column.tolist(), column.isna(), strict=True)]
 
 
@@ -102,7 +106,16 @@ def _from_datasets(values: Any) -> Columns:
 
 
 def _cells(name: Any, column: Any) -> list[Any]:
-    """Return the cells of a column: numbers and texts of Python, and rows of arrays as arrays."""
+    """Return the cells of a column: numbers and texts of Python, and rows of arrays as arrays.
+
+    Raises: UserError: it is no column.
+    """
+    if _is_table(column):
+        raise UserError(f"{name}: a table; give one table, with the labels as a column of it")
+    if type(column).__module__.partition(".")[0] == "pandas":
+        return _from_pandas(column)
+    if hasattr(column, "to_pylist"):  # of pyarrow
+        return [*column.to_pylist()]
     if hasattr(column, "detach"):  # a tensor
         column = column.detach().cpu().numpy()
     if hasattr(column, "ndim"):

@@ -14,7 +14,7 @@ from foveal.core.log import Log
 from foveal.data.datasets.dataset_registry import DatasetEntry, registered_datasets
 from foveal.data.datasets.package_download import package_files
 from foveal.data.files.archives import NamedContents
-from foveal.store.cache import cache_folder, file_lock
+from foveal.store.cache import cache_folder, file_lock, values_folder
 from foveal.store.durable import atomic_folder, write_synced
 
 
@@ -61,6 +61,11 @@ def resolve(data: str, log: Log) -> str:
         return data
     if os.path.islink(data):
         raise UserError(f"{data}: a link to {os.readlink(data)}, which does not exist; mend the link")
+    if (folder := Path(data).parent).parent == values_folder(""):
+        raise UserError(
+            f"the values in memory were kept in {folder}, which is gone: call foveal.train with the same "
+            "values, which writes them again"
+        )
     if data in dataset_names():
         return str(get_dataset(data, log))
     if "/" in data or Path(data).suffix:

@@ -31,7 +31,9 @@ TARGET_FIELDS = {
     "text": "a text for the whole series",
 }
 """The fields of a series' target, for messages."""
-LABEL_FIELDS = ("label", "labels")
+LABEL = "label"
+"""The field of a label, and its column in a table unless another is named."""
+LABEL_FIELDS = (LABEL, "labels")
 LOOKED_AT = 20
 """First series that decide how many channels all must have."""
 MAX_HEADER_LINES = 1000
@@ -39,14 +41,14 @@ MAX_HEADER_LINES = 1000
 
 
 def read_series(
-    path: Path, targets: Sequence[str] = LABEL_FIELDS, encoding: str = ""
+    path: Path, targets: Sequence[str] = LABEL_FIELDS, encoding: str = "", label: str = LABEL
 ) -> Iterator[Row | SkippedRow]:
     """Read every series of a file, in order. All must have as many channels as most of the first series, and
     the fields of the first of these.
 
     `targets` are the fields to read in addition to `values`, if the file has them. Series that are damaged,
     have no steps, or have missing values are skipped rows. Lines that are not UTF-8 are decoded by
-    `encoding`.
+    `encoding`. `label` is the column of a table that becomes the field `label`.
 
     Raises: UserError: the whole file can't be used.
     """
@@ -55,7 +57,7 @@ def read_series(
         raise UserError(
             f"{path}: series are read from {', '.join(SERIES_READERS)}; convert it to one of them"
         )
-    records = _select_fields(read(path, encoding), targets)
+    records = _select_fields(read(path, encoding, label), targets)
     head = [*islice(records, LOOKED_AT)]
     usable = [
         fields
@@ -148,35 +150,40 @@ def _labels(record: Fields, steps: int) -> Fields | str:
     return texts if isinstance(texts, str) else other | {"labels": [*texts.values()]}
 
 
-def _jsonl(path: Path, encoding: str) -> Iterator[Record]:
+def _jsonl(path: Path, encoding: str, label: str) -> Iterator[Record]:
     """Read `{"values": [[...], ...], "label": "..."}`, or `"labels"` with a label for each step."""
     return (
-        (f"line {line.number}", line.reason or _json_fields(line.text)) for line in _lines(path, encoding)
+        (f"line {line.number}", line.reason or _json_fields(line.text, label))
+        for line in _lines(path, encoding)
     )
 
 
-def _json(path: Path, encoding: str) -> Iterator[Record]:
+def _json(path: Path, encoding: str, label: str) -> Iterator[Record]:
     """Read the objects of a `.json`, with the fields of `_jsonl`."""
-    return ((location, _series_fields(row)) for location, row in read_json_rows(path, encoding))
+    return ((location, _series_fields(row, label)) for location, row in read_json_rows(path, encoding))
 
 
-def _json_fields(text: str) -> Fields | str:
+def _json_fields(text: str, label: str) -> Fields | str:
     try:
         row = parse_row(text)
     except ValueError as error:
         return f"not JSON: {error}; fix the line"
-    return _series_fields(row)
+    return _series_fields(row, label)
 
 
-def _series_fields(row: object) -> Fields | str:
+def _series_fields(row: object, label: str) -> Fields | str:
+    """Return the fields of a row of a table, that of the column `label` as `label`."""
     if not isinstance(row, dict) or "values" not in row:
         return 'a JSON object is needed: {"values": [[...], ...], "label": "..."}'
+    if label != LABEL:
+        named = {LABEL: row[label]} if label in row else {}
+        row = {name: value for name, value in row.items() if name not in (LABEL, label)} | named
     if all(name in row for name in LABEL_FIELDS):
         return 'has "label" and "labels"; leave one of them out'
     return row
 
 
-def _ts(path: Path, encoding: str) -> Iterator[Record]:
+def _ts(path: Path, encoding: str, label: str) -> Iterator[Record]:
     """Read the format of sktime and aeon: settings (`@`), comments (`#`, `%`) and, after `@data`, one series
     per line.
 
@@ -214,7 +221,7 @@ def _ts_fields(text: str, labels: list[str] | None) -> Fields | str:
     return {"values": np.array(columns).T} | fields
 
 
-def _npz(path: Path, encoding: str) -> Iterator[Record]:
+def _npz(path: Path, encoding: str, label: str) -> Iterator[Record]:
     """Read `x` (N, T, C), with `lengths` (N,) if there is padding, or concatenated series `x` (steps, C) with
     `lengths`; or `x` (N, T), series of one channel.
 
@@ -279,11 +286,12 @@ def _lines(path: Path, encoding: str) -> Iterator[Line]:
         )
 
 
-def _parquet(path: Path, encoding: str) -> Iterator[Record]:
+def _parquet(path: Path, encoding: str, label: str) -> Iterator[Record]:
     """Read the columns of a table, which are the fields of `_jsonl`."""
-    names = [name for name in ("values", *TARGET_FIELDS) if name in parquet_columns(path)]
+    columns = parquet_columns(path)
+    names = [name for name in dict.fromkeys(("values", *TARGET_FIELDS, label)) if name in columns]
     for location, record in parquet_rows(path, names, MAX_SERIES_LINE_BYTES):
-        yield location, record if isinstance(record, str) else _series_fields(record)
+        yield location, record if isinstance(record, str) else _series_fields(record, label)
 
 
 SERIES_READERS = {".ts": _ts, ".npz": _npz, ".jsonl": _jsonl, ".json": _json, ".parquet": _parquet}

@@ -16,7 +16,7 @@ from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 from foveal.data.series.series_batches import AugmentedSeriesBatches, ShuffledTrainBatches
-from foveal.data.series.series_files import LABEL_FIELDS, TARGET_FIELDS, read_series
+from foveal.data.series.series_files import LABEL, LABEL_FIELDS, TARGET_FIELDS, read_series
 
 NEEDED_FIELDS = {"label": "one for the whole series", "labels": "one for each step"}
 """The labels that a task needs, for messages."""
@@ -36,10 +36,15 @@ class SeriesSource(Source[Statistics]):
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
-        field = target.column(config) if target.field == "target" else target.field
-        for row in _rows(part, LABEL_FIELDS if field in LABEL_FIELDS else (field,), skipped):
+        field, label = target.field, LABEL
+        if field == LABEL:
+            label = target.column(config)
+        elif field == "target":
+            field = target.column(config)
+        for row in _rows(part, LABEL_FIELDS if field in LABEL_FIELDS else (field,), skipped, label):
             if field not in row.fields:
-                none = "no labels" if field in LABEL_FIELDS else f"no '{field}'"
+                column = field if label == LABEL else label
+                none = "no labels" if column in LABEL_FIELDS else f"no '{column}'"
                 has = next((words for name, words in TARGET_FIELDS.items() if name in row.fields), none)
                 needed = NEEDED_FIELDS.get(field, TARGET_FIELDS["text"])
                 hint = "fix the file, or train with another --task"
@@ -105,10 +110,15 @@ class SeriesSource(Source[Statistics]):
         return {"steps": sum(examples.lengths("source"))}
 
 
-def _rows(part: DataPart, targets: Sequence[str], skipped: list[SkippedRow]) -> Iterator[Row]:
-    """Yield the usable series of a file with the fields `targets`. Other series are added to `skipped`."""
+def _rows(
+    part: DataPart, targets: Sequence[str], skipped: list[SkippedRow], label: str = LABEL
+) -> Iterator[Row]:
+    """Yield the usable series of a file with the fields `targets`. Other series are added to `skipped`.
+
+    `label` is the column of labels in a table.
+    """
     for file in part.files:
-        yield from usable_rows(read_series(file, targets, part.encoding), skipped)
+        yield from usable_rows(read_series(file, targets, part.encoding, label), skipped)
 
 
 def _length_error(row: Row, max_length: int) -> str:

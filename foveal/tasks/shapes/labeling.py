@@ -77,6 +77,10 @@ class LabelingTask(ExampleTask, ABC):
             check_named_head(self.config.model, self.name, self.target_kind)
 
     @property
+    def label_column(self) -> str:
+        return self.target.column(self.config.data)
+
+    @property
     def has_own_head(self) -> bool:
         """Return whether the config names a head, in place of the one of the task or of the network."""
         return self.takes_heads and names_head(self.config.model)

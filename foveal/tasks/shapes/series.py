@@ -56,6 +56,3 @@ class SeriesLabelingTask(SeriesTask, LabelingTask, ABC):
 
     examples_in_words = "labeled series"
     speed_unit = "time steps"
-
-    def settings_read(self) -> set[str]:
-        return super().settings_read() - {"data.label"}  # the label has no column of its own

@@ -3,7 +3,10 @@
 import io
 import json
 import sys
+from collections import deque
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,20 @@ import torch
 from PIL import Image
 
 from foveal.api.values.columns import columns_of, split_tables
-from foveal.api.values.stored import store_values, stored_path
+from foveal.api.values.reader import Reader, training_reader
+from foveal.api.values.stored import store_values
+from foveal.api.values.stored import stored_path as path_for
 from foveal.core.errors import UserError
+from foveal.data.datasets.dataset_cache import resolve
 from foveal.store.cache import shorten_unpacked_paths
 
+IMAGES = np.arange(3 * 9 * 12 * 3, dtype=np.uint8).reshape(3, 9, 12, 3)
 TEXTS, MOODS = ["good", "bad", "fine"], ["yes", "no", "yes"]
+
+
+def stored_path(values: Any, task: str | None = None) -> str:
+    """Return the path of values to train on."""
+    return path_for(values, training_reader(task))
 
 
 def table(values: Any, task: str | None = None) -> dict[str, list[Any]]:
@@ -80,6 +92,7 @@ def test_texts_and_pairs() -> None:
     pairs = [*zip(TEXTS, MOODS, strict=True)]
     assert table(pairs, "text-classification") == {"text": TEXTS, "label": MOODS}
     assert table(pairs, "translation") == {"source": TEXTS, "target": MOODS}
+    assert [*table((IMAGES, TEXTS), "captioning")] == ["image", "text"]
     assert table((TEXTS, MOODS), "text-classification") == {"text": TEXTS, "label": MOODS}
     assert [*table([("Haus", "house"), ("Baum", "tree"), ("Tor", "gate")])] == ["source", "target"]
     with pytest.raises(UserError, match="texts with labels, or sources with targets"):
@@ -98,7 +111,7 @@ def test_texts_and_pairs() -> None:
 )
 def test_images_of_any_library(make: Callable[[], Any]) -> None:
     columns = table(make())
-    assert columns["label"] == [0, 1, 2]
+    assert [*columns.values()][1] == [0, 1, 2]
     pictures = [Image.open(io.BytesIO(cell["bytes"])) for cell in columns["image"]]
     assert [(picture.mode, picture.size, picture.getpixel((0, 0))) for picture in pictures] == [
         ("L", (8, 6), 10 * index) for index in range(3)
@@ -128,7 +141,7 @@ def test_floats_of_pictures_have_one_scale() -> None:
     ],
 )
 def test_series_of_any_library(make: Callable[[], Any]) -> None:
-    columns = table(make())
+    columns = table(make(), "series-classification")
     assert columns["label"] == [0, 1, 2]
     assert columns["values"][1] == [[4.0], [5.0], [6.0], [7.0]]
 
@@ -150,6 +163,106 @@ def test_equal_values_are_stored_once_and_named_by_their_index() -> None:
 def test_paths_and_names_are_unchanged() -> None:
     assert stored_path("a.en,b.de") == "a.en,b.de"
     assert stored_path(Path("reviews.csv")) == "reviews.csv"
+
+
+def column_of_pandas() -> Any:
+    return pytest.importorskip("pandas").Series(TEXTS, index=[5, 7, 9])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        column_of_pandas,
+        lambda: pytest.importorskip("polars").Series(TEXTS),
+        lambda: pyarrow.array(TEXTS),
+        lambda: pyarrow.chunked_array([TEXTS[:1], TEXTS[1:]]),
+        lambda: np.array(TEXTS, object),
+        lambda: deque(TEXTS),
+    ],
+)
+def test_columns_of_any_library(make: Callable[[], Any]) -> None:
+    """A column without a name is the column of texts of its reader. One of labels is that of labels."""
+    reader = Reader("text", "review", None, "mood", frozenset(("review", "mood")))
+    assert pyarrow.parquet.read_table(path_for(make(), reader)).to_pydict() == {"review": TEXTS}
+    pairs = pyarrow.parquet.read_table(path_for((make(), make()), reader)).to_pydict()
+    assert pairs == {"review": TEXTS, "mood": TEXTS}
+    assert table({"text": make(), "label": MOODS}) == {"text": TEXTS, "label": MOODS}
+
+
+def test_a_range_of_labels() -> None:
+    assert table({"text": TEXTS, "label": range(3)}) == {"text": TEXTS, "label": [0, 1, 2]}
+
+
+def test_columns_that_are_not_read_may_be_of_any_type() -> None:
+    days = [date(2020, 1, day) for day in (1, 2, 3)]
+    odd: list[list[Any]] = [days, [{}, {"a": 1}, {}], [Decimal(1)] * 3, [Path("a")] * 3, [1, "a", None]]
+    odd.append([[1, "a"], None, [True]])
+    columns = table({"text": TEXTS, **{str(number): cells for number, cells in enumerate(odd)}})
+    assert columns["0"] == ["2020-01-01", "2020-01-02", "2020-01-03"]
+    assert columns["4"] == ["1", "a", None]
+    assert columns["5"] == ["[1, 'a']", None, "[True]"]
+    pictures = [Image.fromarray(image) for image in IMAGES]
+    more = {"image": pictures, "mask": pictures, "vector": IMAGES[:, 0, :, 0], "label": MOODS}
+    assert table(more)["vector"][0] == IMAGES[0, 0, :, 0].tolist()
+    assert [*table(more)] == ["image", "vector", "label"]
+    with pytest.raises(UserError, match="'text', row 0: date"):
+        table({"text": days})
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "rows"),
+    [
+        (Image.fromarray(IMAGES[0]), "image", 1),
+        (IMAGES[0], "image", 1),
+        (IMAGES[0, :, :, 0], "image", 1),
+        (IMAGES[:, :, :, 0] / 255, "image", 3),
+        (np.zeros((3, 8, 2)), "series", 3),
+        (np.zeros((8, 2)), "series", 1),
+        ([np.zeros((8, 2)), np.zeros((5, 2))], "series", 2),
+        ([0.5, 1.5, 2.5], "series", 1),
+        (np.zeros(8), "series", 1),
+    ],
+)
+def test_a_reader_knows_what_arrays_are(values: Any, kind: str, rows: int) -> None:
+    column = {"image": "image", "series": "values"}[kind]
+    reader = Reader(kind, needed=frozenset((column,)), channels=2)
+    assert len(pyarrow.parquet.read_table(path_for(values, reader))[column]) == rows
+
+
+def test_an_array_of_one_image_or_several_is_asked_about() -> None:
+    with pytest.raises(UserError, match="give \\[image\\]"):
+        path_for(np.moveaxis(IMAGES[0], 2, 0), Reader("image", channels=3))
+
+
+@pytest.mark.parametrize("mode", ["I", "F", "I;16"])
+def test_pictures_of_more_than_8_bits(mode: str) -> None:
+    """They are read as arrays are, so Pillow need not write their modes."""
+    levels = np.array([[[0, 255 * 256]] * 2, [[256, 128 * 256]] * 2])
+    types = {"I": np.int32, "F": np.float32, "I;16": np.uint16}
+    pictures = [Image.fromarray(image.astype(types[mode])) for image in levels]
+    assert {picture.mode for picture in pictures} == {mode}
+    cells = table({"image": pictures, "label": [0, 1]})["image"]
+    read = [np.asarray(Image.open(io.BytesIO(cell["bytes"])))[0].tolist() for cell in cells]
+    assert read == ([[0, 254], [1, 128]] if mode == "F" else [[0, 255], [1, 128]])
+
+
+def test_an_image_with_nan_is_skipped() -> None:
+    images = (IMAGES / 255).astype(np.float32)
+    images[1, 0, 0, 0] = np.nan
+    assert [cell is None for cell in table((images, [0, 1, 2]))["image"]] == [False, True, False]
+
+
+def test_a_single_text_is_a_file_which_is_split() -> None:
+    stored = store_values(["one\ntwo"], training_reader())
+    assert Path(stored.path).read_text("utf-8") == "one\ntwo"
+    assert shorten_unpacked_paths(stored.path) == "list"
+
+
+def test_values_that_are_gone_are_to_be_written_again() -> None:
+    path = Path(stored_path(["gone", "with"]))
+    path.unlink()
+    with pytest.raises(UserError, match="with the same values"):
+        resolve(str(path), print)
 
 
 def test_splits() -> None:
@@ -178,6 +291,10 @@ def test_splits() -> None:
         ({"image": [np.zeros((5, 5, 7), np.uint8)], "label": [1]}, "is no image"),
         ({"text": TEXTS, "label": np.zeros((3, 2))}, "give one label a row"),
         ((torch.tensor(3), torch.tensor(3)), "a single number"),
+        ((np.zeros((60, 5)), [0, 1] * 30), "an array (60, 5): a table of 5 features"),
+        (None, "NoneType: no data that are read"),
+        (torch.utils.data.DataLoader(Pairs()), "give its rows: loader.dataset"),
+        ("the cat sat.\n" * 500, "a text of 6,500 letters"),
     ],
 )
 def test_refused_in_one_line(values: Any, message: str) -> None:
@@ -187,14 +304,15 @@ def test_refused_in_one_line(values: Any, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_the_column_of_labels_of_arrays() -> None:
-    series = {"signal": np.arange(12.0).reshape(3, 4), "kind": MOODS, "place": TEXTS}
-    stored = store_values(series, None, "kind")
-    assert stored.label is None
-    assert pyarrow.parquet.read_table(stored.path).column_names == ["values", "label", "place"]
-    assert store_values({"review": TEXTS, "kind": MOODS}, None, "kind").label == "kind"
+def test_the_column_of_labels() -> None:
+    series = {"signal": np.arange(12.0).reshape(3, 4), "kind": MOODS, "place": [1, None, 3]}
+    stored = store_values(series, training_reader(label="kind"))
+    assert (stored.label, stored.number_columns) == ("kind", frozenset(("place",)))
+    assert pyarrow.parquet.read_table(stored.path).column_names == ["values", "kind", "place"]
+    assert store_values({"review": TEXTS, "kind": MOODS}, training_reader(label="kind")).label == "kind"
+    assert store_values({"image": [*IMAGES], "y": [1, 2, 3]}, training_reader()).label == "y"
     with pytest.raises(UserError, match="did you mean 'kind'"):
-        store_values(series, None, "kid")
+        store_values(series, training_reader(label="kid"))
 
 
 def test_without_pyarrow_tables_are_json_lines(monkeypatch: pytest.MonkeyPatch) -> None:
