@@ -264,7 +264,7 @@ class Run:
 
         Raises: UserError: a line of the log is damaged.
         """
-        return log_curves(self.path, self.path.name, "tokens", self.task.loss_unit)
+        return log_curves(self.path, self.path.name, self.task.speed_unit, self.task.loss_unit)
 
     @plain_errors
     def resume(

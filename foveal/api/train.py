@@ -63,7 +63,7 @@ def train(
         or (N, H, W, C) and series (N, T) or (N, T, C); or a torch `Dataset` of such pairs. They are stored
         once as Parquet in the cache under their hash, so that the run resumes exactly.
     model
-        A preset or network (`foveal.list_models()`), or the path of a TOML file.
+        A preset, which `foveal models` lists, a network for images, or the path of a TOML file.
     budget
         How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens.
     task
@@ -86,7 +86,7 @@ def train(
     log
         Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv", or several.
     callbacks
-        An object that hears of steps, evaluations and checkpoints by the methods of `foveal.Callback`, or
+        An object with methods of `foveal.Callback`, called after steps, evaluations and checkpoints, or
         several.
     quiet
         Print nothing but warnings of what changes the result, such as weights that can't be fetched.

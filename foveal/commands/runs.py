@@ -62,7 +62,7 @@ def _cells(row: RunSummary) -> dict[str, str]:
         "run": row.run,
         "data": data if len(data) <= MAX_DATA_LENGTH else f"... {data[4 - MAX_DATA_LENGTH :]}",
         "model": row.model or "",
-        "score": "" if row.score is None else f"{row.score_name} {row.score:.4f}",
+        "score": "" if row.score is None else f"{row.score_name} {row.score:.4f} ({row.score_split})",
         "minutes": "" if row.minutes is None else f"{row.minutes:.1f}",
         "state": row.state.partition(":")[0],
     }

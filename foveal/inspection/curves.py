@@ -93,28 +93,26 @@ def _plot_losses(axes: "Axes", steps: list[Record], held_out: list[Record], loss
 
 
 def _plot_held_out(axes: "Axes", held_out: list[Record], loss_suffix: str) -> None:
-    """Draw the losses of evaluations, and write the best loss next to its point."""
+    """Draw the losses of evaluations, with a ring around the best, whose loss is in the legend."""
     x, y = [record["step"] for record in held_out], [record["loss"] for record in held_out]
     color = series_color(1)
-    axes.plot(x, y, color=color, marker="o", markersize=3.5, label="held out")
     best = min(held_out, key=lambda record: record["loss"])
     bits = best.get("bits_per_character")
-    axes.annotate(
-        f"best {best['loss']:.3f}{loss_suffix}" + (f"\n= {bits:.3f} bits per character" if bits else ""),
-        (best["step"], best["loss"]),
-        xytext=(-8, 36),
-        textcoords="offset points",
-        ha="right",
-        arrowprops={"arrowstyle": "-", "color": color},
-    )
+    in_bits = f" = {bits:.3f} bits per character" if bits else ""
+    label = f"held out, best {best['loss']:.3f}{loss_suffix}{in_bits}"
+    axes.plot(x, y, color=color, marker="o", markersize=3.5, label=label)
+    axes.plot(best["step"], best["loss"], color=color, marker="o", markersize=9, fillstyle="none")
 
 
 def _plot_rates(axes: "Axes", steps: list[Record], unit: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     x, y = [record["step"] for record in steps], [record["rate"] for record in steps]
     axes.plot(x, y, color=series_color(2), linewidth=1.2)
     axes.set_ylabel("rate")
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     per_step = steps[-1]["tokens"] / steps[-1]["step"] if steps else math.nan
     axes.set_xlabel(f"step (of {per_step:,.0f} {unit})" if steps else "step")
 

@@ -255,7 +255,7 @@ def test_numbers_that_are_not_finite_are_refused() -> None:
     def breaks(module: nn.Module, batch: Any) -> Tensor:
         return loss(module, batch) * (float("nan") if module.training else 1.0)
 
-    with pytest.raises(RunFailed, match=r"3 consecutive steps .* in step 3 in loss term loss; try a lower"):
+    with pytest.raises(RunFailed, match=r"3 consecutive steps .* in step 3 in the loss; try a lower"):
         train("run", objective=breaks, settings={"training.max_nonfinite_steps": 3})
     with pytest.raises(RunFailed, match="each of the 2 steps gave numbers that are not finite"):
         train("short", objective=breaks, budget="2steps")

@@ -133,7 +133,7 @@ class Wrong(Base):
 def test_names_that_two_plugins_have(tmp_path: Path) -> None:
     load_plugin(write_cell(tmp_path / "mine.py"))
     with pytest.raises(
-        UserError, match=r"two plugins have a mixer tanh-cell: .*mine\.py and .*other\.py; rename"
+        UserError, match=r"two plugins register the mixer tanh-cell: .*mine\.py and .*other\.py; rename"
     ):
         load_plugin(write_cell(tmp_path / "other.py"))
     with pytest.raises(

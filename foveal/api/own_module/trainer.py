@@ -92,7 +92,7 @@ class Trainer:
             Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv", or
             several.
         callbacks
-            An object that hears of steps, evaluations and checkpoints by the methods of `foveal.Callback`, or
+            An object with methods of `foveal.Callback`, called after steps, evaluations and checkpoints, or
             several.
         device
             cpu, cuda, mps, or auto, which leaves a module on the GPU where it is.
@@ -150,7 +150,7 @@ class Trainer:
         return ModuleRun(folder, self._module, self._objective, self._valid, self._weight)
 
     def _create(self) -> RunFolder:
-        """Create the run, after a first step on trial.
+        """Create the run, after a trial step.
 
         Raises: UserError: the run can't be created, or the loss can't be used.
         """

@@ -13,6 +13,7 @@ from foveal.api.training.start import TrainingStart, create_run, prepare_trainin
 from foveal.config import parse_overrides
 from foveal.core.runtime import has_fast_bfloat16, resolve_device
 from foveal.core.signals import SignalHandler
+from foveal.core.terminal_text import counted
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
@@ -214,7 +215,7 @@ def _skipped_summary(prepared: PreparedData[Any, Any], folder: Path) -> str:
     """Return the number of skipped rows, the file that lists them, and the first."""
     first, count = prepared.skipped[0], len(prepared.skipped)
     where = shorten_unpacked_paths(first.location)
-    return f"{count:,} rows, all in {folder / 'skipped.jsonl'}; the first: {where}: {first.reason}"
+    return f"{counted(count, 'row')}, all in {folder / 'skipped.jsonl'}; the first: {where}: {first.reason}"
 
 
 def _model_summary(task: Task) -> str:

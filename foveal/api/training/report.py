@@ -21,6 +21,7 @@ from foveal.plugins.stored import options_to_open
 from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.durable import atomic_write
 from foveal.store.run import RunFolder
+from foveal.store.scores import write_scores
 from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import EvaluationResult, LabelsByRow
@@ -75,7 +76,8 @@ def train_and_report(
     callbacks: Iterable[Any] = (),
 ) -> None:
     """Train the run on `batches` from its last checkpoint to its end, with evaluations on `valid`. Then
-    evaluate it, print scores, call `on_result` with them, and draw its curves. `callbacks` hear of all of it.
+    evaluate it, print scores, call `on_result` with them, and draw its curves. `callbacks` are called
+    meanwhile.
 
     The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
     before its report, so the report is made now.
@@ -120,6 +122,7 @@ def _train_and_report(
                 if curves_file.exists() or not trainer.state.counters.step:
                     raise
         progress, report, baseline = trainer.state.counters, None, None
+        scores: dict[str, float] = {}
         load_run_weights(run, task)
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
         if tested is not None:
@@ -135,6 +138,8 @@ def _train_and_report(
         has_held_out = held_out is not None
         _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
         on_result(result)
+        if "split" in result:
+            write_scores(run.path, progress.step, result["split"], scores)
         components = ", ".join(map(str, task.components()))
         if progress.step:
             with Activity("drawing the curves"):
@@ -248,7 +253,8 @@ def _print_summary(
     name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
     weights = weights if result["steps"] else "fitted" if task.fits_head else "as they started"
-    if baseline is not None and (warning := _baseline_warning(result[baseline.metric], baseline)):
+    can_go_on = result["steps"] > 0 and best_step in (None, result["steps"])
+    if baseline is not None and (warning := baseline.warning(result[baseline.metric], can_go_on)):
         STDERR.print()
         STDERR.print_wrapped(Text(reword(warning), style="yellow"))
     if report is not None:
@@ -276,14 +282,3 @@ def _training_row(task: Task, steps: int, seconds: float) -> tuple[str, str]:
     if task.fits_head:
         return "fitted", "the head, at once, from all training rows; there are no training steps"
     return "trained", f"nothing: a budget of {task.config.training.budget} leaves the weights as they start"
-
-
-def _baseline_warning(value: float, baseline: Baseline) -> str:
-    """Return a warning if the model's value of the metric is not better than the baseline's; else an empty
-    text."""
-    if baseline.is_beaten_by(value):
-        return ""
-    return (
-        f"this model is no better than {baseline.name}: {baseline.words_of(value)} against "
-        f"{baseline.in_words(baseline.value)}; give more rows, train longer, or try another --model"
-    )

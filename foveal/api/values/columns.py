@@ -75,7 +75,7 @@ def _columns_of(values: Any) -> Columns:
         return _from_rows([values[index] for index in range(len(values))])
     if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray):
         return _from_rows([*values])
-    raise UserError(f"{type(values).__name__}: no data that are read; give {KINDS}")
+    raise UserError(f"{type(values).__name__}: not a kind of data that can be read; give {KINDS}")
 
 
 def _is_table(value: Any) -> bool:
@@ -123,7 +123,10 @@ def _cells(name: Any, column: Any) -> list[Any]:
             raise UserError(f"{name}: a single number; give an array with a row for each example")
         return [*column] if column.ndim > 1 else column.tolist()
     if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
-        raise UserError(f"{name}: {type(column).__name__} is no column; give a list with a cell for each row")
+        raise UserError(
+            f"{name}: a column can't be of the type {type(column).__name__}; give a list of "
+            "cells, one for each row"
+        )
     return [*column]
 
 

@@ -1,6 +1,7 @@
 """Statistics of activations as a picture: a row of histograms for each model, and lines over the layers."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from foveal.inspection.style import MUTED_COLOR, figure_png, new_figure, series_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LETTERS_PER_INCH = 18
+"""Letters of the smallest font that fit in an inch."""
 MAX_HISTOGRAMS = 10
 """Layers that have a histogram; of more, as many evenly spaced."""
 StatsByModel = Mapping[str, Sequence[ActivationStats]]
@@ -31,7 +34,8 @@ def plot_activations(rows: StatsByModel, title: str) -> bytes:
     _lines(sizes, rows, "mean (dotted) and deviation", "deviation", "mean")
     _lines(gradients, rows, "deviation of the gradient", "gradient")
     _bars(shares, rows)
-    figure.supxlabel(CAVEAT, x=0.01, ha="left", fontsize=7, color=MUTED_COLOR)
+    width = int(LETTERS_PER_INCH * figure.get_figwidth())
+    figure.supxlabel(fill(CAVEAT, width), x=0.01, ha="left", fontsize=7, color=MUTED_COLOR)
     return figure_png(figure)
 
 
@@ -64,8 +68,6 @@ def _histogram(axes: "Axes", layer: ActivationStats, number: int, color: str) ->
 
 
 def _lines(axes: "Axes", rows: StatsByModel, title: str, solid: str, dotted: str | None = None) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     for number, (name, layers) in enumerate(rows.items()):
         x, color = range(1, len(layers) + 1), series_color(number)
         y = [getattr(layer, solid) or np.nan for layer in layers]  # zero has no place on this axis
@@ -75,27 +77,32 @@ def _lines(axes: "Axes", rows: StatsByModel, title: str, solid: str, dotted: str
             axes.plot(x, mean, color=color, linewidth=0.8, linestyle=":")
     axes.set_yscale("log")
     axes.set_title(title, loc="left", fontsize=9)
-    axes.set_xlabel("layer", fontsize=8)
-    axes.tick_params(labelsize=7)
+    _layer_axis(axes, rows)
+    axes.tick_params(which="both", labelsize=7)
     axes.grid(alpha=0.25)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if len(rows) > 1 and solid == "deviation":
         axes.legend(frameon=False, fontsize=7)
+
+
+def _layer_axis(axes: "Axes", rows: StatsByModel) -> None:
+    """Let the axis show whole numbers of layers, also that of a single layer."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(0.5, max(map(len, rows.values())) + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.set_xlabel("layer", fontsize=8)
 
 
 def _bars(axes: "Axes", rows: StatsByModel) -> None:
     """Draw the fractions of saturated or dead units, models side by side. A layer has at most one of the two
     fractions."""
-    from matplotlib.ticker import MaxNLocator
-
     width = 0.8 / len(rows)
     for number, layers in enumerate(rows.values()):
         x = np.arange(1, len(layers) + 1) - 0.4 + width * (number + 0.5)
         shares = [layer.saturated or layer.dead or 0.0 for layer in layers]
         axes.bar(x, [100 * share for share in shares], width, color=series_color(number))
-    axes.set_title("saturated (sigmoid, tanh) or dead (rectifiers), %", loc="left", fontsize=9)
+    axes.set_title("saturated or dead, %", loc="left", fontsize=9)
     axes.set_ylim(0, 100)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("layer", fontsize=8)
-    axes.tick_params(labelsize=7)
+    _layer_axis(axes, rows)
+    axes.tick_params(which="both", labelsize=7)
     axes.grid(alpha=0.25, axis="y")

@@ -8,6 +8,9 @@ from foveal.metrics.labels import ConfusionMatrix
 MAX_CLASSES, MAX_CLASSES_WITH_COUNTS = 40, 20
 """Most classes that are drawn, those with most mistakes; and most classes whose counts are written."""
 
+COLOR_SCALE = 0.9
+"""Inches beside the matrix."""
+
 
 def plot_confusion(confusion: ConfusionMatrix, title: str) -> bytes:
     """Return the PNG. A dark cell is a large fraction of the row's class. Counts are written where
@@ -17,9 +20,10 @@ def plot_confusion(confusion: ConfusionMatrix, title: str) -> bytes:
     counts = confusion.counts[np.ix_(classes, classes)]
     shares = counts / np.maximum(confusion.counts[classes].sum(1, keepdims=True), 1)
     size = 1.8 + 0.42 * len(classes)
-    figure = new_figure(max(4.5, size), max(4.0, size), "constrained")
+    figure = new_figure(max(4.5, size) + COLOR_SCALE, max(4.0, size), "constrained")
     axes = figure.subplots()
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    figure.colorbar(image, ax=axes, label="share of the row", shrink=0.7)
     if len(classes) <= MAX_CLASSES_WITH_COUNTS:
         for row, column in np.argwhere(counts).tolist():
             color = "white" if shares[row, column] > 0.5 else "black"
