@@ -61,9 +61,8 @@ class Session:
     objective: Any
 
     @property
-    def config(self) -> Config:
-        config: Config = self.task.config
-        return config
+    def config(self) -> Any:
+        return self.task.config
 
     @property
     def model(self) -> Any:
@@ -76,9 +75,8 @@ class Session:
     @property
     def label_values(self) -> dict[str, Any]:
         """The value of each label that was a number or truth value in memory; empty for labels of files."""
-        if not self.run.manifest["data"].get(NUMBER_LABELS):
-            return {}
-        return {label: json.loads(label) for label in self.task.labels}
+        labels = self.task.labels if self.run.manifest["data"].get(NUMBER_LABELS) else ()
+        return {label: json.loads(label) for label in labels}
 
     @property
     def temperature(self) -> float:

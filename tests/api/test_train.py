@@ -54,7 +54,7 @@ def test_a_run_answers_and_shows_itself(classifier: foveal.Run) -> None:
     assert "write a source" in answers[1]["reason"]
     assert classifier.predict(np.array(texts[::2])).column("answer") == ["good", "bad"]
     assert "<td>good</td>" in answers._repr_html_()
-    assert repr(classifier).endswith("/run': model text-ngrams, data dict, trained)")
+    assert repr(classifier).endswith("/run': model text-ngrams, data dict, accuracy 1, trained)")
     assert len(answers.to_pandas()) == 3
     assert answers.to_dict()["answer"][2] == "bad"
     unsure = classifier.predict(texts[:1], threshold=1.0)
