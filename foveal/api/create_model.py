@@ -101,6 +101,7 @@ def create_model(
         return _as_module(build_model(task, target))
 
 
+@plain_errors
 def list_models(pattern: str = "*", *, pretrained: bool = False) -> list[str]:
     """Return the names that `create_model` knows and that match a shell pattern, such as `res*`, in order.
 

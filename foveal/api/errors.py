@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from foveal.api.argument_types import check_types
 from foveal.api.arguments import check_arguments
 from foveal.api.python_words import PythonWords
 from foveal.config import ConfigError
@@ -28,6 +29,7 @@ def plain_errors(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*arguments: P.args, **keywords: P.kwargs) -> R:
         check_arguments(words, arguments, keywords)
+        check_types(function, dict(zip(words.parameters, arguments, strict=False)) | keywords)
         if is_reworded():  # another function of the interface has called this one
             return function(*arguments, **keywords)
         try:

@@ -103,6 +103,13 @@ def test_scores_vectors_and_views(classifier: foveal.Run) -> None:
         (lambda run: run.predict("film " * 1000), "run.predict(['film film"),
         (lambda run: run.predict([]), "an empty list"),
         (lambda run: run.predict(["a"], top=0), "give at least 1"),
+        (lambda run: run.predict(["a"], top="3"), "top='3': expected a whole number or None"),
+        (lambda run: run.predict(["a"], threshold="x"), "threshold='x': expected a number or None"),
+        (lambda run: run.generate("a", stop=3), "stop=3: expected a text or a list"),
+        (lambda run: foveal.load(None), "path=None: expected a text or a path"),
+        (lambda run: foveal.list_models(3), "pattern=3: expected a text"),
+        (lambda run: foveal.train(reviews(), settings=["a"]), "settings=['a']: expected a dict or None"),
+        (lambda run: foveal.train(reviews(), pretrained="yes"), "expected 'auto' or 'no'"),
         (lambda run: run.inspect("confusio"), "did you mean 'confusion'"),
         (lambda run: run.inspect("confusion", dat=1), "did you mean 'data'"),
         (lambda run: run.generate("a"), "run.predict(DATA)"),
@@ -277,14 +284,25 @@ def test_quiet(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_command("evaluate", run.path, "--json").err == ""
 
 
-def test_in_another_thread() -> None:
-    results = []
-    thread = threading.Thread(
-        target=lambda: results.append(foveal.train(reviews(), text="review", label="mood", quiet=True))
-    )
-    thread.start()
-    thread.join()
-    assert results[0].predict(["dull film"]).column("answer") == ["bad"]
+def test_in_several_threads() -> None:
+    """They draw the same numbers."""
+    settings: Any = {
+        "model": "text-classification",
+        "budget": "2steps",
+        "settings": {"model.encoder.width": 16},
+    }
+    runs: list[foveal.Run] = []
+
+    def train(folder: str) -> None:
+        runs.append(foveal.train(reviews(), text="review", label="mood", run=folder, quiet=True, **settings))
+
+    threads = [threading.Thread(target=train, args=(name,)) for name in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    first, second = ((run.path / "model.safetensors").read_bytes() for run in runs)
+    assert first == second
 
 
 def test_interrupted_before_there_is_a_run() -> None:
