@@ -20,6 +20,7 @@ from foveal.api.values.reader import training_reader
 from foveal.training.step import train_step
 from tests.support.command_line import TINY_MODEL, run_command, succeed
 
+UNTYPED: Any = foveal
 NOT_CALLBACKS: Any = [foveal.Callback]
 GOOD, BAD = ["great", "lovely", "fine", "superb"], ["awful", "dull", "bad", "boring"]
 TINY = {key: int(value) for key, value in (setting.split("=") for setting in TINY_MODEL)}
@@ -106,10 +107,10 @@ def test_scores_vectors_and_views(classifier: foveal.Run) -> None:
         (lambda run: run.predict(["a"], top="3"), "top='3': expected a whole number or None"),
         (lambda run: run.predict(["a"], threshold="x"), "threshold='x': expected a number or None"),
         (lambda run: run.generate("a", stop=3), "stop=3: expected a text or a list"),
-        (lambda run: foveal.load(None), "path=None: expected a text or a path"),
-        (lambda run: foveal.list_models(3), "pattern=3: expected a text"),
-        (lambda run: foveal.train(reviews(), settings=["a"]), "settings=['a']: expected a dict or None"),
-        (lambda run: foveal.train(reviews(), pretrained="yes"), "expected 'auto' or 'no'"),
+        (lambda run: UNTYPED.load(None), "path=None: expected a text or a path"),
+        (lambda run: UNTYPED.list_models(3), "pattern=3: expected a text"),
+        (lambda run: UNTYPED.train(reviews(), settings=["a"]), "settings=['a']: expected a dict or None"),
+        (lambda run: UNTYPED.train(reviews(), pretrained="yes"), "expected 'auto' or 'no'"),
         (lambda run: run.inspect("confusio"), "did you mean 'confusion'"),
         (lambda run: run.inspect("confusion", dat=1), "did you mean 'data'"),
         (lambda run: run.generate("a"), "run.predict(DATA)"),
