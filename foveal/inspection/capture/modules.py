@@ -63,7 +63,7 @@ def _first_tensor(result: Any) -> Tensor | None:
     return result if isinstance(result, Tensor) else None
 
 
-class _AttentionMode(OperationMode):
+class _AttentionMode(OperationMode):  # type: ignore[no-untyped-call]
     """The context that sees attention inside modules without taps, whichever kernel computes it."""
 
     def __init__(self, running: list[nn.Module], listener: TapListener):
@@ -121,5 +121,5 @@ def _with_heads(x: Tensor) -> Tensor:
 def _four_axes(module: nn.Module, weights: Tensor) -> Tensor:
     """Return weights as (B, H, T, S). `nn.MultiheadAttention` has rows and heads on one axis."""
     if weights.dim() == 3 and isinstance(module, nn.MultiheadAttention):
-        return weights.unflatten(0, (-1, module.num_heads))
+        return torch.unflatten(weights, 0, (-1, module.num_heads))
     return _with_heads(weights)

@@ -1,6 +1,7 @@
 """What was captured under a name: a value for each call of the module."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -20,16 +21,17 @@ class Gradient:
     def __init__(self, value: Tensor | StepStates):
         self.tensor: Tensor | None = None
         if isinstance(value, Tensor):
-            value.register_hook(self._add)
+            value.register_hook(self._add)  # type: ignore[no-untyped-call]
             return
         for t, state in enumerate(value.steps):
             if state.requires_grad:
-                state.register_hook(lambda g, t=t: self._add_step(g, t, len(value.steps)))
+                add_step = partial(self._add_step, t, len(value.steps))
+                state.register_hook(add_step)  # type: ignore[no-untyped-call]
 
     def _add(self, gradient: Tensor) -> None:
         self.tensor = gradient.clone() if self.tensor is None else self.tensor + gradient
 
-    def _add_step(self, gradient: Tensor, t: int, steps: int) -> None:
+    def _add_step(self, t: int, steps: int, gradient: Tensor) -> None:
         if self.tensor is None:
             self.tensor = gradient.new_zeros(len(gradient), steps, *gradient.shape[1:])
         self.tensor[:, t] += gradient

@@ -5,6 +5,7 @@ tests of the laws then work for it (`examples/own_cell.py`).
 """
 
 from abc import ABC, abstractmethod
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -150,8 +151,12 @@ class Recurrent(TappedModule):
         run = recorded_step if self._states_wanted() else step
         y, after = cells.run_recurrence(run, projected, state, lengths)
         for name in self.cell.sizes:
-            self.tap(name, lambda name=name: StepStates([part[name] for part in states], lengths))
+            self.tap(name, partial(_step_states, states, name, lengths))
         return y, after
 
     def _states_wanted(self) -> bool:
         return any(map(self.has_listener, self.cell.sizes))
+
+
+def _step_states(states: list[dict[str, Tensor]], name: str, lengths: Tensor | None) -> StepStates:
+    return StepStates([state[name] for state in states], lengths)

@@ -91,7 +91,7 @@ class AttentionMap:
         keys = self.k[:, head_ids // (H // self.k.shape[1])].to(self.dtype).mT
         tiles = [
             self._rows(head_ids, block, keys)[..., column_ids]
-            for block in row_ids.split(max(1, MAX_BLOCK_ELEMENTS // max(1, B * len(head_ids) * S)))
+            for block in torch.split(row_ids, max(1, MAX_BLOCK_ELEMENTS // max(1, B * len(head_ids) * S)))
         ]
         return torch.cat(tiles, 2)
 
