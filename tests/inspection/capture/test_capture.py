@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
@@ -99,7 +100,7 @@ def test_values_are_copies():
 def test_compiled_modules_run_eagerly(whole):
     """Also if they were compiled and called before: the values and names are those of the plain model."""
     model, x = nn.Sequential(nn.Linear(3, 4), nn.ReLU()), torch.randn(5, 3)
-    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    compiled: Any = torch.compile(model, backend="eager", fullgraph=True)
     outside, prefix = (compiled, "") if whole else (nn.Sequential(compiled), "0.")
     with torch.no_grad():
         expected = outside(x)

@@ -1,5 +1,7 @@
 """The gradient of a loss for the state at every step, `grad:<layer>/h`: through all later steps."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -13,7 +15,7 @@ from foveal.layers.mixers.rwkv import TimeMixing
 from foveal.layers.mixers.self_attention import SelfAttention
 
 B, T, D, H = 3, 7, 4, 5
-NEAR = {"rtol": 0, "atol": 1e-10}
+NEAR: dict[str, Any] = {"rtol": 0, "atol": 1e-10}
 
 
 class Linear(RecurrentCell):
@@ -102,7 +104,7 @@ def test_a_linear_network_has_the_closed_form():
     with capture(mixer, "grad:*/h") as record:
         y, _ = mixer(torch.randn(B, T, H))
     (y[:, -1] @ g).sum().backward()  # after the block, too
-    W = mixer.cell.weight.detach()
+    W = mixer.cell.get_parameter("weight").detach()
     expected = torch.stack([g @ torch.linalg.matrix_power(W, T - 1 - t) for t in range(T)])
     torch.testing.assert_close(record["grad:/h"][0], expected.expand(B, T, H), **NEAR)
 

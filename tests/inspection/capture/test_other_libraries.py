@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from foveal import UserError, capture
 
 B, T, S, D, H = 2, 4, 6, 16, 4
 CONTEXTS = {"gradients": nullcontext, "no_grad": torch.no_grad, "inference": torch.inference_mode}
-NEAR = {"rtol": 0, "atol": 1e-6}
+NEAR: dict[str, Any] = {"rtol": 0, "atol": 1e-6}
 
 
 @pytest.fixture(autouse=True)
