@@ -20,7 +20,8 @@ from foveal.ui.standard_streams import STDOUT_NAME, drop_standard_output, prepar
 
 DEBUG_HELP = (
     f"{PLUGIN_HELP}\n\n"
-    "`-q` with any command prints results and errors alone; `--debug` shows the whole traceback of an error."
+    "`-q` with any command prints results, warnings and errors alone; `--debug` shows the whole traceback of "
+    "an error."
 )
 QUIET_FLAGS = {"-q", "--quiet"}
 APP = cyclopts.App(

@@ -4,7 +4,8 @@ import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 import numpy as np
 import torch
@@ -22,7 +23,6 @@ from foveal.config import (
 )
 from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
-from foveal.core.log import Log
 from foveal.core.module_facts import auxiliary_models
 from foveal.core.runtime import resolve_device
 from foveal.data.pairs.labels import LabelTarget
@@ -41,7 +41,7 @@ from foveal.tasks.published_run import is_published, published_run
 from foveal.tasks.registry import labeling_task, open_task, task_of
 from foveal.tasks.session import build_model
 from foveal.tasks.warm_start import load_encoder, load_run_weights
-from foveal.ui.console import log as log_to_console
+from foveal.ui.console import log
 
 SIZES = {
     "classes": "the number of classes",
@@ -51,19 +51,18 @@ SIZES = {
 """The sizes that a model without data may need, in words."""
 
 
-@plain_errors()
+@plain_errors
 def create_model(
     name: str,
     *,
-    classes: int | None = None,
-    vocabulary: int | None = None,
-    channels: int | None = None,
-    size: int | None = None,
+    classes: SupportsIndex | None = None,
+    vocabulary: SupportsIndex | None = None,
+    channels: SupportsIndex | None = None,
+    size: SupportsIndex | None = None,
     pretrained: bool = False,
     seed: int = 0,
     device: str = "cpu",
     settings: Mapping[str, Any] | None = None,
-    log: Log = log_to_console,
 ) -> nn.Module:
     """Return the model called `name` as a module whose `forward` returns logits.
 
@@ -90,11 +89,12 @@ def create_model(
     Raises: UserError: there is no such model, a size is missing, or a setting does not fit.
     """
     sizes = {"classes": classes, "vocabulary": vocabulary, "channels": channels, "size": size}
-    named = {argument: value for argument, value in sizes.items() if value is not None}
+    named = _whole_sizes({argument: value for argument, value in sizes.items() if value is not None})
+    if not isinstance(pretrained, bool):
+        raise UserError(f"pretrained={pretrained!r}: expected True or False")
     target = resolve_device(device)
-    _check_sizes(named)
     if pretrained:
-        return _pretrained_model(name, named, seed, target, settings, log)
+        return _pretrained_model(name, named, seed, target, settings)
     task = task_of(_config(name, named, seed, settings or {}))
     task = task.bind(task.sized_processor(_model_sizes(name, task, named)))
     with generators_kept():
@@ -116,14 +116,20 @@ def _presets_alone() -> list[str]:
     return [name for name, config in configs.items() if task_of(config).model_sizes is not None]
 
 
-def _check_sizes(sizes: Mapping[str, int]) -> None:
-    """Check that sizes are numbers from 1 on.
+def _whole_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:
+    """Return sizes as integers of Python.
 
-    Raises: UserError: a size is none.
+    Raises: UserError: a size is no whole number from 1 on.
     """
+    whole = {}
     for argument, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        try:
+            whole[argument] = 0 if isinstance(value, bool) else index(value)
+        except TypeError:
+            whole[argument] = 0
+        if whole[argument] < 1:
             raise UserError(f"{argument}={value!r}: expected a whole number from 1 on")
+    return whole
 
 
 def _config(name: str, sizes: Mapping[str, int], seed: int, settings: Mapping[str, Any]) -> Config:
@@ -180,7 +186,6 @@ def _pretrained_model(
     seed: int,
     device: torch.device,
     settings: Mapping[str, Any] | None,
-    log: Log,
 ) -> nn.Module:
     """Return a model with published weights.
 

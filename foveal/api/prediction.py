@@ -1,10 +1,15 @@
 """What `foveal predict` and `Run.predict` share: the checks of their options, and the threshold."""
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.tasks.results import UNSURE, AnsweredRow
+from foveal.ui.console import truncate
+
+SHOWN_LETTERS = 60
+"""Letters of a text that an error shows."""
 
 
 def check_numbers(top: int | None, threshold: float | None) -> None:
@@ -28,6 +33,16 @@ def are_texts(data: Any) -> bool:
     if not data:
         raise UserError("an empty list: give a text or more")
     return all(isinstance(text, str) for text in data)
+
+
+def check_is_no_text(data: Any, task: Any) -> None:
+    """Check that a text which stands for data is the path of a file.
+
+    Raises: UserError: it is none.
+    """
+    if isinstance(data, str) and task.source_kind == "text" and not os.path.exists(data):
+        text = truncate(" ".join(data.split()), SHOWN_LETTERS)
+        raise UserError(f"{text}: no such file; a text is given in a list: run.predict([{text!r}])")
 
 
 def apply_threshold(

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -55,6 +55,11 @@ def shorten_unpacked_paths(message: str) -> str:
     for folder in ("unpacked", "layouts"):
         message = re.sub(re.escape(f"{cache_folder()}/{folder}/") + "[0-9a-f]{16}/", "", message)
     return message
+
+
+def with_short_paths(log: Callable[[str], None]) -> Callable[[str], None]:
+    """Return a log whose lines have short paths (`shorten_unpacked_paths`)."""
+    return lambda line: log(shorten_unpacked_paths(line))
 
 
 def _index(match: re.Match[str]) -> str:

@@ -84,8 +84,9 @@ def _few_photos(facts: ImageFacts, request: DefaultsRequest, preset: str, reason
 
 
 def _without_flips(facts: ImageFacts, defaults: Defaults) -> Defaults:
-    """Return the defaults without mirror images if the labels are characters, which mirror images are not."""
-    if not facts.has_characters:
+    """Return the defaults without mirror images if the images are gray and their labels characters, which
+    mirror images of characters are not. Photos in color may have such labels as mere numbers."""
+    if facts.color or not facts.has_characters:
         return defaults
     reason = f"{defaults.reason}, and " if defaults.reason else ""
     undo = f"{defaults.undo} or " if defaults.undo else ""

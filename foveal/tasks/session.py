@@ -23,7 +23,7 @@ from foveal.data.files.data_part import open_part
 from foveal.data.open import DataPaths, OpenedData
 from foveal.layers.initialization import initialize
 from foveal.plugins.stored import open_plugins
-from foveal.store.cache import shorten_unpacked_paths
+from foveal.store.cache import shorten_unpacked_paths, with_short_paths
 from foveal.store.manifest import data_facts
 from foveal.store.run import RunFolder, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
@@ -91,18 +91,18 @@ class Session:
         Raises: UserError: the run has no held-out data (`option_hint` says how to name other data), or `data`
             are two files in another order than those of training.
         """
+        log = with_short_paths(log)
         if data is not None:
             if own := data_facts(self.run.manifest, self.run.path).data:
                 check_same_order(open_part(own).aligned, open_part(data).aligned)
             split_data, facts = self.task.prepare_held_out(data, log)
             if _was_trained_on(self.run, data, facts):
                 log(
-                    f"{shorten_unpacked_paths(data)}: the run was trained on rows of these data, so the "
-                    f"scores say little about others; foveal evaluate {self.run.path} scores the held-out "
-                    "rows"
+                    f"{data}: the run was trained on rows of these data, so the scores say little about "
+                    f"others; foveal evaluate {self.run.path} scores the held-out rows"
                 )
                 facts = facts | {"trained_on": True}
-            return EvaluationData(split_data, data, facts)
+            return EvaluationData(split_data, shorten_unpacked_paths(data), facts)
         prepared = prepare_run_data(self.run, log)
         if prepared.held_out is None:
             raise UserError(
@@ -203,17 +203,21 @@ def load(
     return Session(run, task, task.objective())
 
 
+class OwnModuleError(UserError):
+    """A run of `foveal.Trainer` has no task."""
+
+
 def open_logged(path: Path, log: Log = log_to_console, trust_plugin: bool = False) -> RunFolder:
     """Open a run folder with the plugins it was made with, and log if an older version created the run.
 
-    Raises: UserError: the path is not a run, is damaged, has no task, or code of a plugin would be executed
-        unasked.
+    Raises: OwnModuleError: the run has no task.
+    Raises: UserError: the path is not a run, is damaged, or code of a plugin would be executed unasked.
     """
     run = open_run(path)
     if run.has_own_module:
-        raise UserError(
+        raise OwnModuleError(
             f"{path}: trained by foveal.Trainer, so its model is a module of your own code, without a task: "
-            f"its script goes on with it, and foveal evaluate {quote(str(path))} scores it"
+            "its script goes on with it, and foveal evaluate scores it"
         )
     if run.is_old:
         log(f"{path}: {UPGRADE_NOTE}")

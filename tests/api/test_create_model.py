@@ -34,7 +34,7 @@ SMALL_ENCODER: dict[str, Any] = {"model.encoder.width": 16, "model.encoder.layer
         ("masked-lm", {"vocabulary": 7, "settings": SMALL_ENCODER}, (TOKENS,), (2, 4, 10)),
         ("text-classification", {"vocabulary": 7, "classes": 3}, (TOKENS, LENGTHS - 2), (2, 3)),
         ("tagging", {"vocabulary": 7, "classes": 3, "settings": SMALL_ENCODER}, (TOKENS,), (2, 4, 3)),
-        ("series-classification", {"channels": 4, "classes": 3}, (SERIES, LENGTHS), (2, 3)),
+        ("series-classification", {"channels": 4, "classes": np.int64(3)}, (SERIES, LENGTHS), (2, 3)),
         ("series-tagging", {"channels": 4, "classes": 3}, (SERIES, LENGTHS), (2, 6, 3)),
         ("audio-classification", {"classes": 3}, (torch.randn(2, 16, 80),), (2, 3)),
         (
@@ -101,7 +101,7 @@ def test_the_global_generators_are_left_as_they_are() -> None:
         ("glimpses", {"classes": 3}, "made from data alone"),
         ("vit-ti", {"size": 30}, "30x30 are not filled by patches"),
         ("lstm", {"vocabulary": 5, "settings": {"model.widht": 3}}, "did you mean 'model.width'"),
-        ("lstm", {"vocabulary": 5, "settings": {"lr": 3}}, "did you mean optimizer.lr=VALUE"),
+        ("lstm", {"vocabulary": 5, "settings": {"lr": 3}}, 'did you mean settings={"optimizer.lr": VALUE}'),
         ("resnet-18", {"pretrained": True}, "no published weights of that name"),
         ("minlm", {"pretrained": True}, "did you mean 'minilm'"),
     ],

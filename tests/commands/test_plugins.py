@@ -71,6 +71,8 @@ def test_a_run_is_opened_with_trust_or_with_the_file(plugin_run: Path, here: Pat
         foveal.load("run")
     with restored_registries():
         assert foveal.load("run", trust_plugin=True).model.stack.blocks[0].mixer.cell.scale == 0.5
+    with restored_registries(), pytest.raises(UserError, match="finished"):
+        foveal.Run("run", trust_plugin=True).resume()
     write_cell(here / "mine.py")
     for options in (["--trust-plugin"], ["--plugin", "mine.py"], ["--plugin=mine.py"]):
         with restored_registries():

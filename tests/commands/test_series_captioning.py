@@ -27,6 +27,7 @@ def test_series_are_told() -> None:
     assert "reads series" in refuse("generate", "run", "--input", "moves.jsonl", "--attention", "a.png")
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_as_if_it_had_not_been(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_killed_run(here, monkeypatch, lambda: write_series("moves.jsonl"), "moves.jsonl", SMALL)
 

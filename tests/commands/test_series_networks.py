@@ -55,6 +55,7 @@ def test_a_label_for_each_step() -> None:
     assert result["accuracy"] > 0.9
 
 
+@pytest.mark.slow
 def test_stopped_and_resumed_with_augmentation_it_ends_alike() -> None:
     data = write_ts()
     changes = ("data.series.jitter=0.2", "data.series.scaling=0.2", "training.evaluate_every=3")

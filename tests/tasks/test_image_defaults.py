@@ -98,7 +98,8 @@ def test_an_epoch_has_several_steps(rows: int, batch: int) -> None:
 @pytest.mark.parametrize("rows", [300, 6000])
 def test_characters_are_not_mirrored(rows: int) -> None:
     assert chosen(ImageFacts(rows, DIGITS, 28, False), trains=True)[1]["data.augment.flip"] == "false"
-    assert "data.augment.flip" not in chosen(ImageFacts(rows, WORDS, 28, False), trains=True)[1]
+    for words_or_photos in (ImageFacts(rows, WORDS, 28, False), ImageFacts(rows, DIGITS, 32, True)):
+        assert "data.augment.flip" not in chosen(words_or_photos, trains=True)[1]
 
 
 @pytest.mark.parametrize(("side", "mode", "color"), [(10, "L", False), (70, "P", True), (70, "RGBA", True)])

@@ -11,7 +11,6 @@ from foveal.api.training.cost import TrainingCost, measure_cost
 from foveal.api.training.report import eval_batches, train_and_report
 from foveal.api.training.start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
-from foveal.core.callbacks import Callback
 from foveal.core.runtime import has_fast_bfloat16, resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.data.core.prepared_data import PreparedData
@@ -24,7 +23,7 @@ from foveal.store.run import RunFolder, check_outside_data, check_run_path, defa
 from foveal.tasks.base import Task
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import resolve_config
-from foveal.training.loggers.registry import check_loggers, make_callbacks
+from foveal.training.loggers.registry import check_loggers, make_loggers
 from foveal.training.plan import limit_warmup, parse_budget
 from foveal.training.protocols import Batches
 from foveal.ui.activity import Activity
@@ -101,11 +100,11 @@ class PreparedTraining:
         run: RunFolder,
         signals: SignalHandler,
         on_result: Callable[[dict[str, Any]], None],
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[Any] = (),
     ) -> None:
         """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events."""
         start, valid = self.start, self.valid_batches
-        all_callbacks = [*callbacks, *make_callbacks(self.chosen.options.log, run.path)]
+        all_callbacks = [*callbacks, *make_loggers(self.chosen.options.log, run.path)]
         train_and_report(
             run, start.task, start.prepared, self.batches, valid, signals, on_result, all_callbacks
         )

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from foveal.core.callbacks import Callback
 from foveal.core.runtime import release_freed_memory
-from foveal.core.signals import Interrupted, SignalHandler
+from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
 from foveal.core.terminal_text import escape_controls
 from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import plot_curves
@@ -44,6 +44,7 @@ from foveal.ui.console import (
 )
 from foveal.ui.progress_bar import ProgressBar
 from foveal.ui.training_screen import TrainingScreen
+from foveal.ui.wording import reword
 
 WORST_EXAMPLES, MAX_EXAMPLE_LENGTH = 3, 160
 """Worst examples that are shown, and characters of each."""
@@ -71,7 +72,7 @@ def train_and_report(
     valid: Batches | None,
     signals: SignalHandler,
     on_result: Callable[[dict[str, Any]], None],
-    callbacks: Iterable[Callback] = (),
+    callbacks: Iterable[Any] = (),
 ) -> None:
     """Train the run on `batches` from its last checkpoint to its end, with evaluations on `valid`. Then
     evaluate it, print scores, call `on_result` with them, and draw its curves. `callbacks` hear of all of it.
@@ -104,10 +105,11 @@ def _train_and_report(
     timed = budget.unit == "seconds" and run.read_plans().extended_at is None
     screen = TrainingScreen(budget.amount if timed else None, unit)
     tested = held_out if config.training.final_test else None
-    test = FinalTest()
+    test = FinalTest(batch_fraction=_batch_fraction(batches, valid))
     if tested is not None:
-        try_outputs = partial(task.try_outputs, data.train, tested)
-        test = FinalTest(task.eval_batches(tested).per_epoch, partial(screen.try_outputs, try_outputs))
+        evaluated = task.eval_batches(tested)
+        try_outputs = partial(screen.try_outputs, partial(task.try_outputs, data.train, tested))
+        test = FinalTest(evaluated.per_epoch, try_outputs, _batch_fraction(batches, valid or evaluated))
     callbacks.add_first(screen)
     trainer = Trainer(run, model, objective, batches, valid, callbacks, test)
     try:
@@ -142,9 +144,14 @@ def _train_and_report(
         step = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"
         saved = saved if signals.urgent else "everything is saved"
-        raise Interrupted(
+        raise TrainingInterrupted(
             stop.number, f"{step}{saved}; go on with: {shell_command('resume', run.path)}"
         ) from None
+
+
+def _batch_fraction(batches: Batches, evaluated: Batches | None) -> float:
+    """Return the size of an evaluated batch as a fraction of a training batch's, by their tokens."""
+    return 1.0 if evaluated is None else evaluated.batch(0, 0).tokens / max(1, batches.batch(0, 0).tokens)
 
 
 def evaluate_and_score(
@@ -212,7 +219,7 @@ def print_report(task: Task, report: Report, console: SafeConsole) -> None:
     for line in report.legend:
         console.print_wrapped(Text(line, style="dim"))
     if report.warning:
-        console.print_wrapped(Text(f"\n{report.warning}", style="yellow"))
+        console.print_wrapped(Text(reword(f"\n{report.warning}"), style="yellow"))
     for note in report.notes:
         console.print_wrapped(Text(note, style="yellow"))
     if report.worst:
@@ -243,7 +250,7 @@ def _print_summary(
     weights = weights if result["steps"] else "fitted" if task.fits_head else "as they started"
     if baseline is not None and (warning := _baseline_warning(result[baseline.metric], baseline)):
         STDERR.print()
-        STDERR.print_wrapped(Text(warning, style="yellow"))
+        STDERR.print_wrapped(Text(reword(warning), style="yellow"))
     if report is not None:
         print_report(task, report, STDERR)
     rows = [_training_row(task, result["steps"], result["seconds"])]

@@ -12,7 +12,7 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData
 from foveal.data.open import DataPaths
-from foveal.store.cache import shorten_unpacked_paths
+from foveal.store.cache import shorten_unpacked_paths, with_short_paths
 from foveal.store.run import RunExistsError, RunFolder, next_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.data_init import data_dependent_init
@@ -52,7 +52,7 @@ def prepare_training(
     """
     processor, reused = (None, NO_REUSE) if base_run is None else processors_to_reuse(base_run, task)
     with Activity(f"reading {shorten_unpacked_paths(str(paths.data))}"):
-        prepared = task.bind(processor).prepare(paths, log, reused)
+        prepared = task.bind(processor).prepare(paths, with_short_paths(log), reused)
     keep_freed_memory()
     task = task.bind(prepared.processor)
     task = task.bind(prepared.processor, build_model(task, device))

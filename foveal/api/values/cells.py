@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from foveal.api.values.columns import LABEL, SOURCE, Columns
-from foveal.api.values.reader import IMAGE_NAMES, SERIES_NAMES, Reader
+from foveal.api.values.reader import IMAGE_NAMES, SERIES_NAMES, WORD_NAMES, Reader
 from foveal.core.errors import UserError
 from foveal.data.images.pixel_levels import SCALE_HINT, UNKNOWN_WHITE, to_uint8, white_level
 from foveal.ui.console import log
@@ -73,7 +73,7 @@ def _check_label(name: str, cells: list[Any], reader: Reader) -> None:
     Raises: UserError: they are.
     """
     first: Any = next((cell for cell in cells if cell is not None), None)
-    if name in (LABEL, reader.label) and np.ndim(first) > 0:
+    if name and name in (LABEL, reader.label, reader.target) and np.ndim(first) > 0:
         raise UserError(
             f"'{name}': an array {np.shape(first)} for each row; give one label a row (numpy.argmax(y, 1) if "
             "there is a column for each class)"
@@ -90,7 +90,7 @@ def _cell_type(name: str, cells: list[Any], columns: Columns, reader: Reader) ->
         return CellType(IMAGE_NAMES[0], _encode_pictures)
     if isinstance(first, dict) and "bytes" in first:
         return CellType(IMAGE_NAMES[0], _keep)
-    if isinstance(first, bytes):
+    if isinstance(first, bytes) and (name in (SOURCE, *IMAGE_NAMES) or reader.source not in columns):
         return CellType(IMAGE_NAMES[0], _wrap_bytes)
     array = getattr(first, "ndim", 0) > 0  # a number or text of NumPy or torch has no axis
     if (not array and not _is_series(first)) or _is_beside_source(name, columns, reader):
@@ -126,12 +126,12 @@ def _check_are_steps(rows: int, steps: int) -> None:
 
 
 def _is_beside_source(name: str, columns: Columns, reader: Reader) -> bool:
-    """Return whether a column stands beside the sources in another column, so that its arrays are no
-    sources."""
+    """Return whether a column stands beside the sources in another column, or has words or tags, so that its
+    arrays are no sources."""
     sources = {SOURCE, *IMAGE_NAMES, *SERIES_NAMES}
     if name in sources:
         return False
-    return reader.kind == "text" or not sources.isdisjoint(columns)
+    return name in WORD_NAMES or reader.kind == "text" or not sources.isdisjoint(columns)
 
 
 def _is_series(cell: Any) -> bool:

@@ -61,7 +61,7 @@ def _columns_of(values: Any) -> Columns:
         return {SOURCE: _cells("the column", values)}
     if hasattr(values, "dataset") and hasattr(values, "batch_size"):
         raise UserError(f"{type(values).__name__}: it gives batches; give its rows: loader.dataset")
-    if library == "datasets" and hasattr(values, "features"):
+    if library == "datasets" and hasattr(values, "with_format") and hasattr(values, "__len__"):
         return _from_datasets(values)
     if isinstance(values, Mapping):
         return {str(name): _cells(name, column) for name, column in values.items()}

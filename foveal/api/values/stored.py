@@ -29,19 +29,22 @@ MAX_LABELS, PAIRS_PER_LABEL = 50, 3
 LABELED, PAIRS = ("text", LABEL), ("source", "target")
 """The columns that pairs of texts can be."""
 BOTH = (LABELED, PAIRS)
-ARRAY_COLUMNS = ("image", "values")
-"""The columns of images and of series."""
-MAX_PATH_LETTERS, SHOWN_LETTERS = 4096, 40
-"""Letters of a path at most, and letters of a text that an error shows."""
+ARRAY_COLUMNS = {"image": "image", "values": "series"}
+"""The columns of images and of series, and these kinds of source."""
+MAX_NAME_LETTERS, SHOWN_LETTERS = 255, 40
+"""Letters of the name of a file at most, and letters of a text that an error shows."""
 
 
 class StoredValues(NamedTuple):
-    """Values as DATA: a path or name, the column of labels, if it has another name than `label`, and the
-    columns of numbers and truth values."""
+    """Values as DATA: a path or name, and facts about the columns."""
 
     path: str
     label: str | None
+    """The column of labels, if it has another name than `label`."""
     number_columns: frozenset[str] = frozenset()
+    """The columns of numbers and truth values."""
+    kind: str = ""
+    """The kind of source, if its column says it: image or series."""
 
 
 def stored_path(values: Any, reader: Reader) -> str:
@@ -70,7 +73,8 @@ def store_values(values: Any, reader: Reader) -> StoredValues:
     label = _label_column(columns, reader.label) if has_arrays else reader.label
     numbers = frozenset(name for name, cells in columns.items() if _are_numbers(cells))
     path = _write(values, *_table_file(columns, reader.needed))
-    return StoredValues(path, None if label == LABEL else label, numbers)
+    kind = next((kind for name, kind in ARRAY_COLUMNS.items() if name in columns), "")
+    return StoredValues(path, None if label == LABEL else label, numbers, kind)
 
 
 def _write(values: Any, content: bytes, suffix: str) -> str:
@@ -88,10 +92,10 @@ def _path(name: str) -> str:
 
     Raises: UserError: it is a text.
     """
-    if "\n" in name.strip() or len(name) > MAX_PATH_LETTERS:
+    if "\n" in name.strip() or max(map(len, name.split("/"))) > MAX_NAME_LETTERS:
         start = truncate(" ".join(name.split()), SHOWN_LETTERS)
         raise UserError(
-            f"a text of {len(name):,} letters ({start!r}) where a path is read; give it in a list"
+            f"a text of {len(name):,} letters ({start!r}) where a path is read; give it in a list: [text]"
         )
     return name
 
@@ -118,16 +122,16 @@ def write_table(columns: Columns, folder: Path) -> Path:
 
 
 def _named_pairs(columns: Columns, reader: Reader) -> Columns:
-    """Return the columns of pairs without names by their names in a table: a source, and the column of labels
-    of the reader, or `text` and `label`, or `source` and `target`.
+    """Return the columns of pairs without names by their names in a table: a source, and the column of
+    targets of the reader, or `text` and `label`, or `source` and `target`.
 
     Raises: UserError: pairs of texts can be both, and no task says which.
     """
     if [*columns] != [SOURCE, LABEL]:
         return columns
     first, second = columns.values()
-    if reader.label or not all(isinstance(cell, str) for cell in first):
-        return {SOURCE: first, reader.label or LABEL: second}
+    if reader.target or not all(isinstance(cell, str) for cell in first):
+        return {SOURCE: first, reader.target or LABEL: second}
     different = len({*map(str, second)})
     may_be_labels = different <= MAX_LABELS and different * PAIRS_PER_LABEL <= len(second)
     names = PAIRS if not may_be_labels else LABELED

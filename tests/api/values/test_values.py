@@ -92,6 +92,7 @@ def test_texts_and_pairs() -> None:
     pairs = [*zip(TEXTS, MOODS, strict=True)]
     assert table(pairs, "text-classification") == {"text": TEXTS, "label": MOODS}
     assert table(pairs, "translation") == {"source": TEXTS, "target": MOODS}
+    assert [*table((IMAGES, TEXTS), "captioning")] == ["image", "text"]
     assert table((TEXTS, MOODS), "text-classification") == {"text": TEXTS, "label": MOODS}
     assert [*table([("Haus", "house"), ("Baum", "tree"), ("Tor", "gate")])] == ["source", "target"]
     with pytest.raises(UserError, match="texts with labels, or sources with targets"):
@@ -176,12 +177,13 @@ def column_of_pandas() -> Any:
         lambda: pyarrow.array(TEXTS),
         lambda: pyarrow.chunked_array([TEXTS[:1], TEXTS[1:]]),
         lambda: np.array(TEXTS, object),
+        lambda: dataset_with_classes()["text"],
         lambda: deque(TEXTS),
     ],
 )
 def test_columns_of_any_library(make: Callable[[], Any]) -> None:
     """A column without a name is the column of texts of its reader. One of labels is that of labels."""
-    reader = Reader("text", "review", "mood", frozenset(("review", "mood")))
+    reader = Reader("text", "review", None, "mood", frozenset(("review", "mood")))
     assert pyarrow.parquet.read_table(path_for(make(), reader)).to_pydict() == {"review": TEXTS}
     pairs = pyarrow.parquet.read_table(path_for((make(), make()), reader)).to_pydict()
     assert pairs == {"review": TEXTS, "mood": TEXTS}
@@ -194,7 +196,7 @@ def test_a_range_of_labels() -> None:
 
 def test_columns_that_are_not_read_may_be_of_any_type() -> None:
     days = [date(2020, 1, day) for day in (1, 2, 3)]
-    odd: list[list[Any]] = [days, [{}, {"a": 1}, {}], [Decimal(1)] * 3, [Path("a")] * 3, [1, "a", None]]
+    odd: list[list[Any]] = [days, [{}, {"a": 1}, {}], [Decimal(1)] * 3, [b"x"] * 3, [1, "a", None]]
     odd.append([[1, "a"], None, [True]])
     columns = table({"text": TEXTS, **{str(number): cells for number, cells in enumerate(odd)}})
     assert columns["0"] == ["2020-01-01", "2020-01-02", "2020-01-03"]
