@@ -1,6 +1,5 @@
 """`foveal.capture`: record the values of a model whose names match patterns, while the block is open."""
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 from foveal.core.tap import StepStates, listen
+from foveal.core.torch_private import may_be_compiled
 from foveal.inspection.capture.modules import published_paths, watch_modules
 from foveal.inspection.capture.record import Gradient, Record
 from foveal.inspection.capture.sizes import MAX_NAMES, over_budget, parse_size
@@ -155,7 +155,7 @@ def capture(
     """
     captured = Capture(model, patterns or ("*",), parse_size(budget), dry_run)
     with ExitStack() as stack:
-        if "torch._dynamo" in sys.modules:  # else nothing is compiled
+        if may_be_compiled():
             stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(watch_modules(model, captured))
         stack.enter_context(listen(captured))
