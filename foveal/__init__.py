@@ -16,6 +16,7 @@ __all__ = [
     "Trainer",
     "UserError",
     "__version__",
+    "capture",
     "create_model",
     "generate",
     "list_models",
@@ -40,6 +41,7 @@ _EXPORTS = {
     "StopTraining": "foveal.core.callbacks",
     "Trainer": "foveal.api.own_module.trainer",
     "UserError": "foveal.core.errors",
+    "capture": "foveal.inspection.capture.capture",
     "create_model": "foveal.api.create_model",
     "generate": "foveal.api.generate",
     "list_models": "foveal.api.create_model",
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from foveal.core.errors import RunFailed, UserError
     from foveal.data.datasets.dataset_registry import register_dataset
     from foveal.heads.registry import register_head
+    from foveal.inspection.capture.capture import capture
     from foveal.layers.mixers.registry import register_mixer
     from foveal.metrics.registry import register_metric
     from foveal.models.encoder_registry import register_encoder

@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from foveal import capture
 from foveal.core.progress import no_progress
-from foveal.core.tap import capture
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.inspection.attention_maps.plot_image import (
     GAP,

@@ -121,5 +121,5 @@ NAMES: dict[str, Callable[[], Names]] = {
     "docs/plugins.md": plugins,
     "docs/pretraining.md": sentence_encoder,
     "docs/quickstart.md": notes,
-    "docs/taps.md": first_run,
+    "docs/capture.md": first_run,
 }
