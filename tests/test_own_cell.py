@@ -38,6 +38,7 @@ def test_learns_and_generates(here: Path) -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_from_the_stored_source(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing but the run folder has the code: the file of the plugin is gone."""
 

@@ -13,6 +13,7 @@ from foveal.config import Config
 from foveal.config.old_names import UPGRADE_NOTE
 from foveal.core.errors import UserError
 from foveal.core.log import Log
+from foveal.core.parse_json import parse_json
 from foveal.core.runtime import physical_memory, resolve_precision, seed_everything
 from foveal.core.shapes_only import shapes_only
 from foveal.data.core.examples import Examples
@@ -38,8 +39,7 @@ from foveal.ui.console import log as log_to_console
 
 NUMBER_LABELS = "number_labels"
 """The fact about the data of a run that its labels were numbers or truth values in memory."""
-BYTES_PER_PARAMETER = 8
-"""Bytes of a weight and its gradient."""
+BYTES_PER_PARAMETER = 8  # a weight and its gradient
 EXAMPLES_SHOWN = 6
 """Number of held-out examples that are shown if the user names none."""
 
@@ -75,8 +75,8 @@ class Session:
     @property
     def label_values(self) -> dict[str, Any]:
         """The value of each label that was a number or truth value in memory; empty for labels of files."""
-        labels = self.task.labels if self.run.manifest["data"].get(NUMBER_LABELS) else ()
-        return {label: json.loads(label) for label in labels}
+        has_numbers = self.run.manifest["data"].get(NUMBER_LABELS)
+        return {label: parse_json(label) for label in self.task.labels} if has_numbers else {}
 
     @property
     def temperature(self) -> float:

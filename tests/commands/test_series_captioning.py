@@ -12,6 +12,7 @@ from tests.support.killed_runs import check_killed_run
 from tests.support.told_series import SMALL, write_series
 
 
+@pytest.mark.slow
 def test_series_are_told() -> None:
     texts = write_series("moves.jsonl")
     result = train_run("moves.jsonl", *SMALL, run="run", steps=120)

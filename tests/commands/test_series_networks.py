@@ -22,6 +22,7 @@ def train(data: str, preset: str, *more: object, run: str = "run", steps: int) -
     return train_run(data, "--model", preset, *FAST, *more, run=run, steps=steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 def test_train_evaluate_predict_inspect(preset: str) -> None:
     """Of series of 5 to 11 steps, fewer than the longest kernel, and different in a batch."""
