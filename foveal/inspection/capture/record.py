@@ -64,7 +64,7 @@ class Record:
 
     @property
     def exactness(self) -> str:
-        """How the values came about: `exact`, or `recomputed` with the largest deviation from the kernel.
+        """Say how the values came about: `exact`, or `recomputed` with the largest deviation from the kernel.
 
         The deviation is of weights times values, for up to 16 queries of each head, measured in the capture.
         """

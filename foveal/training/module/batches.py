@@ -99,7 +99,7 @@ class IterableBatches:
 
     @property
     def _has_whole_state(self) -> bool:
-        """Whether the state of the source has all of its place: not that of a random generator of its own."""
+        """Return whether the state of the source has all of its place, that of a random generator too."""
         return has_state(self.source) and generator_of(self.source) is None
 
     def place(self, position: int) -> State:
