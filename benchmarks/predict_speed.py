@@ -40,7 +40,7 @@ def train_run(folder: Path) -> foveal.Run:
 
 def bare_call(run: foveal.Run, text: str) -> Callable[[], object]:
     """Return the call of the model alone, on the encoded text."""
-    form, task = run.task.data_format, run.task
+    form, task = run.session.task.data_format, run.session.task
     rows, examples = form.encode_unlabeled(
         [form.source.line_row("text", text)], task.processor, run.config.data, []
     )

@@ -16,6 +16,7 @@ __all__ = [
     "Trainer",
     "UserError",
     "__version__",
+    "capture",
     "create_model",
     "generate",
     "list_models",
@@ -40,10 +41,11 @@ _EXPORTS = {
     "StopTraining": "foveal.core.callbacks",
     "Trainer": "foveal.api.own_module.trainer",
     "UserError": "foveal.core.errors",
+    "capture": "foveal.inspection.capture.capture",
     "create_model": "foveal.api.create_model",
     "generate": "foveal.api.generate",
     "list_models": "foveal.api.create_model",
-    "load": "foveal.api.run",
+    "load": "foveal.api.load",
     "load_plugin": "foveal.plugins.loading",
     "register_callback": "foveal.training.callback_registry",
     "register_dataset": "foveal.data.datasets.dataset_registry",
@@ -57,19 +59,21 @@ _EXPORTS = {
     "train": "foveal.api.train",
 }
 """The public names, and the modules that define them."""
-_PACKAGES = ("layers", "sklearn")
+_PACKAGES = ("layers", "metrics", "sklearn")
 """Packages with public names of their own."""
 
 if TYPE_CHECKING:
     from foveal.api.create_model import create_model, list_models
     from foveal.api.generate import generate, stream
+    from foveal.api.load import load
     from foveal.api.own_module.trainer import Trainer
-    from foveal.api.run import Run, load
+    from foveal.api.run import Run
     from foveal.api.train import train
     from foveal.core.callbacks import Callback, StopTraining
     from foveal.core.errors import RunFailed, UserError
     from foveal.data.datasets.dataset_registry import register_dataset
     from foveal.heads.registry import register_head
+    from foveal.inspection.capture.capture import capture
     from foveal.layers.mixers.registry import register_mixer
     from foveal.metrics.registry import register_metric
     from foveal.models.encoder_registry import register_encoder
@@ -86,3 +90,7 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f"foveal.{name}")
     raise AttributeError(f"module 'foveal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_PACKAGES])

@@ -12,22 +12,18 @@ from typing import Literal
 import cyclopts
 
 import foveal
+from foveal.commands import COMMON_HELP
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import escape_controls, shorten_middle
-from foveal.plugins.options import HELP as PLUGIN_HELP
-from foveal.plugins.options import plugins_of_command, take_plugin_options
+from foveal.plugins.options import describe_parts, plugins_of_command, take_plugin_options
 from foveal.ui.standard_streams import STDOUT_NAME, drop_standard_output, prepare_standard_streams
 
-DEBUG_HELP = (
-    f"{PLUGIN_HELP}\n\n"
-    "`-q` with any command prints results and errors alone; `--debug` shows the whole traceback of an error."
-)
 QUIET_FLAGS = {"-q", "--quiet"}
 APP = cyclopts.App(
     name="foveal",
     help="Train, inspect and use sequence and vision models on your own data.",
     version=foveal.__version__,
-    help_epilogue=DEBUG_HELP,
+    help_epilogue=COMMON_HELP,
 )
 
 COMMANDS = {
@@ -84,7 +80,7 @@ for name, purpose in COMMANDS.items():
     more = {}
     if name in EXAMPLES:
         lines = "".join(f"    {line}\n" for line in EXAMPLES[name])
-        more["help_epilogue"] = f"Examples:\n\n{lines}\n{DEBUG_HELP}"
+        more["help_epilogue"] = f"Examples:\n\n{lines}\n{COMMON_HELP}"
     if name == "train":
         more["usage"] = "Usage: foveal train [OPTIONS] DATA [KEY.SUB=VALUE...]"
     APP.command(f"foveal.commands.{module}:{target}", name=name, help=purpose, **more)
@@ -131,6 +127,8 @@ def main() -> None:
                 plugins.enter_context(plugins_of_command(options))
             with _silence() if quiet else nullcontext():
                 command(*bound.args, **bound.kwargs)
+            if options.plugins and HELP_FLAGS & {*arguments}:
+                print(describe_parts(options.plugins))
             sys.stdout.flush()
     except cyclopts.CycloptsError as error:
         token = error.token if isinstance(error, cyclopts.UnknownOptionError) else None

@@ -100,6 +100,7 @@ def test_installed_it_needs_no_option(here: Path, monkeypatch: pytest.MonkeyPatc
     assert foveal.list_models("small*") == ["small-net"]
 
 
+@pytest.mark.slow
 def test_killed_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kept sources alone end the training bit for bit as it would have ended."""
     resume = ("resume", "run", "--trust-plugin")

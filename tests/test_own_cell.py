@@ -8,6 +8,7 @@ import pytest
 from benchmarks.kill import own_cache, story
 from benchmarks.own_cell import measure_layer, measure_training
 from tests.support.command_line import TINY_MODEL, succeed
+from tests.support.docs_pages import DOCS
 from tests.support.killed_runs import check_killed_run
 from tests.support.mixer_rows import ROWS
 from tests.support.own_cell import PATH, MinimalGated
@@ -37,6 +38,7 @@ def test_learns_and_generates(here: Path) -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_from_the_stored_source(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing but the run folder has the code: the file of the plugin is gone."""
 
@@ -46,6 +48,11 @@ def test_killed_and_resumed_from_the_stored_source(here: Path, monkeypatch: pyte
 
     settings = ("--plugin", "cell.py", *PLUGIN[2:], *TINY_MODEL)
     check_killed_run(here, monkeypatch, write, "text.txt", settings, ("resume", "run", "--trust-plugin"))
+
+
+def test_the_page_has_the_whole_example() -> None:
+    _, _, code = PATH.read_text("utf-8").partition('"""\n\n')
+    assert f"```python\n{code}```" in (DOCS / "own-cell.md").read_text("utf-8")
 
 
 def test_the_cell_is_among_the_laws() -> None:

@@ -23,7 +23,6 @@ from foveal.config import (
 )
 from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
-from foveal.core.log import Log
 from foveal.core.module_facts import auxiliary_models
 from foveal.core.runtime import resolve_device
 from foveal.data.pairs.labels import LabelTarget
@@ -42,7 +41,7 @@ from foveal.tasks.published_run import is_published, published_run
 from foveal.tasks.registry import labeling_task, open_task, task_of
 from foveal.tasks.session import build_model
 from foveal.tasks.warm_start import load_encoder, load_run_weights
-from foveal.ui.console import log as log_to_console
+from foveal.ui.console import log
 
 SIZES = {
     "classes": "the number of classes",
@@ -52,7 +51,7 @@ SIZES = {
 """The sizes that a model without data may need, in words."""
 
 
-@plain_errors()
+@plain_errors
 def create_model(
     name: str,
     *,
@@ -64,7 +63,6 @@ def create_model(
     seed: int = 0,
     device: str = "cpu",
     settings: Mapping[str, Any] | None = None,
-    log: Log = log_to_console,
 ) -> nn.Module:
     """Return the model called `name` as a module whose `forward` returns logits.
 
@@ -96,13 +94,14 @@ def create_model(
         raise UserError(f"pretrained={pretrained!r}: expected True or False")
     target = resolve_device(device)
     if pretrained:
-        return _pretrained_model(name, named, seed, target, settings, log)
+        return _pretrained_model(name, named, seed, target, settings)
     task = task_of(_config(name, named, seed, settings or {}))
     task = task.bind(task.sized_processor(_model_sizes(name, task, named)))
     with generators_kept():
         return _as_module(build_model(task, target))
 
 
+@plain_errors
 def list_models(pattern: str = "*", *, pretrained: bool = False) -> list[str]:
     """Return the names that `create_model` knows and that match a shell pattern, such as `res*`, in order.
 
@@ -188,7 +187,6 @@ def _pretrained_model(
     seed: int,
     device: torch.device,
     settings: Mapping[str, Any] | None,
-    log: Log,
 ) -> nn.Module:
     """Return a model with published weights.
 

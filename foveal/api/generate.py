@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
@@ -56,7 +57,7 @@ class TokenIds:
         return ""
 
 
-@plain_errors()
+@plain_errors
 def generate(
     model: Any,
     prompts: Prompts,
@@ -67,7 +68,7 @@ def generate(
     top_k: int = 0,
     top_p: float = 1.0,
     repetition_penalty: float = 1.0,
-    stop: Sequence[str] = (),
+    stop: str | Sequence[str] = (),
     seed: int = 0,
     samples: int = 1,
     beam: int = 0,
@@ -107,7 +108,9 @@ def generate(
     """
     head = _decoder(model)
     texts = _as_texts(prompts, tokenizer, getattr(head, "vocabulary", None))
-    sampling = SamplingOptions(temperature, top_k, top_p, repetition_penalty, tuple(stop), seed, samples)
+    sampling = SamplingOptions(
+        temperature, top_k, top_p, repetition_penalty, one_or_several(stop), seed, samples
+    )
     search = BeamSearchOptions(beam, best, length_penalty or None)
     check_generation_options(tokens, sampling, search, NO_ATTENTION_MAP)
     tokenizer = tokenizer or TokenIds()
@@ -134,12 +137,12 @@ def generate(
             samples=samples,
             memory=memory,
             end_tokens=end_tokens,
-            stops=stop,
+            stops=sampling.stop,
         )
         return collect_texts(chunks)
 
 
-@plain_errors()
+@plain_errors
 def stream(
     model: Any,
     prompts: Prompts,
@@ -150,7 +153,7 @@ def stream(
     top_k: int = 0,
     top_p: float = 1.0,
     repetition_penalty: float = 1.0,
-    stop: Sequence[str] = (),
+    stop: str | Sequence[str] = (),
     seed: int = 0,
     samples: int = 1,
     memory: Memory | None = None,
@@ -173,7 +176,9 @@ def stream(
     """
     head = _decoder(model)
     texts = _as_texts(prompts, tokenizer, getattr(head, "vocabulary", None))
-    sampling = SamplingOptions(temperature, top_k, top_p, repetition_penalty, tuple(stop), seed, samples)
+    sampling = SamplingOptions(
+        temperature, top_k, top_p, repetition_penalty, one_or_several(stop), seed, samples
+    )
     check_generation_options(tokens, sampling, BeamSearchOptions(), NO_ATTENTION_MAP)
     chunks = generate_text(
         head,
@@ -184,7 +189,7 @@ def stream(
         samples=samples,
         memory=memory,
         end_tokens=end_tokens,
-        stops=stop,
+        stops=sampling.stop,
     )
     return _while_evaluating(head, chunks)
 

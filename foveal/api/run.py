@@ -8,13 +8,17 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
 from foveal.api.evaluation import evaluate_run
 from foveal.api.generation import check_input, collect_events, stream_text
+from foveal.api.interruption import interruptible
 from foveal.api.prediction import apply_threshold, are_texts, check_is_no_text, check_numbers
 from foveal.api.results.answer_table import AnswerTable
+from foveal.api.results.log_table import log_curves, log_table
 from foveal.api.results.picture import Picture
 from foveal.api.results.predictions import prediction_table
+from foveal.api.results.run_facts import run_facts
 from foveal.api.results.scores import Evaluation, GeneratedTexts
 from foveal.api.results.table import Table
 from foveal.api.training.report import ignore_result
@@ -23,10 +27,8 @@ from foveal.api.values.reader import run_reader
 from foveal.api.values.stored import stored_path
 from foveal.api.view import choose_view, compute_view, view_options
 from foveal.config import Config
-from foveal.core.callbacks import Callback
 from foveal.core.progress import no_progress
 from foveal.core.runtime import resolve_device
-from foveal.core.signals import Interrupted, SignalHandler
 from foveal.generation.options import (
     AttentionMapOptions,
     BeamSearchOptions,
@@ -34,11 +36,13 @@ from foveal.generation.options import (
     check_generation_options,
 )
 from foveal.generation.request import GenerateRequest
-from foveal.inspection.curves import curves_payload
+from foveal.tasks.base import Task
+from foveal.tasks.results import AnsweredRow
 from foveal.tasks.session import Session
 from foveal.tasks.session import load as load_session
 from foveal.training.callbacks import check_callbacks
 from foveal.ui.console import log as console_log
+from foveal.ui.console import silence
 from foveal.ui.progress_bar import ProgressBar
 
 
@@ -54,13 +58,13 @@ class Run:
         self.device, self._trust_plugin = device, trust_plugin
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r})"
+        return f"{type(self).__name__}({str(self.path)!r}: {', '.join(run_facts(self.path))})"
 
     def __getstate__(self) -> dict[str, Any]:  # the model is read again from the path
         return {name: value for name, value in vars(self).items() if name != "session"}
 
     @cached_property
-    @plain_errors()
+    @plain_errors
     def session(self) -> Session:
         """The opened run.
 
@@ -69,7 +73,7 @@ class Run:
         return load_session(self.path, resolve_device(self.device), trust_plugin=self._trust_plugin)
 
     @property
-    def model(self) -> Any:
+    def model(self) -> Any:  # torch declares each part of an nn.Module as Tensor | Module
         """The model with the run's weights, in evaluation mode: a `torch.nn.Module`."""
         return self.session.model
 
@@ -79,10 +83,11 @@ class Run:
         return self.session.processor
 
     @property
-    def task(self) -> Any:
+    def task(self) -> Task:
         """The task, bound to processor and model, which is in evaluation mode."""
         self.session.model.eval()
-        return self.session.task
+        task: Task = self.session.task
+        return task
 
     @property
     def config(self) -> Config:
@@ -99,10 +104,9 @@ class Run:
 
         Raises: UserError: a line of the log is damaged.
         """
-        file = self.path / "metrics.jsonl"
-        return Table([row for kind in ("step", "evaluation") for row in read_metrics_log(file, kind)])
+        return log_table(self.path)
 
-    @plain_errors()
+    @plain_errors
     def evaluate(self, data: Any = None) -> Evaluation:
         """Return the scores on the held-out data of the run, or on all of `data`: a path, or values in memory
         as for `foveal.train`.
@@ -113,7 +117,7 @@ class Run:
         evaluation = evaluate_run(self.session, path)
         return Evaluation(evaluation, evaluation.to_json(self.session))
 
-    @plain_errors()
+    @plain_errors
     def predict(self, data: Any, *, top: int | None = None, threshold: float | None = None) -> Table:
         """Return the answer to each row of `data`, in order: a path, a list of texts, or other values in
         memory as for `foveal.train`.
@@ -126,6 +130,7 @@ class Run:
         """
         check_numbers(top, threshold)
         task = self.task
+        rows: Iterable[AnsweredRow]
         with ProgressBar("predicted") as progress:
             if are_texts(data):
                 rows = task.predict_texts(data, top or 1, progress)
@@ -147,7 +152,7 @@ class Run:
         top_k: int = ...,
         top_p: float = ...,
         repetition_penalty: float = ...,
-        stop: Sequence[str] = ...,
+        stop: str | Sequence[str] = ...,
         seed: int = ...,
         samples: int = ...,
         beam: int = ...,
@@ -168,7 +173,7 @@ class Run:
         top_k: int = ...,
         top_p: float = ...,
         repetition_penalty: float = ...,
-        stop: Sequence[str] = ...,
+        stop: str | Sequence[str] = ...,
         seed: int = ...,
         samples: int = ...,
         beam: int = ...,
@@ -179,7 +184,7 @@ class Run:
         attention: str | Path | None = ...,
         stream: Literal[False] = ...,
     ) -> GeneratedTexts: ...
-    @plain_errors()
+    @plain_errors
     def generate(
         self,
         prompt: str | Sequence[str] | None = None,
@@ -189,7 +194,7 @@ class Run:
         top_k: int = 0,
         top_p: float = 1.0,
         repetition_penalty: float = 1.0,
-        stop: Sequence[str] = (),
+        stop: str | Sequence[str] = (),
         seed: int = 0,
         samples: int = 1,
         beam: int = 0,
@@ -209,7 +214,9 @@ class Run:
 
         Raises: UserError: an option does not fit the run, or is out of range.
         """
-        sampling = SamplingOptions(temperature, top_k, top_p, repetition_penalty, tuple(stop), seed, samples)
+        sampling = SamplingOptions(
+            temperature, top_k, top_p, repetition_penalty, one_or_several(stop), seed, samples
+        )
         search = BeamSearchOptions(beam, best, length_penalty)
         sources = None if input is None else self._path_of(check_input(self.task, input))
         files = [None if name is None else Path(name) for name in (sources, out, attention)]
@@ -226,7 +233,7 @@ class Run:
             result = collect_events(self.task.generate(request, console_log, progress), request)
         return GeneratedTexts(result.get("samples", []), result)
 
-    @plain_errors()
+    @plain_errors
     def embed(self, data: Any) -> NDArray[np.float32]:
         """Return the vector (N, D) that the encoder makes of each row of `data`.
 
@@ -237,7 +244,7 @@ class Run:
             vectors: NDArray[np.float32] = self.task.embed(source, progress).numpy()
         return vectors
 
-    @plain_errors()
+    @plain_errors
     def inspect(self, view: str | None = None, **options: Any) -> Picture:
         """Return a view of the run: a picture with its numbers. `options` are those of the view
         (`foveal inspect RUN VIEW --help`).
@@ -250,45 +257,38 @@ class Run:
         self.model.eval()
         return Picture(compute_view(chosen, self.session, view_options(chosen, options)))
 
-    @plain_errors()
+    @plain_errors
     def curves(self) -> Picture:
         """Return the curves of the training: loss on training and validation data, and the learning rate.
 
         Raises: UserError: a line of the log is damaged.
         """
-        file, task = self.path / "metrics.jsonl", self.task
-        return Picture(curves_payload(file, self.path.name, "tokens", task.loss_unit))
+        return log_curves(self.path, self.path.name, self.task.speed_unit, self.task.loss_unit)
 
-    @plain_errors()
+    @plain_errors
     def resume(
-        self, budget: str | None = None, *, log: Sequence[str] = (), callbacks: Iterable[Callback] = ()
+        self,
+        budget: str | None = None,
+        *,
+        log: str | Sequence[str] = (),
+        callbacks: object = (),
+        quiet: bool = False,
     ) -> "Run":
-        """Train a stopped run to its end, and return it. Ctrl-C stops it again, and saves.
+        """Train a stopped run to its end, and return it.
+
+        Ctrl-C stops it again, and saves. Before the training goes on, it is a `KeyboardInterrupt`.
 
         A `budget` such as `+10m` adds to the training, and `20m` is its new total; a finished run goes on,
-        too. `log` names loggers beside those of the run, as for `foveal.train`.
+        too. `log`, `callbacks` and `quiet` are those of `foveal.train`; loggers come beside those of the run.
+        It is trained on the `device` that it was opened for; `auto` is the run's own.
 
         Raises: UserError: the run is finished, or its data have changed.
         """
-        options = ResumeOptions(None, budget, tuple(log), tuple(check_callbacks(callbacks)))
-        with SignalHandler() as signals:
-            try:
-                resume_run(self.path, options, signals, ignore_result)
-            except Interrupted as stop:
-                console_log(str(stop))
+        device = None if self.device == "auto" else self.device
+        options = ResumeOptions(
+            device, budget, one_or_several(log), tuple(check_callbacks(callbacks)), self._trust_plugin
+        )
+        with silence(quiet), interruptible() as signals:
+            resume_run(self.path, options, signals, ignore_result)
         self.__dict__.pop("session", None)
         return self
-
-
-@plain_errors()
-def load(path: str | Path, device: str = "auto", *, trust_plugin: bool = False) -> Run:
-    """Open a run folder, and read its model.
-
-    `trust_plugin` allows to execute the code of plugins that the run keeps.
-
-    Raises: UserError: the path is not a run, is damaged, has no weights yet, or needs a plugin that is not
-        trusted.
-    """
-    run = Run(path, device, trust_plugin)
-    _ = run.session
-    return run

@@ -1,11 +1,12 @@
 """`foveal.train`: from data on disk or in memory to a trained run."""
 
-import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
+from foveal.api.interruption import interruptible
 from foveal.api.run import Run
 from foveal.api.training.choose import choose
 from foveal.api.training.options import TrainingOptions, setting
@@ -15,15 +16,12 @@ from foveal.api.values.columns import split_tables
 from foveal.api.values.reader import training_reader
 from foveal.api.values.stored import store_values, stored_path
 from foveal.config.old_names import flatten
-from foveal.core.callbacks import Callback
 from foveal.core.errors import UserError
-from foveal.core.signals import Interrupted, SignalHandler
 from foveal.training.callbacks import check_callbacks
-from foveal.ui.console import log as console_log
 from foveal.ui.console import silence
 
 
-@plain_errors()
+@plain_errors
 def train(
     data: Any,
     *,
@@ -43,8 +41,8 @@ def train(
     device: str = "auto",
     run: str | Path | None = None,
     pretrained: Literal["auto", "no"] = "auto",
-    log: Sequence[str] = (),
-    callbacks: Sequence[Callback] = (),
+    log: str | Sequence[str] = (),
+    callbacks: object = (),
     quiet: bool = False,
     settings: Mapping[str, Any] | None = None,
 ) -> Run:
@@ -65,7 +63,7 @@ def train(
         or (N, H, W, C) and series (N, T) or (N, T, C); or a torch `Dataset` of such pairs. They are stored
         once as Parquet in the cache under their hash, so that the run resumes exactly.
     model
-        A preset or network (`foveal.list_models()`), or the path of a TOML file.
+        A preset, which `foveal models` lists, a network for images, or the path of a TOML file.
     budget
         How long to train: 90s, 3m, 2h, 2000steps, 5epochs, 10Mtokens.
     task
@@ -86,19 +84,20 @@ def train(
     pretrained
         `auto` starts from published weights where data are few, and fetches them once; `no` never does.
     log
-        Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv".
+        Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv", or several.
     callbacks
-        Objects that hear of each step, evaluation and checkpoint (`foveal.Callback`).
+        An object with methods of `foveal.Callback`, called after steps, evaluations and checkpoints, or
+        several.
     quiet
-        Print nothing.
+        Print nothing but warnings of what changes the result, such as weights that can't be fetched.
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
     """
     checked = check_callbacks(callbacks)
     given = dict(flatten(settings or {}))
-    reader = training_reader(
-        task, model, text or given.get("data.text"), label or given.get("data.label"), target
-    )
+    base = _base_path(start_from)
+    columns = text or given.get("data.text"), label or given.get("data.label"), target
+    reader = training_reader(task, model, *columns, base)
     splits = split_tables(data)
     for split, values in {"valid": valid, "test": test}.items():
         if values is not None and split in splits:
@@ -113,7 +112,7 @@ def train(
     options = TrainingOptions(
         task=task,
         model=model,
-        start_from=_base_path(start_from),
+        start_from=base,
         text=text,
         label=None if "data.label" in given else stored.label,
         target=target,
@@ -127,22 +126,14 @@ def train(
         seed=seed,
         pretrained=pretrained,
         device=device,
-        log=tuple(log),
+        log=one_or_several(log),
     )
     overrides = tuple(setting(key, value) for key, value in given.items())
-    folder = None
-    with silence(quiet), SignalHandler() as signals:
-        try:
-            prepared = prepare(choose(stored.path, overrides, options))
-            prepared.announce(draws_images=True)
-            folder = prepared.create_run(stored.number_columns)
-            prepared.train(folder, signals, ignore_result, checked)
-        except Interrupted as stop:
-            if stop.number != signal.SIGINT:
-                raise SystemExit(stop.exit_code) from None
-            if folder is None:
-                raise KeyboardInterrupt from None
-            console_log(str(stop))
+    with silence(quiet), interruptible() as signals:
+        prepared = prepare(choose(stored.path, overrides, options))
+        prepared.announce(draws_images=True)
+        folder = prepared.create_run(stored.number_columns)
+        prepared.train(folder, signals, ignore_result, checked)
     return Run(folder.path, device)
 
 

@@ -10,6 +10,7 @@ import torch
 from cyclopts import App, Parameter
 
 from foveal.api.view import AnyView, all_views, choose_view, compute_view, fitting_views
+from foveal.commands import COMMON_HELP
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
@@ -26,12 +27,12 @@ HELP = (
     "Look inside WHAT: a run folder; or, before any training, a preset, a TOML file, or the name of an image "
     "network. `foveal inspect WHAT VIEW --help` lists the options of a view."
 )
-EXAMPLES = """Examples:
+EXAMPLES = f"""Examples:
 
     foveal inspect runs/photos-image-classification-1 confusion --out confusion.png
     foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png
 
-`--debug` with any command shows the whole traceback of an error."""
+{COMMON_HELP}"""
 
 app = App(name="inspect", help_flags=(), version_flags=())
 

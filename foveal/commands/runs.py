@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.run_list import RunSummary, list_runs
 from foveal.ui.console import STDOUT, log, print_json
 
-MAX_DATA_LENGTH = 40
+MAX_DATA_LENGTH = 30
 """Characters of the data's path at most; its end says most."""
 DROPPED = ("minutes", "data", "model")
 """Columns that are left out of a narrow terminal, in this order."""
@@ -57,12 +58,12 @@ def _sort_key(row: RunSummary, column: str) -> tuple[Any, ...]:
 
 
 def _cells(row: RunSummary) -> dict[str, str]:
-    data = row.data or ""
+    data = shorten_unpacked_paths(row.data or "")
     return {
         "run": row.run,
         "data": data if len(data) <= MAX_DATA_LENGTH else f"... {data[4 - MAX_DATA_LENGTH :]}",
         "model": row.model or "",
-        "score": "" if row.score is None else f"{row.score_name} {row.score:.4f}",
+        "score": "" if row.score is None else f"{row.score_name} {row.score:.4f} ({row.score_split})",
         "minutes": "" if row.minutes is None else f"{row.minutes:.1f}",
         "state": row.state.partition(":")[0],
     }

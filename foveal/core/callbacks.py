@@ -1,4 +1,4 @@
-"""The base class of callbacks: objects that hear of what happens in a training."""
+"""The base class of callbacks: objects whose methods a training calls."""
 
 from dataclasses import dataclass
 from pathlib import Path

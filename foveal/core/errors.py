@@ -4,8 +4,12 @@
 class UserError(Exception):
     """An error that the user can fix. Its message is one plain line: where, what is wrong, and how to fix it.
 
-    The command line prints the message without a traceback and exits with 2.
+    The command line prints the message without a traceback and exits with 2. A notebook shows it alone, too.
     """
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython shows in place of a traceback."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 class RunFailed(Exception):

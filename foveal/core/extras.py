@@ -4,7 +4,16 @@ from importlib import import_module
 
 from foveal.core.errors import UserError
 
-EXTRAS = {"av": "video", "pandas": "pandas", "pyarrow": "parquet", "sklearn": "sklearn"}
+EXTRAS = {
+    "av": "video",
+    "mlflow": "mlflow",
+    "pandas": "pandas",
+    "pyarrow": "parquet",
+    "sklearn": "sklearn",
+    "tensorboard": "tensorboard",
+    "trackio": "trackio",
+    "wandb": "wandb",
+}
 """The extra that installs a package, by the package's name."""
 _PROJECTS = {"sklearn": "scikit-learn"}
 """The names under which packages are published, where they have another."""

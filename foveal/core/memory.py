@@ -12,7 +12,16 @@ from torch import Tensor
 @dataclass(frozen=True)
 class Segment:
     """The part of a memory that comes from a single source, so that attention can be drawn over
-    that source."""
+    that source.
+
+    Example:
+
+        >>> words, image = layers.Segment(0, 5, "tokens"), layers.Segment(5, 12, "grid", grid=(3, 4))
+        >>> vectors, mask = torch.randn(2, 17, 16), torch.ones(2, 17, dtype=torch.bool)
+        >>> memory = layers.Memory(vectors, mask, vectors.mean(1), (words, image))
+        >>> [segment.kind for segment in memory.segments]
+        ['tokens', 'grid']
+    """
 
     start: int
     length: int

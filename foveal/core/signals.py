@@ -20,6 +20,10 @@ class Interrupted(BaseException):
         self.exit_code = 128 + number
 
 
+class TrainingInterrupted(Interrupted):
+    """Raised when a training has begun, so that its run can be resumed."""
+
+
 class SignalHandler:
     """A context in which SIGINT and SIGTERM raise `Interrupted` at once.
 

@@ -1,69 +1,112 @@
-"""Taps: named values inside layers, computed only while they are captured.
+"""Taps: named values inside layers, computed only while somebody listens.
 
-A layer calls `self.tap("weights", lambda: ...)`. Unless a `capture` is open, the call costs a look-up and
-computes nothing, so fused kernels stay in use. The name of a value is `<module path>/<site>`.
+A layer calls `self.tap("weights", lambda: ...)`. Unless a listener is active, the call costs a look-up and
+computes nothing, so fused kernels stay in use. `foveal.capture` is the listener of users.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from fnmatch import fnmatch
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
+
+class TapSite(NamedTuple):
+    """The names of a value's axes, and what the value is."""
+
+    dims: tuple[str, ...]
+    meaning: str
+
+
 TAP_SITES = {
-    "weights": "attention weights after the softmax (B, H, T, S), recomputed from queries and keys; "
-    "hard attention has 1 at the sampled position; a classifier's pooling has T = H = 1",
-    "hidden": "outputs of a recurrent mixer (B, T, D)",
-    "delta": "Mamba's step sizes (B, T, E)",
-    "receptance": "RWKV's gate after the sigmoid (B, T, D)",
-    "features": "output of a block (B, T, D)",
-    "counts": "tokens sent to each expert (E,)",
-    "gates": "gates of the experts (B, T, E), 0 where a token is not sent",
+    "weights": TapSite(
+        ("batch", "head", "query", "key"),
+        "attention weights after the softmax (B, H, T, S), recomputed from queries and keys; "
+        "hard attention has 1 at the sampled position; a classifier's pooling has T = H = 1",
+    ),
+    "hidden": TapSite(("batch", "time", "unit"), "outputs of a recurrent mixer (B, T, D)"),
+    "h": TapSite(("batch", "time", "unit"), "state of a recurrent cell after each step (B, T, D)"),
+    "c": TapSite(("batch", "time", "unit"), "cell state of an LSTM after each step (B, T, D)"),
+    "delta": TapSite(("batch", "time", "channel"), "Mamba's step sizes (B, T, E)"),
+    "receptance": TapSite(("batch", "time", "unit"), "RWKV's gate after the sigmoid (B, T, D)"),
+    "features": TapSite(("batch", "time", "unit"), "output of a block (B, T, D)"),
+    "counts": TapSite(("expert",), "tokens sent to each expert (E,)"),
+    "gates": TapSite(
+        ("batch", "time", "expert"), "gates of the experts (B, T, E), 0 where a token is not sent"
+    ),
+    "output": TapSite(
+        (), "output of any module, also of other libraries; the first tensor if there are several"
+    ),
 }
-"""Every site that the layers of Foveal offer."""
+"""Every site that the layers of Foveal offer, and `output`, which every module has."""
 
 
-class Capture(dict[str, list[Tensor]]):
-    """The captured values: name -> one detached tensor for each call."""
+@dataclass(frozen=True)
+class StepStates:
+    """A part of the state after each step of a recurrence, as the tensors that the recurrence goes on from.
 
-    def __init__(self, model: nn.Module, patterns: tuple[str, ...]):
-        super().__init__()
-        self._paths = {id(module): path for path, module in model.named_modules()}
-        self._patterns = patterns
+    The gradient of such a tensor is that of all later steps, because they all depend on it.
+    """
 
-    def record(self, module: nn.Module, site: str, compute: Callable[[], Tensor]) -> None:
-        """Compute and keep a value if its name matches a pattern."""
-        path = self._paths.get(id(module))
-        name = f"{path}/{site}"
-        if path is not None and any(fnmatch(name, pattern) for pattern in self._patterns):
-            self.setdefault(name, []).append(compute().detach())
+    steps: list[Tensor]
+    lengths: Tensor | None
+
+    def stacked(self) -> Tensor:
+        """Return all steps (B, T, D), with zeros after each row's length."""
+        states = torch.stack(self.steps, 1)
+        if self.lengths is None:
+            return states
+        inside = torch.arange(len(self.steps), device=states.device) < self.lengths[:, None]
+        return states.where(inside[:, :, None], 0.0)
 
 
-_open: ContextVar[Capture | None] = ContextVar("capture", default=None)
+@runtime_checkable
+class TapListener(Protocol):
+    """Whoever wants values of taps."""
+
+    def wants(self, module: nn.Module, site: str) -> bool:
+        """Return whether this value is to be computed and received."""
+
+    def receive(self, module: nn.Module, site: str, value: Any) -> None:
+        """Receive a value: a tensor, `StepStates` or an `AttentionMap`."""
+
+
+_listener: ContextVar[TapListener | None] = ContextVar("tap_listener", default=None)
 
 
 @contextmanager
-def capture(model: nn.Module, *patterns: str) -> Iterator[Capture]:
-    """Record the taps of `model` whose names match one of `patterns` (shell patterns; none means all)."""
-    captured = Capture(model, patterns or ("*",))
-    token = _open.set(captured)
+def listen(listener: TapListener) -> Iterator[None]:
+    """Give the values of all taps in this thread to a listener."""
+    token = _listener.set(listener)
     try:
-        yield captured
+        yield
     finally:
-        _open.reset(token)
+        _listener.reset(token)
 
 
 def is_capturing() -> bool:
-    """Return whether a capture is open, so that layers must not be fused."""
-    return _open.get() is not None
+    """Return whether a listener is active, so that layers must not be fused."""
+    return _active_listener() is not None
+
+
+def _active_listener() -> TapListener | None:
+    # torch.compile cannot trace the look-up. `foveal.capture` runs compiled modules eagerly.
+    return None if torch.compiler.is_compiling() else _listener.get()
 
 
 class TappedModule(nn.Module):
     """A module with taps."""
 
-    def tap(self, site: str, compute: Callable[[], Tensor]) -> None:
-        """Record a value if a capture is open."""
-        captured = _open.get()
-        if captured is not None:
-            captured.record(self, site, compute)
+    def has_listener(self, site: str) -> bool:
+        """Return whether a listener wants the value of a site."""
+        listener = _active_listener()
+        return listener is not None and listener.wants(self, site)
+
+    def tap(self, site: str, compute: Callable[[], Any]) -> None:
+        """Compute the value of a site if a listener wants it."""
+        listener = _active_listener()
+        if listener is not None and listener.wants(self, site):
+            listener.receive(self, site, compute())

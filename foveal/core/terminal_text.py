@@ -22,3 +22,8 @@ def shorten_middle(text: str, max_length: int) -> str:
     """Return a text of at most about `max_length` characters. Its start and its end stay."""
     half = max_length // 2
     return text if len(text) <= max_length else f"{text[:half]} ... {text[-half:]}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things in words, such as `1 row` and `2 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -6,8 +6,10 @@ says so once. No other file of the package names a private part of torch, except
 `inspection/operation_mode.py`.
 """
 
+import sys
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -140,6 +142,15 @@ def may_have_hooks(module: nn.Module) -> bool:
     if not has_private("_forward_hooks"):
         return True
     return bool(module._forward_hooks or module._forward_pre_hooks)
+
+
+def may_be_compiled() -> bool:
+    """Return whether a module of this process may be compiled. If torch's compiler is not imported: no.
+
+    Its import takes a second. Where another torch has another name for it: yes.
+    """
+    compiler = "torch._dynamo"
+    return compiler in sys.modules or find_spec(compiler) is None
 
 
 def aten_operations(*names: str) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.core.log import Log
+from foveal.core.terminal_text import counted
 from foveal.data.core.classes import to_number
 from foveal.data.core.hash_split import SPLITS, count_overlap
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
@@ -95,7 +96,7 @@ def prepare_eval_examples(
         raise UserError(f"{data}: no row on which this run can be evaluated{first}")
     if skipped:
         first_skip = f"{skipped[0].location}: {skipped[0].reason}"
-        log(f"{data}: {len(skipped):,} rows are skipped, the first: {first_skip}")
+        log(f"{data}: skipped {counted(len(skipped), 'row')}, the first: {first_skip}")
     check_known_sources(data, processor.source, encoded.sources)
     unknown_facts = unknown_target_facts(processor, encoded)
     check_known_facts(data, encoded.facts | unknown_facts)

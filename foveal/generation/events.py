@@ -34,7 +34,10 @@ class Artifact(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The last event: how much was generated in how many seconds, and their fields in the JSON result."""
+    """The last event: how much was generated in how many seconds, and their fields in the JSON result.
+
+    The field `samples` of the result is made of the outputs.
+    """
 
     amount: int
     unit: str

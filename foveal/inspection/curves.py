@@ -6,7 +6,7 @@ from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
-from foveal.inspection.panels import Lines, Note, Series
+from foveal.inspection.panels import Lines, Series
 from foveal.inspection.payload import Payload
 from foveal.store.regular_files import read_regular
 
@@ -78,18 +78,17 @@ def curves_payload(metrics: Path, title: str, unit: str, loss_unit: str | None) 
     label = "loss" if loss_unit is None else f"loss in nats per {loss_unit}"
     losses = Lines(
         "",
-        _loss_series(steps, held_out),
+        _loss_series(steps, held_out, "" if rewarded or loss_unit is None else " nats"),
         "step",
         "share of the reward missed" if rewarded else label,
         limits=_y_limits([one["step"] for one in steps], [one["loss"] for one in steps], held_out),
-        notes=_best_note(held_out, "" if rewarded or loss_unit is None else " nats"),
         size=(WIDTH, LOSS_HEIGHT),
     )
     panels = (losses, _rates(steps, unit))
     return Payload("curves", title, title, panels, CAVEAT, "exact", values=records)
 
 
-def _loss_series(steps: list[Record], held_out: list[Record]) -> tuple[Series, ...]:
+def _loss_series(steps: list[Record], held_out: list[Record], loss_suffix: str) -> tuple[Series, ...]:
     x, y = [record["step"] for record in steps], [record["loss"] for record in steps]
     series = (
         Series("training, each step", x, y, "faint"),
@@ -98,17 +97,16 @@ def _loss_series(steps: list[Record], held_out: list[Record]) -> tuple[Series, .
     if not held_out:
         return series
     evaluated = [record["step"] for record in held_out], [record["loss"] for record in held_out]
-    return (*series, Series("held out", *evaluated, "dots", 1))
+    return (*series, Series("held out", *evaluated, "dots", 1), _best(held_out, loss_suffix))
 
 
-def _best_note(held_out: list[Record], loss_suffix: str) -> tuple[Note, ...]:
-    """Return the best loss of evaluations as a text at its point; nothing if there was no evaluation."""
-    if not held_out:
-        return ()
+def _best(held_out: list[Record], loss_suffix: str) -> Series:
+    """Return the evaluation with the best loss, with the loss in its name."""
     best = min(held_out, key=lambda record: record["loss"])
     bits = best.get("bits_per_character")
-    text = f"best {best['loss']:.3f}{loss_suffix}" + (f"\n= {bits:.3f} bits per character" if bits else "")
-    return (Note(best["step"], best["loss"], text, 1),)
+    in_bits = f" = {bits:.3f} bits per character" if bits else ""
+    name = f"best {best['loss']:.3f}{loss_suffix}{in_bits}"
+    return Series(name, [best["step"]], [best["loss"]], "ring", 1)
 
 
 def _rates(steps: list[Record], unit: str) -> Lines:

@@ -25,6 +25,20 @@ class OperationMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
 
 
+def named_arguments(operation: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call of an operation by name, with the defaults of those that are not given.
+
+    Raises: UserError: this torch does not name them.
+    """
+    try:
+        signature = operation._schema.arguments
+        defaults = {part.name: part.default_value for part in signature if part.has_default_value()}
+        names = [part.name for part in signature]
+    except AttributeError:
+        raise _missing("OpOverload._schema") from None
+    return defaults | dict(zip(names, arguments, strict=False)) | dict(named)
+
+
 def flop_formulas() -> Mapping[Any, Callable[..., int]]:
     """Return the function that counts an operation's floating-point operations, by operation.
 

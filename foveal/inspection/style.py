@@ -37,6 +37,8 @@ ROLE_COLORS = {
     "highlight": HIGHLIGHT_COLOR,
 }
 """The colors of captions and marks, by what they mean."""
+SEQUENTIAL_MAP, DIVERGING_MAP = "Blues", "RdBu_r"
+"""The color maps of numbers from a lowest value, and of numbers around 0: red is positive."""
 SHADES = ("#ffffff", "#7aa7d9", "#0b2a5b")
 """The scale of weights, from 0 to the largest."""
 DPI, THUMBNAIL_DPI = 130, 110

@@ -48,5 +48,6 @@ def calibration_error(
         distances / counts.clip(1),
         error_of,
         higher_is_better=False,
+        can_be_resampled=False,  # bins of fewer different rows are further off by chance (Kumar et al. 2019)
         signature=f"bins:{CALIBRATION_BINS}|width:equal|probability:highest",
     )

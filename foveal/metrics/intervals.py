@@ -54,7 +54,8 @@ def confidence_interval(score: MetricResult, seed: int = 0) -> ConfidenceInterva
     """Return the 95 % confidence interval of a score.
 
     A share has Wilson's, and any other score the bootstrap's. There is None if all resamples have the same
-    score: the examples then say nothing about its spread.
+    score, since the examples then say nothing about its spread, and for calibration errors, which are larger
+    on all resamples.
 
     Example:
 
@@ -64,5 +65,7 @@ def confidence_interval(score: MetricResult, seed: int = 0) -> ConfidenceInterva
     """
     if score.is_share:
         return wilson_interval(score.value, len(score.per_example))
+    if not score.can_be_resampled:
+        return None
     low, high = bootstrap_interval(score, seed=seed)
     return (low, high) if low < high else None

@@ -240,8 +240,8 @@ def few_examples_note(count: int, place: str = "") -> list[str]:
         ]
     low, _ = wilson_interval(1.0, count)
     return [
-        f"{examples}: even {count:,} right are compatible with "
-        f"{100 * low:.0f} % of others; hold out more (data.test_fraction, --test)"
+        f"{examples}: {count:,} of {count:,} right is consistent with an accuracy of {100 * low:.0f} %; "
+        "hold out more (data.test_fraction, --test)"
     ]
 
 

@@ -31,6 +31,8 @@ class MetricResult:
     """Whether the value is the share of examples that are right, each of them right or wrong."""
     is_rate: bool = False
     """Whether the value is a ratio of counts, which is shown in percent."""
+    can_be_resampled: bool = True
+    """Whether resamples of the examples have the metric's value on average, so that they give an interval."""
 
 
 def error_rate(name: str, errors: Sequence[int], totals: Sequence[int]) -> MetricResult:

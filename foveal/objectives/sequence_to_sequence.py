@@ -6,14 +6,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.state import State
-from foveal.core.tap import capture
+from foveal.core.tap import listen
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import RaggedArray
 from foveal.data.text.length_limit import LengthLimit
@@ -25,6 +25,7 @@ from foveal.layers.blocks.moe import AuxLosses
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.stateless import StatelessObjective
+from foveal.ops.attention.attention_map import AttentionMap, whole_weights
 from foveal.ops.padding import sequence_mask
 
 DOUBTFUL_MARGIN = 10
@@ -40,6 +41,23 @@ class AttentionMaps(NamedTuple):
 
     heads: list[str]
     weights: list[Float[np.ndarray, "H T S"]]
+
+
+class _CrossAttentionWeights:
+    """The listener that keeps the weights of the first call of each layer that attends to the memory."""
+
+    def __init__(self, head: nn.Module):
+        self._layers = [layer for layer in head.modules() if getattr(layer, "attends_to_memory", False)]
+        self._weights = dict[nn.Module, Tensor]()
+
+    def wants(self, module: nn.Module, site: str) -> bool:
+        return site == "weights" and module in self._layers and module not in self._weights
+
+    def receive(self, module: nn.Module, site: str, value: Tensor | AttentionMap) -> None:
+        self._weights[module] = whole_weights(value).float()
+
+    def by_layer(self) -> list[Float[Tensor, "B H T S"]]:
+        return [self._weights[layer] for layer in self._layers if layer in self._weights]
 
 
 class SequenceToSequenceObjective(StatelessObjective):
@@ -169,21 +187,15 @@ class SequenceToSequenceObjective(StatelessObjective):
             np.arange(len(generated))
         )
         inputs = F.pad(torch.from_numpy(targets[:, :-1]), (1, 0), value=self.special_tokens.bos)
-        tap_names = [
-            f"{path}/weights"
-            for path, module in self.model.head.named_modules()
-            if getattr(module, "attends_to_memory", False)
-        ]
-        if not tap_names:
-            raise UserError("this model reads only a summary of the source, so there is no attention to show")
-        with torch.inference_mode(), capture(self.model.head, *tap_names) as captured:
+        maps = _CrossAttentionWeights(self.model.head)
+        with torch.inference_mode(), listen(maps):
             memory = self.memory(batch)
             self.model.head(
                 inputs.to(memory.vectors.device), self.model.head.init_state(memory, len(generated))
             )
-        if not captured:
+        layers = maps.by_layer()
+        if not layers:
             raise UserError("this model reads only a summary of the source, so there is no attention to show")
-        layers = [captured[name][0].float() for name in tap_names if name in captured]
         heads = [f"{1 + i}.{1 + h}" for i, layer in enumerate(layers) for h in range(layer.shape[1])]
         positions = torch.arange(memory.mask.shape[1], device=memory.mask.device)
         last = (memory.mask * (1 + positions)).amax(1)  # joined memories may have gaps before it

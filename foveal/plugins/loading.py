@@ -186,6 +186,17 @@ def source_in_plugins(name: str) -> Callable[..., object] | None:
     return None
 
 
+def unregistered_classes() -> list[str]:
+    """Return the names of the classes that loaded plugins define and do not register."""
+    return [
+        name
+        for plugin in _loaded.values()
+        for name in plugin.definitions
+        if isinstance(source := plugin.defined(name), type)
+        and not any(registry.name_of(source) for registry in REGISTRIES.values())
+    ]
+
+
 def explain_failure(error: BaseException, path: Path) -> str:
     """Return in one line why the import of a plugin failed, with the line of its file."""
     if isinstance(error, SyntaxError) and error.filename:

@@ -1,6 +1,6 @@
 """The options `--plugin FILE` and `--trust-plugin`, which every command has."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -11,6 +11,18 @@ HELP = (
     "`--plugin FILE.py` with any command loads mixers, tasks and other parts from a file or a package; "
     "`--trust-plugin` runs the code that a run keeps of them."
 )
+NAMED_BY = {
+    "mixer": "model.mixers={}",
+    "encoder": "model.encoder.kind={}",
+    "head": "model.head.kind={}",
+    "model": "--model {}",
+    "task": "--task {}",
+    "data set": "foveal train {}",
+    "metric": "task.metrics={}",
+    "callback": "training.callbacks={}",
+    "view": "foveal inspect RUN {}",
+}
+"""What names a part on the command line, by its kind."""
 _trusted: list[bool] = []
 
 
@@ -41,6 +53,20 @@ def take_plugin_options(arguments: Iterable[str]) -> PluginOptions:
         else:
             rest.append(argument)
     return PluginOptions(rest, plugins, trust)
+
+
+def describe_parts(plugins: Sequence[str]) -> str:
+    """Return the names of the parts that plugins register, and how each is given, for the help of a command.
+
+    Raises: UserError: a plugin can't be loaded.
+    """
+    from foveal.plugins.loading import load_plugin  # a plugin imports torch
+
+    lines: list[str] = []
+    for path in plugins:
+        for kind, names in load_plugin(path).parts.items():
+            lines += [f"    {kind} {name}: {NAMED_BY[kind].format(name)}" for name in names]
+    return "\n".join([f"Parts of {', '.join(plugins)}:", "", *(lines or ["    none are registered"])])
 
 
 @contextmanager

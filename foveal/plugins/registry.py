@@ -127,7 +127,10 @@ class Registry(Generic[T]):
         Raises: ConfigError: there is no such part; the message has the nearest name.
         """
         if name not in self:
-            raise ConfigError(f"{setting}: unknown {self.kind} '{name}'{suggest(name, self)}")
+            from foveal.plugins.loading import unregistered_classes  # which imports this module
+
+            known = [*self, *unregistered_classes()]
+            raise ConfigError(f"{setting}: unknown {self.kind} '{name}'{suggest(name, known)}")
         return self[name]
 
     def has_section(self, section: str) -> bool:
@@ -197,7 +200,9 @@ class Registry(Generic[T]):
             return f"{file_of(second)}: registers the {self.kind} {name} twice; rename one of them"
         if is_ours(first):
             return f"{file_of(second)}: the {self.kind} {name} is one of Foveal's own; choose another name"
-        return f"two plugins have a {self.kind} {name}: {file_of(first)} and {file_of(second)}; rename one"
+        return (
+            f"two plugins register the {self.kind} {name}: {file_of(first)} and {file_of(second)}; rename one"
+        )
 
 
 HOMES = {

@@ -11,6 +11,7 @@ from foveal.core.parse_json import parse_json
 from foveal.store.locks import lock
 from foveal.store.manifest import LOCK_FILE, MANIFEST_FILE, read_manifest
 from foveal.store.regular_files import open_regular, read_regular
+from foveal.store.scores import FinalScores, read_scores
 from foveal.store.sealed_json import open_json
 
 SCORES = ("accuracy", "success")
@@ -26,8 +27,11 @@ class RunSummary:
     data: str | None
     model: str | None
     score: float | None
-    """The score of the best evaluation, or of the last one if the run keeps its last weights."""
+    """The score after the training; else that of the best evaluation, or of the last one if the run keeps its
+    last weights."""
     score_name: str | None
+    score_split: str | None
+    """`test`, or `valid`."""
     steps: int | None
     minutes: float | None
     """Minutes of training steps."""
@@ -53,7 +57,7 @@ def summarize_run(path: Path) -> RunSummary:
         return _summarize(path)
     except (UserError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         reason = str(error).removeprefix(f"{path}/") if isinstance(error, UserError) else type(error).__name__
-        return RunSummary(str(path), None, None, None, None, None, None, f"damaged: {reason}")
+        return RunSummary(str(path), None, None, None, None, None, None, None, f"damaged: {reason}")
 
 
 def _summarize(path: Path) -> RunSummary:
@@ -61,8 +65,9 @@ def _summarize(path: Path) -> RunSummary:
     own = data.get("module")
     model = own["class_name"] if own else Path(data.get("preset") or "").stem or None
     progress = _progress(path / "checkpoints")
-    name, score = _score(path / "metrics.jsonl", progress.get("best_step"))
     step = progress.get("step")
+    final = read_scores(path, step) or _validation_scores(path / "metrics.jsonl", progress.get("best_step"))
+    name = next((name for name in (*SCORES, "loss") if final.scores.get(name) is not None), None)
     if "imported" in data:
         state = "imported"
     elif _is_locked(path):
@@ -78,8 +83,9 @@ def _summarize(path: Path) -> RunSummary:
         str(path),
         data.get("imported") or data.get("data") or ("own batches" if own else None),
         model,
-        score,
+        None if name is None else final.scores[name],
         name,
+        None if name is None else final.split,
         step,
         None if seconds is None else seconds / 60,
         state,
@@ -99,17 +105,14 @@ def _progress(checkpoints: Path) -> dict[str, Any]:
     return progress
 
 
-def _score(metrics: Path, best_step: int | None) -> tuple[str | None, float | None]:
-    """Return the name and value of the score of the evaluation at `best_step`, or of the last one."""
+def _validation_scores(metrics: Path, best_step: int | None) -> FinalScores:
+    """Return the scores of the evaluation at `best_step`, or of the last one."""
     if not metrics.exists():
-        return None, None
+        return FinalScores("valid", {})
     lines = [line for line in read_regular(metrics).splitlines() if EVALUATION in line]
     evaluations = [parse_json(line) for line in lines]
     chosen = [each for each in evaluations if best_step in (None, each["step"])][-1:]
-    for name in (*SCORES, "loss"):
-        if chosen and chosen[0].get(name) is not None:
-            return name, float(chosen[0][name])
-    return None, None
+    return FinalScores("valid", chosen[0] if chosen else {})
 
 
 def _is_locked(path: Path) -> bool:

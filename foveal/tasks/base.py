@@ -200,7 +200,7 @@ class Task(TaskFacts, AnsweringTask):
         if not small:
             return ""
         sizes = " and ".join(f"{count:,} in {name}" for name, count in small.items())
-        return f"only {sizes}: a score on so few is hardly more than chance"
+        return f"only {sizes}: a score on so few examples says little"
 
     @property
     def first_loss_unit(self) -> str:

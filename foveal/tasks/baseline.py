@@ -47,6 +47,20 @@ class Baseline:
             return True
         return value > self.value if self.higher_is_better else value < self.value
 
+    def warning(self, value: float, can_go_on: bool) -> str:
+        """Return a warning if a model's value of the metric is not better than the baseline's; else an empty
+        text. `can_go_on` says that the model still became better in the last steps."""
+        if self.is_beaten_by(value):
+            return ""
+        own, other = self.in_words(value), self.in_words(self.value)
+        words = self.words_of(value)
+        compared = f"both have {words}" if own == other else f"{words} against {other}"
+        longer = " train longer," if can_go_on else ""
+        return (
+            f"this model is no better than {self.name}: {compared}; give more rows,{longer} or try another "
+            "--model"
+        )
+
 
 def best_baseline(
     answers: SimpleAnswers,

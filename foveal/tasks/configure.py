@@ -37,6 +37,7 @@ from foveal.tasks.registry import all_tasks, default_task, network_task, task_cl
 from foveal.tasks.warm_start import lacks_head
 from foveal.tasks.warm_start_checks import check_architecture, check_processor_settings
 from foveal.training.plan import parse_budget
+from foveal.ui.console import warn
 
 
 class TrainingChoice(NamedTuple):
@@ -148,7 +149,7 @@ def _defaults_for(
     try:
         return defaults, published_run(defaults.weights, log)
     except UserError as error:
-        log(f"{error}; training goes on without published weights (--pretrained no: without a try)")
+        warn(f"{error}; training goes on without published weights (--pretrained no: without a try)")
         return task(preset).defaults(replace(request, pretrained=False)), None
 
 

@@ -80,6 +80,8 @@ class TaskFacts:
 
     loss_unit: ClassVar[str] = TOKEN
     """The unit over which the loss is averaged."""
+    speed_unit: ClassVar[str] = "tokens"
+    """The unit of a step's inputs."""
     length_unit: ClassVar[str] = "words"
     """The unit of a source's length."""
     next_command: ClassVar[tuple[str, ...]] = ("predict", "DATA")

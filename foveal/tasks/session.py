@@ -13,6 +13,7 @@ from foveal.config import Config
 from foveal.config.old_names import UPGRADE_NOTE
 from foveal.core.errors import UserError
 from foveal.core.log import Log
+from foveal.core.parse_json import parse_json
 from foveal.core.runtime import physical_memory, resolve_precision, seed_everything
 from foveal.core.shapes_only import shapes_only
 from foveal.data.core.examples import Examples
@@ -38,8 +39,7 @@ from foveal.ui.console import log as log_to_console
 
 NUMBER_LABELS = "number_labels"
 """The fact about the data of a run that its labels were numbers or truth values in memory."""
-BYTES_PER_PARAMETER = 8
-"""Bytes of a weight and its gradient."""
+BYTES_PER_PARAMETER = 8  # a weight and its gradient
 EXAMPLES_SHOWN = 6
 """Number of held-out examples that are shown if the user names none."""
 
@@ -61,9 +61,8 @@ class Session:
     objective: Any
 
     @property
-    def config(self) -> Config:
-        config: Config = self.task.config
-        return config
+    def config(self) -> Any:
+        return self.task.config
 
     @property
     def model(self) -> Any:
@@ -76,9 +75,8 @@ class Session:
     @property
     def label_values(self) -> dict[str, Any]:
         """The value of each label that was a number or truth value in memory; empty for labels of files."""
-        if not self.run.manifest["data"].get(NUMBER_LABELS):
-            return {}
-        return {label: json.loads(label) for label in self.task.labels}
+        has_numbers = self.run.manifest["data"].get(NUMBER_LABELS)
+        return {label: parse_json(label) for label in self.task.labels} if has_numbers else {}
 
     @property
     def temperature(self) -> float:
@@ -203,17 +201,21 @@ def load(
     return Session(run, task, task.objective())
 
 
+class OwnModuleError(UserError):
+    """A run of `foveal.Trainer` has no task."""
+
+
 def open_logged(path: Path, log: Log = log_to_console, trust_plugin: bool = False) -> RunFolder:
     """Open a run folder with the plugins it was made with, and log if an older version created the run.
 
-    Raises: UserError: the path is not a run, is damaged, has no task, or code of a plugin would be executed
-        unasked.
+    Raises: OwnModuleError: the run has no task.
+    Raises: UserError: the path is not a run, is damaged, or code of a plugin would be executed unasked.
     """
     run = open_run(path)
     if run.has_own_module:
-        raise UserError(
+        raise OwnModuleError(
             f"{path}: trained by foveal.Trainer, so its model is a module of your own code, without a task: "
-            f"its script goes on with it, and foveal evaluate {quote(str(path))} scores it"
+            "its script goes on with it, and foveal evaluate scores it"
         )
     if run.is_old:
         log(f"{path}: {UPGRADE_NOTE}")

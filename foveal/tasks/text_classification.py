@@ -30,7 +30,6 @@ class TextClassificationTask(ClassificationTask):
     closed_form = ClosedForm("text-ngrams", 5000, "texts", "n-grams of characters")
     loss_unit = "text"
     examples_in_words = "labeled texts"
-    speed_unit = "tokens"
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:

@@ -25,14 +25,14 @@ class CallbackList:
     training; `on_end` is called when the outermost block ends.
     """
 
-    def __init__(self, callbacks: Iterable[Callback] = ()):
+    def __init__(self, callbacks: Iterable[Any] = ()):
         self.callbacks = list(callbacks)
         self.end: dict[str, Any] = {}
         self.stops = False
         """Whether a callback has asked to end the training."""
         self._depth = 0
 
-    def add_first(self, callback: Callback) -> None:
+    def add_first(self, callback: Any) -> None:
         """Call one more callback, before the others."""
         self.callbacks.insert(0, callback)
 
@@ -45,7 +45,8 @@ class CallbackList:
         """
         for callback in self.callbacks:
             try:
-                getattr(callback, event.__name__)(*arguments, **keywords)
+                if (method := getattr(callback, event.__name__, None)) is not None:
+                    method(*arguments, **keywords)
             except StopTraining:
                 self.stops = True
             except (RunFailed, UserError):
@@ -83,24 +84,35 @@ class CallbackList:
                 each.callback(CallbackList([callback]).emit, Callback.on_end, record)
 
 
-def check_callbacks(callbacks: Iterable[object]) -> list[Callback]:
-    """Return the callbacks of a user.
+def check_callbacks(callbacks: object) -> list[Any]:
+    """Return the callbacks of a user: one object or several, with any of the methods of `Callback`.
 
     Raises: UserError: an object is no callback, or it has a method for an event that there is not.
     """
-    checked: list[Callback] = []
-    if not isinstance(callbacks, Iterable):
-        raise UserError(f"callbacks: expected a list, not {type(callbacks).__name__}: callbacks=[...]")
-    for callback in callbacks:
-        if not isinstance(callback, Callback):
-            name = callback.__name__ if isinstance(callback, type) else type(callback).__name__
-            hint = f"{name}()" if isinstance(callback, type) and issubclass(callback, Callback) else ""
-            expected = f"an object: {hint}" if hint else "objects of a class below foveal.Callback"
-            raise UserError(f"callbacks: expected {expected}, not {name}")
-        for name in dir(type(callback)):
-            if name.startswith("on_") and name not in EVENTS:
-                raise UserError(
-                    f"callbacks: {type(callback).__name__}.{name}: no such event{suggest(name, EVENTS)}"
-                )
-        checked.append(callback)
-    return checked
+    if isinstance(callbacks, str) or has_event(callbacks) or not isinstance(callbacks, Iterable):
+        callbacks = (callbacks,)
+    return [_check_callback(callback) for callback in callbacks]
+
+
+def has_event(value: object) -> bool:
+    """Return whether an object or class has a method for an event."""
+    return any(callable(getattr(value, name, None)) for name in EVENTS)
+
+
+def _check_callback(callback: Any) -> Any:
+    """Return a callback.
+
+    Raises: UserError: it is none, or it has a method for an event that there is not.
+    """
+    is_class = isinstance(callback, type)
+    name = callback.__name__ if is_class else type(callback).__name__
+    if is_class and has_event(callback):
+        raise UserError(f"callbacks: expected an object: {name}(), not {name}")
+    for method in dir(callback if is_class else type(callback)):
+        if method.startswith("on_") and method not in EVENTS:
+            raise UserError(f"callbacks: {name}.{method}: no such event{suggest(method, EVENTS)}")
+    if not has_event(callback):
+        raise UserError(
+            f"callbacks: expected objects with methods such as on_step (those of foveal.Callback), not {name}"
+        )
+    return callback

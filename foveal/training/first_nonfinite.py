@@ -31,7 +31,11 @@ def find_first_nonfinite(
     try:
         for slot in range(slots):
             result, _ = forward(slot)
-            locations += [f"loss term {name}" for name, term in result.terms.items() if not _finite(term.sum)]
+            locations += [
+                "the loss" if name == "loss" else f"the loss term {name}"
+                for name, term in result.terms.items()
+                if not _finite(term.sum)
+            ]
             if locations:
                 return locations[0]
     finally:

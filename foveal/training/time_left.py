@@ -26,6 +26,8 @@ class FinalTest:
     try_outputs: Callable[[], float] = float
     """Generates a part of the outputs, and returns the seconds that all of them take, and all else after
     them."""
+    batch_fraction: float = 1.0
+    """The size of an evaluated batch as a fraction of a training batch's, until an evaluation is timed."""
 
 
 class StepPace:
@@ -122,7 +124,7 @@ class TimeLeft:
         plan = plan or self.timer.expected(step, trained_seconds, pace)
         per_batch = self._steps_per_batch
         if per_batch is None:
-            per_batch = 1 / self.schedule.grad_accumulation / FORWARDS_PER_STEP
+            per_batch = self.test.batch_fraction / self.schedule.grad_accumulation / FORWARDS_PER_STEP
         evaluation = self.schedule.eval_batches * per_batch + self._steps_beside
         test = self.test.batches * per_batch + self._steps_of_outputs
         seconds = max(0, plan.total_steps - step) * pace

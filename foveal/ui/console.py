@@ -18,6 +18,7 @@ from foveal.core.errors import UserError
 from foveal.core.finite_json import finite_json
 from foveal.core.log import notify_with
 from foveal.core.terminal_text import escape_controls
+from foveal.ui.wording import reword
 
 COMMAND = r"""\(?(?<![\w./-])foveal (?:'[^']*'|"[^"]*"|[;,)](?!\s|$)|(?! or foveal )[^;,)'"])*\S*"""
 """A command in a line: to the end, or to a punctuation mark or an "or" that ends the command."""
@@ -39,7 +40,19 @@ def in_notebook() -> bool:
 
 
 class SafeConsole(Console):
-    """A console that shows control characters as escapes, and leaves a closed pipe to the caller."""
+    """A console that shows control characters as escapes, and leaves a closed pipe to the caller.
+
+    In a notebook all goes to standard output, since notebooks show standard error as a failure, in red.
+    """
+
+    @property
+    def file(self) -> Any:
+        """The stream to print to."""
+        return sys.stdout if self.stderr and in_notebook() else super().file
+
+    @file.setter
+    def file(self, stream: Any) -> None:
+        self._file = stream
 
     @property
     def is_terminal(self) -> bool:
@@ -94,6 +107,8 @@ class SafeConsole(Console):
 
 STDERR = SafeConsole(stderr=True, highlight=False, force_jupyter=False)
 """For everything but results."""
+WARNINGS = SafeConsole(stderr=True, highlight=False, force_jupyter=False)
+"""For warnings if `STDERR` is quiet."""
 STDOUT = SafeConsole(highlight=False, force_jupyter=False)
 _silences, _silence_lock = [0], threading.Lock()
 PREVIEW_WIDTH = 144
@@ -102,7 +117,7 @@ PREVIEW_WIDTH = 144
 
 @contextmanager
 def silence(is_quiet: bool) -> Iterator[None]:
-    """Return a context in which nothing but results and errors is printed, if `is_quiet`."""
+    """Return a context in which nothing but results, warnings and errors is printed, if `is_quiet`."""
     _count_silence(is_quiet)
     try:
         yield
@@ -119,7 +134,15 @@ def _count_silence(more: int) -> None:
 
 def log(message: str) -> None:
     """Print a line about the progress of the work on standard error."""
-    STDERR.print_wrapped(Text(escape_controls(message), style="dim"))
+    STDERR.print_wrapped(Text(escape_controls(reword(message)), style="dim"))
+
+
+def warn(message: str) -> None:
+    """Print a line about what changes the result, also where nothing else is printed."""
+    if STDERR.quiet:
+        WARNINGS.print_wrapped(Text(escape_controls(reword(message))))
+    else:
+        log(message)
 
 
 def print_plain(text: str, end: str = "\n") -> None:
@@ -148,7 +171,7 @@ def print_facts(rows: Sequence[tuple[str, str]], console: SafeConsole = STDERR) 
     """Print names and values, aligned. Commands are not wrapped, so that users can copy them."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        shown = Text.assemble((name.ljust(width), "bold cyan"), "  ", escape_controls(value))
+        shown = Text.assemble((name.ljust(width), "bold cyan"), "  ", escape_controls(reword(value)))
         console.print_wrapped(shown, width + 2)
 
 

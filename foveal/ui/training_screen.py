@@ -26,6 +26,9 @@ from foveal.ui.progress_bar import TimeLeftColumn
 OVERRUN = 1.25
 """How many times longer than said before a training has to become, to say so."""
 
+SAMPLE_SECONDS = 5.0
+"""The seconds between two samples on the screen. All are in samples.jsonl."""
+
 
 def describe_evaluation(record: Record) -> str:
     """Return the means of an evaluation in words."""
@@ -47,6 +50,7 @@ class TrainingScreen(Callback):
         self.speed, self.valid = 0.0, math.nan
         self._live = is_live()
         self._last_line = time.monotonic()
+        self._last_sample, self._skipped_sample = -math.inf, ""
         step, loss = (
             TextColumn("step {task.fields[step]}"),
             TextColumn("loss [bold]{task.fields[loss]}[/]"),
@@ -70,6 +74,8 @@ class TrainingScreen(Callback):
     def __exit__(self, *_: object) -> None:
         if self._live:
             self._progress.stop()
+        self._print_sample(self._skipped_sample)
+        self._skipped_sample = ""
 
     def on_start(self, info: TrainingInfo) -> None:
         self.plan = info.plan
@@ -106,7 +112,8 @@ class TrainingScreen(Callback):
             STDERR.print(f"step {step}  loss {record['loss']:.3f}  {speed}  {memory}  {time_left}")
 
     def on_skipped_step(self, record: Record) -> None:
-        STDERR.print_wrapped(Text(f"step {record['step']}: skipped: {record['culprit']}", style="red"))
+        problem = f"step {record['step']}: skipped: numbers in {record['culprit']} are not finite"
+        STDERR.print_wrapped(Text(problem, style="red"))
 
     def on_evaluating(self, index: int, total: int) -> None:
         if self._live:
@@ -123,8 +130,15 @@ class TrainingScreen(Callback):
         STDERR.print_wrapped(Text.from_markup(f"[bold]step {record['step']}[/]  {scores}"))
 
     def on_sample(self, step: int, text: str) -> None:
+        if time.monotonic() < self._last_sample + SAMPLE_SECONDS:
+            self._skipped_sample = text
+            return
+        self._last_sample, self._skipped_sample = time.monotonic(), ""
         if step == 0:
             STDERR.print("[bold]step 0[/]  before training")
+        self._print_sample(text)
+
+    def _print_sample(self, text: str) -> None:
         for line in text.splitlines()[:4]:
             STDERR.print_wrapped(Text(escape_controls(f"    {_fit_preview(line)}"), style="italic"), 4)
 

@@ -101,7 +101,7 @@ def test_the_global_generators_are_left_as_they_are() -> None:
         ("glimpses", {"classes": 3}, "made from data alone"),
         ("vit-ti", {"size": 30}, "30x30 are not filled by patches"),
         ("lstm", {"vocabulary": 5, "settings": {"model.widht": 3}}, "did you mean 'model.width'"),
-        ("lstm", {"vocabulary": 5, "settings": {"lr": 3}}, "did you mean optimizer.lr=VALUE"),
+        ("lstm", {"vocabulary": 5, "settings": {"lr": 3}}, 'did you mean settings={"optimizer.lr": VALUE}'),
         ("resnet-18", {"pretrained": True}, "no published weights of that name"),
         ("minlm", {"pretrained": True}, "did you mean 'minilm'"),
     ],

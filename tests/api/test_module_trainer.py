@@ -31,6 +31,7 @@ from tests.support.module_training import (
     train,
     valid,
 )
+from tests.support.registries import restored_registries
 
 __all__ = ["quick_disk"]
 PLAIN = {"optimizer.clip_norm": 0, "schedule.name": "constant", "schedule.warmup_steps": 0}
@@ -68,9 +69,13 @@ def test_the_best_weights_are_in_the_module_afterwards() -> None:
     run = train("run", objective=loss_and_accuracy, valid=valid(), lr=0.5, budget="30steps")
     evaluations = [row for row in run.metrics if row["kind"] == "evaluation"]
     best = min(evaluations, key=lambda row: row["loss"])
-    assert run.evaluate(valid()) == {"loss": best["loss"], "accuracy": best["accuracy"]}
+    assert (
+        run.evaluate().scores
+        == run.evaluate(valid()).scores
+        == {"loss": best["loss"], "accuracy": best["accuracy"]}
+    )
     assert run.config.optimizer.lr == 0.5
-    assert repr(run) == "ModuleRun('run')"
+    assert repr(run).startswith("ModuleRun('run': model Net, data own batches, accuracy ")
 
 
 def test_means_weigh_batches_by_their_rows() -> None:
@@ -95,7 +100,7 @@ def test_accumulated_batches_are_one_large_batch() -> None:
 
 def test_a_weight_of_batches_in_place_of_rows() -> None:
     run = train("run", budget="1step", weight=lambda batch: float(batch[1].sum()))
-    expected = sum(loss(run.module, b).item() * b[1].sum().item() for b in batches())
+    expected = sum(loss(run.model, b).item() * b[1].sum().item() for b in batches())
     total = sum(b[1].sum().item() for b in batches())
     assert run.evaluate(batches())["loss"] == pytest.approx(expected / total, rel=1e-6)
 
@@ -188,8 +193,31 @@ def test_a_finished_run_says_so_and_is_returned(capsys: pytest.CaptureFixture[st
     before = ending(Path("run"))
     again = train("run", valid=valid(), module=Net())
     assert "run: finished, with 9 steps: nothing to train" in capsys.readouterr().err
-    assert again.evaluate(valid()) == first.evaluate(valid())
+    assert again.evaluate().scores == first.evaluate(valid()).scores
     assert ending(Path("run")) == before
+
+
+def test_a_registered_callback_hears_and_so_does_any_object(capfd: pytest.CaptureFixture[str]) -> None:
+    heard: list[str] = []
+
+    class Noisy:
+        """No subclass of Callback."""
+
+        def __init__(self, name: str = "named"):
+            self.name = name
+
+        def on_step(self, record: Record) -> None:
+            heard.append(self.name)
+
+    with restored_registries():
+        foveal.register_callback("noisy")(Noisy)
+        settings = {"training.callbacks": "noisy"}
+        train("run", settings=settings, callbacks=Noisy("given"), log="csv", quiet=True, budget="2steps")
+        with pytest.raises(UserError, match=r"a callback, not a logger: settings=\{.*: \"noisy\"\}$"):
+            train("other", log="noisy")
+    assert heard == ["given", "named"] * 2
+    assert Path("run/metrics.csv").exists()
+    assert capfd.readouterr() == ("", "")
 
 
 class Interrupt(Callback):
@@ -227,7 +255,7 @@ def test_numbers_that_are_not_finite_are_refused() -> None:
     def breaks(module: nn.Module, batch: Any) -> Tensor:
         return loss(module, batch) * (float("nan") if module.training else 1.0)
 
-    with pytest.raises(RunFailed, match=r"3 consecutive steps .* in step 3 in loss term loss; try a lower"):
+    with pytest.raises(RunFailed, match=r"3 consecutive steps .* in step 3 in the loss; try a lower"):
         train("run", objective=breaks, settings={"training.max_nonfinite_steps": 3})
     with pytest.raises(RunFailed, match="each of the 2 steps gave numbers that are not finite"):
         train("short", objective=breaks, budget="2steps")
@@ -266,7 +294,7 @@ X, Y = torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64)
         ({"module": nn.LazyLinear(2)}, "module: LazyLinear has lazy layers: call it once on a batch before"),
         ({"objective": nn.CrossEntropyLoss()}, "objective: expected a function of (module, batch), not Cros"),
         ({"module": nn.Linear}, "module: a function or class with parameters; give a module, or lambda: M"),
-        ({"callbacks": None}, "callbacks: expected a list, not NoneType: callbacks=[...]"),
+        ({"callbacks": None}, "callbacks: expected objects with methods such as on_step"),
         ({"weight": lambda batch: -1}, "weight: expected a number from 0 on for each batch, not -1"),
         ({"weight": lambda batch: float("nan")}, "weight: expected a number from 0 on for each batch, no"),
         ({"weight": lambda batch: "a"}, "weight: expected a number from 0 on for each batch, not 'a'"),
@@ -282,10 +310,10 @@ X, Y = torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64)
         ({"valid": []}, "valid is empty: it gave no batch; leave it out, or give batches"),
         ({"valid": lambda epoch, index: X}, "valid is a function of other parameters than nothing"),
         ({"batches_per_epoch": 0}, "batches_per_epoch=0: expected 1 or more"),
-        ({"device": "gpu"}, "--device gpu: not a device"),
+        ({"device": "gpu"}, 'device="gpu": not a device'),
         ({"budget": "10 minutes"}, "budget '10 minutes': expected an amount above 0, such as 90s, 3m"),
-        ({"lr": -1.0}, "optimizer.lr=-1.0: input should be greater than 0"),
-        ({"settings": {"lr": 1}}, "unknown key 'lr'; did you mean optimizer.lr=VALUE?"),
+        ({"lr": -1.0}, "lr=-1.0: input should be greater than 0"),
+        ({"settings": {"lr": 1}}, "unknown key 'lr'; did you mean lr=VALUE?"),
         ({"settings": {"optimizer.rate": 1}}, "optimizer.rate is now optimizer.lr"),
         ({"settings": {"optimizer.lrs": 1}}, "unknown key 'optimizer.lrs'; did you mean 'optimizer.lr'?"),
         ({"settings": {"model.width": 1}}, "model.width is not read by foveal.Trainer; known: optimizer, sc"),
@@ -360,8 +388,10 @@ def test_the_commands_know_what_such_a_run_is() -> None:
         ["predict", "run", "x"],
     ):
         assert "run: trained by foveal.Trainer, so its model is a module of your own code" in refuse(*command)
-    with pytest.raises(UserError, match=r"trained by foveal\.Trainer"):
+    with pytest.raises(UserError, match=r"this runs code, .*: give trust_plugin=True to run it"):
         foveal.load("run")
+    with pytest.raises(UserError, match=r"trained by foveal\.Trainer"):
+        foveal.Run("run").predict(["x"])
     assert "its module can't be imported: make_net" not in refuse("evaluate", "run")
 
 
@@ -371,7 +401,12 @@ def test_evaluate_imports_the_code_if_it_is_trusted(capsys: pytest.CaptureFixtur
     assert "this runs code, tests.support.module_training:make_net, tests.support" in line
     assert line.endswith("give --trust-plugin to run it\n")
     told = succeed("evaluate", "run", "--trust-plugin")
-    expected = run.evaluate(valid())
+    expected = run.evaluate()
+    opened = foveal.load("run", trust_plugin=True)
+    assert opened.evaluate().scores == run.evaluate(valid()).scores == expected.scores
+    assert torch.equal(*(each.model.state_dict()["last.weight"] for each in (opened, run)))
+    assert opened.metrics.to_dict() == run.metrics.to_dict()
+    assert opened.config == run.config
     assert f"validation  loss {expected['loss']:.4f}, accuracy {expected['accuracy']:.4g}" in told.out
     assert "in the training" not in told.err
     assert "leave out DATA" in refuse("evaluate", "run", "x.csv", "--trust-plugin")

@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,9 +16,11 @@ import torch
 from PIL import Image
 
 import foveal
+from foveal.api.values.reader import training_reader
 from foveal.training.step import train_step
 from tests.support.command_line import TINY_MODEL, run_command, succeed
 
+UNTYPED: Any = foveal
 NOT_CALLBACKS: Any = [foveal.Callback]
 GOOD, BAD = ["great", "lovely", "fine", "superb"], ["awful", "dull", "bad", "boring"]
 TINY = {key: int(value) for key, value in (setting.split("=") for setting in TINY_MODEL)}
@@ -52,6 +55,7 @@ def test_a_run_answers_and_shows_itself(classifier: foveal.Run) -> None:
     assert "write a source" in answers[1]["reason"]
     assert classifier.predict(np.array(texts[::2])).column("answer") == ["good", "bad"]
     assert "<td>good</td>" in answers._repr_html_()
+    assert repr(classifier).endswith("/run': model text-ngrams, data dict, accuracy 1, trained)")
     assert len(answers.to_pandas()) == 3
     assert answers.to_dict()["answer"][2] == "bad"
     unsure = classifier.predict(texts[:1], threshold=1.0)
@@ -100,14 +104,22 @@ def test_scores_vectors_and_views(classifier: foveal.Run) -> None:
         (lambda run: run.predict("film " * 1000), "run.predict(['film film"),
         (lambda run: run.predict([]), "an empty list"),
         (lambda run: run.predict(["a"], top=0), "give at least 1"),
+        (lambda run: run.predict(["a"], top="3"), "top='3': expected a whole number or None"),
+        (lambda run: run.predict(["a"], threshold="x"), "threshold='x': expected a number or None"),
+        (lambda run: run.generate("a", stop=3), "stop=3: expected a text or a list"),
+        (lambda run: UNTYPED.load(None), "path=None: expected a text or a path"),
+        (lambda run: UNTYPED.list_models(3), "pattern=3: expected a text"),
+        (lambda run: UNTYPED.train(reviews(), settings=["a"]), "settings=['a']: expected a dict or None"),
+        (lambda run: UNTYPED.train(reviews(), pretrained="yes"), "expected 'auto' or 'no'"),
         (lambda run: run.inspect("confusio"), "did you mean 'confusion'"),
         (lambda run: run.inspect("confusion", dat=1), "did you mean 'data'"),
-        (lambda run: run.generate("a"), "foveal predict"),
+        (lambda run: run.generate("a"), "run.predict(DATA)"),
         (lambda run: run.generate(input=["a"]), "give a list of texts first"),
         (lambda run: foveal.train("the cat sat. " * 1000), "a text of 13,000 letters"),
         (lambda run: run.embed([" "]), "text 0"),
         (lambda run: run.predict([np.zeros((4, 4, 3), np.uint8)]), "text"),
         (lambda run: foveal.load("nowhere"), "no such run"),
+        (lambda run: foveal.Run(run.path, device="gpu").resume(), 'device="gpu": not a device'),
         (lambda run: foveal.train(reviews(), text="revue", label="mood"), "revue"),
         (
             lambda run: foveal.train(reviews(), text="review", label="mood", settings={"model.wdth": 1}),
@@ -139,8 +151,9 @@ def test_a_pickled_run_is_its_path(classifier: foveal.Run) -> None:
 def test_a_language_model_writes() -> None:
     texts = sentences()
     run = foveal.train(
-        texts, model="lstm", budget="2steps", run="run", lr=1e-3, seed=3, batch=64, settings=TINY
+        texts, model="lstm", budget="2steps", run="run", lr=1e-3, seed=3, batch=64, settings=TINY, log="csv"
     )
+    assert (run.path / "metrics.csv").exists()
     assert run.path == Path("run")
     assert run.config.training.seed == 3
     assert run.config.optimizer.lr == 1e-3
@@ -151,11 +164,14 @@ def test_a_language_model_writes() -> None:
     assert first.texts == run.generate("the ", tokens=8, seed=1).texts
     assert str(first).startswith("the ")
     assert "".join(run.generate("the ", tokens=8, seed=1, stream=True)) == str(first)
+    stop = first.texts[0][2:4]
+    stopped = [run.generate("the ", tokens=8, seed=1, stop=each).texts for each in (stop, [stop])]
+    assert stopped[0] == stopped[1] == [first.texts[0].partition(stop)[0]]
     assert len(run.generate(["the ", "a "], tokens=4, samples=2)) == 4
     run.model.train()  # dropout, were it left on
     assert run.generate("the ", tokens=8, seed=1).texts == first.texts
     assert not run.model.training
-    with pytest.raises(foveal.UserError, match="temperature 0"):
+    with pytest.raises(foveal.UserError, match="temperature=0"):
         run.generate("a", temperature=0.0, samples=2)
     with pytest.raises(foveal.UserError, match="exists"):
         foveal.train(texts, model="lstm", run="run")
@@ -191,6 +207,7 @@ def test_series() -> None:
     assert run.predict([*series]).column("answer") == answers.column("answer")
     assert run.predict(series[0]).column("answer") == answers.column("answer")[:1]
     assert run.embed(series[:2]).shape[0] == 2
+    assert training_reader(start_from=run.path).kind == "series"
     assert run.evaluate(values).scores == run.evaluate((series, labels)).scores
 
 
@@ -199,6 +216,18 @@ def test_missing_cells_are_skipped_and_named_by_their_index() -> None:
     values["review"][7] = None  # type: ignore[call-overload]
     run = foveal.train(values, text="review", label="mood", run="run")
     assert '"dict[7]"' in (run.path / "skipped.jsonl").read_text()
+
+
+def kills(number: int, function: str) -> Any:
+    """Return a context in which a signal comes whenever a function is called."""
+    module, _, name = function.rpartition(".")
+    original = getattr(import_module(module), name)
+
+    def killed(*arguments: Any, **options: Any) -> Any:
+        os.kill(os.getpid(), number)
+        return original(*arguments, **options)
+
+    return patch(function, killed)
 
 
 def test_ctrl_c_saves_and_returns_the_run() -> None:
@@ -216,6 +245,13 @@ def test_ctrl_c_saves_and_returns_the_run() -> None:
     assert run.metrics.column("step")[-1] < 6
     stopped = len(run.metrics)
     whole = foveal.train(texts, model="lstm", budget="6steps", run="whole", settings=TINY)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        kills(signal.SIGINT, "foveal.api.training.resume.prepare_run_data"),
+    ):
+        run.resume()
+    with pytest.raises(SystemExit, match="143"), kills(signal.SIGTERM, "foveal.training.trainer.train_step"):
+        run.resume()
     run.resume()
     assert len(run.metrics) > stopped
     weights = [run.model.state_dict(), whole.model.state_dict()]
@@ -249,21 +285,29 @@ def test_quiet(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_command("evaluate", run.path, "--json").err == ""
 
 
-def test_in_another_thread() -> None:
-    results = []
-    thread = threading.Thread(
-        target=lambda: results.append(foveal.train(reviews(), text="review", label="mood", quiet=True))
-    )
-    thread.start()
-    thread.join()
-    assert results[0].predict(["dull film"]).column("answer") == ["bad"]
+def test_in_several_threads() -> None:
+    """They draw the same numbers."""
+    settings: Any = {
+        "model": "text-classification",
+        "budget": "2steps",
+        "settings": {"model.encoder.width": 16},
+    }
+    runs: list[foveal.Run] = []
+
+    def train(folder: str) -> None:
+        runs.append(foveal.train(reviews(), text="review", label="mood", run=folder, quiet=True, **settings))
+
+    threads = [threading.Thread(target=train, args=(name,)) for name in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    first, second = ((run.path / "model.safetensors").read_bytes() for run in runs)
+    assert first == second
 
 
 def test_interrupted_before_there_is_a_run() -> None:
-    interrupt = patch(
-        "foveal.api.training.prepare.measure_cost", lambda *_: os.kill(os.getpid(), signal.SIGINT)
-    )
-    with interrupt, pytest.raises(KeyboardInterrupt):
+    with kills(signal.SIGINT, "foveal.api.training.prepare.measure_cost"), pytest.raises(KeyboardInterrupt):
         foveal.train(reviews(), text="review", label="mood")
     assert not Path("runs").exists()
 

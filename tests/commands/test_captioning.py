@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from foveal import capture
 from foveal.core.progress import no_progress
-from foveal.core.tap import capture
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.inspection.attention_maps.plot_image import (
     GAP,
@@ -126,6 +126,7 @@ def test_texts_are_written_for_pictures(attending: Path) -> None:
     assert "for runs of images" in refuse("evaluate", "run", "--tta", "ten-crop")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "bottleneck"])
 def test_where_it_looked_is_drawn(
     form: str, learnt: Callable[[str], Learnt], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -192,6 +193,7 @@ def test_a_picture_of_several_rows_is_told_once(attending: Path) -> None:
     assert [len(call.args[1].rows) for call in write.call_args_list] == [3]
 
 
+@pytest.mark.slow
 def test_what_can_not_be_drawn(attending: Path, learnt: Callable[[str], Learnt]) -> None:
     given = ("--input", "shapes/4.png", "--attention")
     assert "is drawn as .png" in refuse("generate", "run", *given, "a.html")

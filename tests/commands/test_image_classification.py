@@ -66,6 +66,7 @@ def test_a_zip_in_parts_and_a_table_give_the_same() -> None:
     assert train("table", run="table-run")["accuracy"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+import foveal
 from foveal.store.sealed import open_tensors
 from tests.support.command_line import refuse, run_command, succeed, train_run
 from tests.support.interrupted_command import act_at
@@ -71,6 +72,7 @@ def test_it_is_learnt_measured_and_draws() -> None:
     assert "a model that generates images predicts nothing" in refuse("predict", "run", "patterns")
 
 
+@pytest.mark.slow
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none() -> None:
     """Latent vectors are drawn as a function of (seed, step)."""
     given = (*TINY, "data.augment.crop=pad")
@@ -111,7 +113,10 @@ def test_drawings_made_in_several_goes_are_those_made_one_by_one(
 def test_a_sheet_and_the_steps(run: Path) -> None:
     given = ("--samples", "9", "--out", "sheet.png", "--attention", "steps.png", "--json")
     told = json.loads(succeed("generate", run, *given).out)
-    assert (told["samples"], told["drawings"], told["steps"]) == (9, "sheet.png", "steps.png")
+    assert (told["count"], told["drawings"], told["steps"]) == (9, "sheet.png", "steps.png")
+    made = foveal.load(run).generate(samples=2, out="two.png")
+    assert (made.texts, made.values["count"], Path("two.png").exists()) == ([], 2, True)
+    assert "drawings: two.png" in str(made)
     assert pixels("sheet.png").shape == (3 * 52 + 4, 3 * 52 + 4, 3)
     assert pixels("steps.png").shape == (8 * 52 + 4, 3 * 52 + 4, 3)
 
@@ -129,5 +134,6 @@ def test_what_does_not_fit_is_a_line(run: Path) -> None:
     assert "ends in .png" in refuse("generate", run, "--out", "a.png", "--attention", "b.html")
 
 
+@pytest.mark.slow
 def test_killed_behind_a_checkpoint_it_ends_alike(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_killed_run(here, monkeypatch, write_images, "squares", TINY)

@@ -10,7 +10,7 @@ from foveal.ui import console
 from foveal.ui.console import SafeConsole
 from tests.support.command_line import run_command
 
-PROSE = "only 13 examples: even 13 right are compatible with 77 % of others; hold out more (--test)"
+PROSE = "only 13 examples: 13 of 13 right is consistent with an accuracy of 77 %; hold out more (--test)"
 COMMAND = "foveal inspect runs/reviews-text-classification-1 confusion --data other.csv --out confusion.png"
 PATH = "a/very/long/path/that/is/longer/than/a/narrow/terminal/" * 3
 TABLE = "score           value        95 % interval      n    another column"

@@ -116,6 +116,7 @@ def test_reinforce_goes_on_from_imitation() -> None:
     assert seen[0]["gradient"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["imitation", "reinforce"])
 def test_a_stop_and_a_resume_end_as_if_there_had_been_none(way: str) -> None:
     """The moves that are drawn are a function of (seed, step)."""

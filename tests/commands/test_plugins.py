@@ -71,6 +71,8 @@ def test_a_run_is_opened_with_trust_or_with_the_file(plugin_run: Path, here: Pat
         foveal.load("run")
     with restored_registries():
         assert foveal.load("run", trust_plugin=True).model.stack.blocks[0].mixer.cell.scale == 0.5
+    with restored_registries(), pytest.raises(UserError, match="finished"):
+        foveal.Run("run", trust_plugin=True).resume()
     write_cell(here / "mine.py")
     for options in (["--trust-plugin"], ["--plugin", "mine.py"], ["--plugin=mine.py"]):
         with restored_registries():
@@ -143,3 +145,20 @@ def test_commands_without_registries_import_no_plugin(monkeypatch: pytest.Monkey
     install(monkeypatch, "installed_broken")
     succeed("--help")
     assert not installed._searched
+
+
+def test_names_of_plugins_are_offered_in_help_and_errors(here: Path) -> None:
+    """A class that is not registered is offered, too."""
+    write_cell(here / "mine.py", more="\n\nclass OtherCell(Cell): ...\n")
+    (here / "text.txt").write_text("The cat sat on the mat.\n")
+    told = succeed("train", "--help", "--plugin", "mine.py").out
+    assert "mixer tanh-cell: model.mixers=tanh-cell" in told
+    for name, near in (("tanh-cel", "tanh-cell"), ("OtherCel", "OtherCell")):
+        error = refuse("train", "text.txt", "--plugin", "mine.py", f"model.mixers={name}")
+        assert f"did you mean '{near}'?" in error
+
+
+@pytest.mark.parametrize("command", [(), ("train",), ("inspect",)])
+def test_help_names_the_options_of_every_command(command: tuple[str, ...]) -> None:
+    told = succeed(*command, "--help").out
+    assert all(option in told for option in ("--plugin", "--trust-plugin", "-q ", "--debug"))

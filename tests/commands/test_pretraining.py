@@ -28,6 +28,7 @@ def finetune(*more: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_mask_then_classify() -> None:
     """Encoder and tokenizer go on, the head is new; the linear head alone leaves the encoder as it is."""
     pretrained()
@@ -143,6 +144,7 @@ def test_a_language_model_looks_both_ways_if_told() -> None:
     assert not foveal.load("both").config.model.encoder.causal
 
 
+@pytest.mark.slow
 def test_what_a_language_model_can_not_be() -> None:
     written("gru", "model.embedding_width=-1")
     classify = ("train", reviews(), "--from", "first", "--task", "text-classification")

@@ -55,6 +55,11 @@ def test_every_state(folder: Path) -> None:
     assert rows["imported"]["data"] == "gpt2"
     whole = rows["trained"]
     assert whole["score_name"] == "loss"
+    scores = open_json((folder / "trained/scores.json").read_bytes(), "")
+    assert whole["score_split"] == scores["split"] == "test"
+    assert whole["score"] == scores["scores"]["loss"]
+    assert rows["stopped"]["score_split"] == "valid"  # its scores are those of another step
+    assert rows["stopped"]["score"] != whole["score"]
     assert whole["steps"] == 20
     assert whole["minutes"] > 0
     assert whole["data"].endswith("text.txt")
@@ -66,6 +71,7 @@ def test_every_state(folder: Path) -> None:
 
 
 def test_sorting_and_names(folder: Path) -> None:
+    (folder / "given" / "scores.json").unlink()  # as in a run of an older version
     log = folder / "given" / "metrics.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     log.write_text("".join(json.dumps(line | {"loss": line["loss"] / 10}) + "\n" for line in lines))

@@ -12,6 +12,7 @@ from tests.support.killed_runs import check_killed_run
 from tests.support.told_series import SMALL, write_series
 
 
+@pytest.mark.slow
 def test_series_are_told() -> None:
     texts = write_series("moves.jsonl")
     result = train_run("moves.jsonl", *SMALL, run="run", steps=120)
@@ -27,6 +28,7 @@ def test_series_are_told() -> None:
     assert "reads series" in refuse("generate", "run", "--input", "moves.jsonl", "--attention", "a.png")
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_as_if_it_had_not_been(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_killed_run(here, monkeypatch, lambda: write_series("moves.jsonl"), "moves.jsonl", SMALL)
 

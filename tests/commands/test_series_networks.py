@@ -22,6 +22,7 @@ def train(data: str, preset: str, *more: object, run: str = "run", steps: int) -
     return train_run(data, "--model", preset, *FAST, *more, run=run, steps=steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 def test_train_evaluate_predict_inspect(preset: str) -> None:
     """Of series of 5 to 11 steps, fewer than the longest kernel, and different in a batch."""
@@ -55,6 +56,7 @@ def test_a_label_for_each_step() -> None:
     assert result["accuracy"] > 0.9
 
 
+@pytest.mark.slow
 def test_stopped_and_resumed_with_augmentation_it_ends_alike() -> None:
     data = write_ts()
     changes = ("data.series.jitter=0.2", "data.series.scaling=0.2", "training.evaluate_every=3")

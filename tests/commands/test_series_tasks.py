@@ -46,6 +46,7 @@ def test_a_label_for_each_step() -> None:
     assert found[0]["source"] == "signs.npz, series 1"
 
 
+@pytest.mark.slow
 def test_stopped_and_resumed_it_ends_alike() -> None:
     data = write_ts()
     train(data, run="whole", steps=20)

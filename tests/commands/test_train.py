@@ -38,6 +38,7 @@ def test_the_folder_of_a_run(finished: Path) -> None:
         "run.json",
         "plan.json",
         "curves.png",
+        "scores.json",
         "metrics.jsonl",
         "samples.jsonl",
         "model.safetensors",

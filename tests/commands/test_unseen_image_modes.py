@@ -40,6 +40,7 @@ def test_they_are_captioned() -> None:
         assert picture.height > 0
 
 
+@pytest.mark.slow
 def test_questions_about_them_are_answered() -> None:
     shape_questions.train(shape_questions.write_questions(), steps=40)
     rows = "".join(f"{name},what colour is it?\n" for name in ASKED)

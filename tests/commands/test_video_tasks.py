@@ -144,6 +144,7 @@ def test_any_mixer_goes_over_frames(mixers: str) -> None:
     train(write_films(count=30), *FRAMES, *around, *own, steps=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "way", [FRAMES, ("--task", "video-classification", *VOLUME), NARRATE], ids=["frames", "volume", "text"]
 )

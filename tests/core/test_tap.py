@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from foveal.core.tap import TAP_SITES, TappedModule, capture
+from foveal import capture
+from foveal.core.errors import UserError
+from foveal.core.tap import TAP_SITES, TappedModule
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.recurrent import Recurrent
@@ -37,9 +39,9 @@ def test_no_work_unless_wanted():
     layer = Layer()
     model = nn.Sequential(layer)
     model(torch.ones(1))
-    with capture(model, "*/weights"):
+    with capture(model, "*/output"):
         model(torch.ones(1))
-    with capture(Layer()):
+    with pytest.raises(UserError, match="nothing was captured: call the model inside"), capture(Layer()):
         model(torch.ones(1))
     assert layer.made == 0
     with capture(model) as seen:
@@ -62,9 +64,11 @@ def test_names_and_sites():
     model = stack()
     with capture(model) as seen:
         model(torch.randn(B, T, D))
-    assert list(seen) == [
+    assert [name for name in seen if not name.endswith("/output")] == [
         "blocks.0.mixer/weights",
         "blocks.0/features",
+        "blocks.1.mixer/h",
+        "blocks.1.mixer/c",
         "blocks.1.mixer/hidden",
         "blocks.1/features",
     ]

@@ -20,12 +20,17 @@ def test_axes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(Figure, "savefig", saved)
     steps = [{"kind": "step", "step": n, "loss": 2 / n, "rate": 0.1, "tokens": 16 * n} for n in range(1, 9)]
-    (tmp_path / "metrics.jsonl").write_text("\n".join(map(json.dumps, steps)))
+    evaluations = [{"kind": "evaluation", "step": n, "loss": 3 / n} for n in (4, 8)]
+    (tmp_path / "metrics.jsonl").write_text("\n".join(map(json.dumps, [*steps, *evaluations])))
     content = plot_curves(tmp_path / "metrics.jsonl", "run: lenet-5", "images", "image")
     losses, rates = drawn[0].axes
     assert losses.get_title(loc="left") == "run: lenet-5"
     assert losses.get_ylabel() == "loss in nats per image"
     assert (rates.get_ylabel(), rates.get_xlabel()) == ("rate", "step (of 16 images)")
+    _, labels = losses.get_legend_handles_labels()
+    assert "held out, best 0.375 nats" in labels
+    assert not losses.texts  # which could be outside of the axes
+    assert all(tick.is_integer() for tick in rates.get_xticks())
     assert content.startswith(b"\x89PNG")
 
 

@@ -97,6 +97,13 @@ def stateful_loader() -> Any:
     return StatefulDataLoader(examples(), batch_size=BATCH, shuffle=True)
 
 
+def stateful_loader_with_generator() -> Any:
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    generator = torch.Generator().manual_seed(1)
+    return StatefulDataLoader(examples(), batch_size=BATCH, shuffle=True, generator=generator)
+
+
 def by_number(epoch: int, index: int) -> Any:
     rows = torch.randint(COUNT, (BATCH,))
     assert epoch * 6 + index >= 0
@@ -116,6 +123,7 @@ SOURCES: dict[str, Callable[[], Any]] = {
     ),
     "loader without length": lambda: DataLoader(Stream(), BATCH),
     "loader with state": stateful_loader,
+    "loader with state and a generator": stateful_loader_with_generator,
     "own state": OwnState,
     "generator function": lambda: some_batches,
 }

@@ -9,11 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-import foveal
 from benchmarks.kill import story
-from foveal.config.values import StrictModel
-from foveal.layers.mixers.recurrent import Recurrent, RecurrentCell
-from foveal.layers.mixers.registry import MixerSpec
 from tests.support.command_line import TINY_MODEL, succeed
 from tests.support.labeled_images import write_images
 from tests.support.own_cell import PATH
@@ -70,16 +66,6 @@ def transformer() -> Names:
     return {"encoder": nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)}
 
 
-def cells() -> Names:
-    return {
-        "StrictModel": StrictModel,
-        "Recurrent": Recurrent,
-        "RecurrentCell": RecurrentCell,
-        "MixerSpec": MixerSpec,
-        "foveal": foveal,
-    }
-
-
 def plugins() -> Names:
     Path("own_cell.py").write_text(PATH.read_text())
     return {}
@@ -132,9 +118,8 @@ NAMES: dict[str, Callable[[], Names]] = {
     "docs/coming-from/ultralytics.md": photos,
     "docs/interop.md": transformer,
     "docs/metrics.md": translations,
-    "docs/own-cell.md": cells,
     "docs/plugins.md": plugins,
     "docs/pretraining.md": sentence_encoder,
     "docs/quickstart.md": notes,
-    "docs/taps.md": first_run,
+    "docs/capture.md": first_run,
 }

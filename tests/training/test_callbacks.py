@@ -150,7 +150,8 @@ class WithTypo(Callback):
         (Listener, "callbacks: expected an object: Listener(), not Listener"),
         (
             print,
-            "callbacks: expected objects of a class below foveal.Callback, not builtin_function_or_method",
+            "callbacks: expected objects with methods such as on_step (those of foveal.Callback), not "
+            "builtin_function_or_method",
         ),
     ],
 )

@@ -214,7 +214,7 @@ class Fault:
         return "gradient of input.weight"
 
     def in_loss(self) -> str:
-        return "loss term size"
+        return "the loss term size"
 
 
 class SpoiltObjective(ToyObjective):

@@ -30,6 +30,10 @@ def test_evaluations_and_the_test_count() -> None:
     assert left.estimate(0, 0.0, PLAN) is None
     left.pace.add(0.3)
     assert left.estimate(1, 0.3, PLAN) == pytest.approx((99 * 0.3, (10 * 30 + 60) * 0.1)), "before the first"
+    left.test = FinalTest(60, batch_fraction=1 / 8)
+    assert left.estimate(1, 0.3, PLAN) == pytest.approx((99 * 0.3, (10 * 30 + 60) * 0.1 / 8)), (
+        "smaller batches"
+    )
     left.evaluated([0.2] * 30, 7.0)
     assert left.estimate(55, 9.9, PLAN) == pytest.approx((45 * 0.3, 5 * 7.0 + 60 * 0.2))
     assert left.estimate(100, 30.0, PLAN) == pytest.approx((0.0, 12.0))

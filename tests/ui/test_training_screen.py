@@ -28,6 +28,20 @@ def shown(text: str) -> list[str]:
     return told.getvalue().splitlines()
 
 
+def test_samples_that_follow_at_once_are_not_shown_but_the_last_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, now = io.StringIO(), [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with redirect_stderr(told):
+        with TrainingScreen(None, "tokens") as screen:
+            for step, seconds in ((0, 0), (2, 1), (4, 1), (6, 5), (8, 1), (10, 1)):
+                now[0] += seconds
+                screen.on_sample(step, f"text {step}")
+        screen.on_end({"reason": "budget"})
+    assert [line.strip() for line in told.getvalue().splitlines()] == [
+        *("step 0  before training", "text 0", "text 6", "text 10")
+    ]
+
+
 def test_a_long_preview_is_cut_on_both_sides() -> None:
     """The preview takes two lines of the screen, and both source and target stay readable."""
     source, target = "source " * 60, "target " * 60

@@ -1,4 +1,4 @@
-"""The cost of training the user's own module, measured in a first step on trial."""
+"""The cost of training the user's own module, measured in a trial step."""
 
 from dataclasses import dataclass
 

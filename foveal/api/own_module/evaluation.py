@@ -15,6 +15,9 @@ from foveal.api.own_module.run import ModuleRun, load_kept_weights
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.store.run import RunFolder
+from foveal.training.module.batches import BatchOptions
+from foveal.training.module.sources import held_out_batches
+from foveal.ui.console import log as console_log
 
 RELATIVE_TOLERANCE = 1e-3
 """The loss on the run's own validation data may differ that much from the training's, on another machine."""
@@ -33,19 +36,11 @@ def evaluate_module_run(folder: RunFolder, device: torch.device, trust: bool, lo
 
     Raises: UserError: the user does not trust the code, or it can't be imported or does not fit.
     """
-    facts = module_facts(folder)
-    parts = {"module": facts.module, "objective": facts.objective, "valid": facts.valid}
-    for name, code in parts.items():
-        if not code.name:
-            raise UserError(f"{folder.path}: its {name} can't be imported: {code.reason}")
-    if not trust:
-        names = ", ".join(code.name for code in parts.values())
-        raise UserError(f"{folder.path}: this runs code, {names}: give --trust-plugin to run it")
-    with _on_the_path(facts):
-        make, objective, valid = (import_code(code, name, folder.path) for name, code in parts.items())
-        module = _make(make, facts, folder.path)
-        kept = _load(folder, module.to(device), facts)
-        means = ModuleRun(folder, module, objective).evaluate(valid)
+    if not (valid := module_facts(folder).valid).name:
+        raise UserError(f"{folder.path}: its valid can't be imported: {valid.reason}")
+    run, kept = load_module_run(folder, device, trust)
+    with _on_the_path(module_facts(folder)):
+        means = run.evaluate().scores
     before = kept["loss"]
     if before is not None and not math.isclose(means["loss"], before, rel_tol=RELATIVE_TOLERANCE):
         log(
@@ -53,6 +48,32 @@ def evaluate_module_run(folder: RunFolder, device: torch.device, trust: bool, lo
             "module was made with other arguments"
         )
     return ModuleEvaluation(means, kept["step"])
+
+
+def load_module_run(folder: RunFolder, device: torch.device, trust: bool) -> tuple[ModuleRun, dict[str, Any]]:
+    """Import module and objective of a run, and its validation batches if they can be imported.
+
+    Return the run, and the facts about the weights that it keeps.
+
+    Raises: UserError: the user does not trust the code, or it can't be imported or does not fit.
+    """
+    facts = module_facts(folder)
+    parts = {"module": facts.module, "objective": facts.objective}
+    for name, part in parts.items():
+        if not part.name:
+            raise UserError(f"{folder.path}: its {name} can't be imported: {part.reason}")
+    if facts.valid.name:
+        parts["valid"] = facts.valid
+    if not trust:
+        names = ", ".join(part.name for part in parts.values())
+        raise UserError(f"{folder.path}: this runs code, {names}: give --trust-plugin to run it")
+    with _on_the_path(facts):
+        code = {name: import_code(part, name, folder.path) for name, part in parts.items()}
+        module = _make(code["module"], facts, folder.path)
+        kept = _load(folder, module.to(device), facts)
+        options = BatchOptions(device, folder.config.training.seed, console_log)
+        valid = held_out_batches(code["valid"], options) if "valid" in code else None
+    return ModuleRun(folder, module, code["objective"], valid), kept
 
 
 def _make(make: object, facts: ModuleFacts, run: Path) -> nn.Module:

@@ -2,26 +2,27 @@
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from foveal.api.errors import plain_errors
+from foveal.api.evaluation import RunEvaluation
+from foveal.api.results.log_table import log_curves
 from foveal.api.results.picture import Picture
-from foveal.api.results.table import Table
+from foveal.api.results.scores import Evaluation
+from foveal.api.run import Run
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
-from foveal.inspection.curves import curves_payload, read_metrics_log
+from foveal.inspection.curves import curves_payload
 from foveal.inspection.files import write_payload
-from foveal.inspection.payload import Payload
 from foveal.store.regular_files import read_regular
 from foveal.store.run import RunFolder
 from foveal.store.sealed import check_finite, load_weights, open_tensors
 from foveal.training.evaluate import evaluate
 from foveal.training.module.batch import WeightFunction
-from foveal.training.module.batches import BatchOptions
+from foveal.training.module.batches import BatchOptions, HeldOutBatches
 from foveal.training.module.objective import ModuleObjective, UserObjective
 from foveal.training.module.sources import held_out_batches
 from foveal.ui.console import log
@@ -32,77 +33,76 @@ UNIT = "rows"
 """The unit of the inputs of a step."""
 
 
-class ModuleRun:
-    """A run of the user's own module. The module has the weights that the run keeps, in evaluation mode."""
+class ModuleRun(Run):
+    """A run of the user's own module: what `foveal.Trainer` returns.
+
+    The module has the weights that the run keeps, in evaluation mode. Without a task the run predicts and
+    generates nothing; call the module.
+    """
 
     def __init__(
         self,
         folder: RunFolder,
         module: nn.Module,
         objective: UserObjective,
+        valid: HeldOutBatches | None = None,
         weight: WeightFunction | None = None,
     ):
-        self.folder, self.module = folder, module
-        self._objective, self._weight = objective, weight
-
-    def __repr__(self) -> str:
-        return f"ModuleRun({str(self.path)!r})"
+        super().__init__(folder.path, str(next(module.parameters()).device))
+        self.folder = folder
+        self._module, self._objective, self._valid, self._weight = module, objective, valid, weight
 
     @property
-    def path(self) -> Path:
-        """The folder."""
-        return self.folder.path
+    def model(self) -> nn.Module:
+        """The module."""
+        return self._module
 
     @property
     def config(self) -> Config:
         """All settings; those of optimizer, schedule and training are read."""
         return self.folder.config
 
-    @property
-    def metrics(self) -> Table:
-        """The log of the training: a row for each step and each evaluation.
-
-        Raises: UserError: a line of the log is damaged.
-        """
-        file = self.folder.metrics
-        return Table([row for kind in ("step", "evaluation") for row in read_metrics_log(file, kind)])
-
-    @plain_errors()
-    def evaluate(self, batches: Any) -> dict[str, float]:
-        """Return the means of the loss and the metrics over all of `batches`: a DataLoader, a list, any
-        iterable.
+    @plain_errors
+    def evaluate(self, data: Any = None) -> Evaluation:
+        """Return the means of the loss and the metrics over all validation batches of the run, or of `data`:
+        a DataLoader, a list, any iterable of batches.
 
         Raises: UserError: there are no batches.
         """
         training = self.config.training
-        options = BatchOptions(next(self.module.parameters()).device, training.seed, log, self._weight)
-        held_out = held_out_batches(batches, options)
+        options = BatchOptions(next(self.model.parameters()).device, training.seed, log, self._weight)
+        held_out = self._valid if data is None else held_out_batches(data, options)
+        if held_out is None:
+            raise UserError(f"{self.path}: trained without valid: run.evaluate(batches)")
         with SignalHandler(), ProgressBar("evaluated", before="evaluating") as progress:
-            return evaluate(
-                self.module,
-                ModuleObjective(self.module, self._objective),
+            means = evaluate(
+                self.model,
+                ModuleObjective(self.model, self._objective),
                 held_out,
                 precision=training.precision,
                 progress=progress,
             )
+        split = "valid" if data is None else "data"
+        values = {"run": str(self.path), "split": split} | means
+        return Evaluation(RunEvaluation(split, {}, means, None, trained_on=False), values)
 
-    @plain_errors()
+    @plain_errors
     def curves(self) -> Picture:
         """Return the curves of the training: loss on training and validation data, and the learning rate.
 
         Raises: UserError: a line of the log is damaged.
         """
-        return Picture(module_curves(self.folder, type(self.module).__name__))
-
-
-def module_curves(folder: RunFolder, class_name: str) -> Payload:
-    """Return the curves of a run."""
-    return curves_payload(folder.metrics, f"{folder.path.name}: {class_name}", UNIT, None)
+        return log_curves(self.path, _title(self.folder, type(self.model).__name__), UNIT, None)
 
 
 def write_curves(folder: RunFolder, class_name: str) -> None:
     """Write the curves of a run into its folder."""
-    write_payload(module_curves(folder, class_name), folder.path / CURVES_FILE)
+    title = _title(folder, class_name)
+    write_payload(curves_payload(folder.metrics, title, UNIT, None), folder.path / CURVES_FILE)
+
+
+def _title(folder: RunFolder, class_name: str) -> str:
+    return f"{folder.path.name}: {class_name}"
 
 
 def load_kept_weights(folder: RunFolder, module: nn.Module) -> dict[str, Any]:

@@ -1,35 +1,36 @@
 """`foveal.Trainer`: trains the user's own module on any iterable of batches."""
 
-import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
+from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
+from foveal.api.interruption import interruptible
 from foveal.api.own_module.config import module_config, module_config_to_toml, setting_value, written_settings
 from foveal.api.own_module.cost import ModuleCost, check_length, measure_module_cost
 from foveal.api.own_module.parts import Module, device_of, make_module, module_code
 from foveal.api.own_module.run import UNIT, ModuleRun, describe_means, load_kept_weights, write_curves
-from foveal.core.callbacks import Callback
 from foveal.core.errors import UserError
 from foveal.core.runtime import keep_freed_memory
-from foveal.core.signals import Interrupted, SignalHandler
+from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
 from foveal.store.run import MODULE_KEY, RunFolder, check_run_path, create_run, default_run_path, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.session import resolve_config
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_initial_weights
 from foveal.training import trainer as training_loop
+from foveal.training.callback_registry import make_callbacks
 from foveal.training.callbacks import CallbackList, check_callbacks
 from foveal.training.extension import extend_budget
-from foveal.training.loggers.registry import check_loggers, make_callbacks
+from foveal.training.loggers.registry import check_loggers, make_loggers
 from foveal.training.module.batch import WeightFunction
 from foveal.training.module.batches import UNKNOWN_LENGTH, BatchOptions
 from foveal.training.module.objective import ModuleObjective, UserObjective
 from foveal.training.module.sources import held_out_batches, train_batches
 from foveal.training.plan import limit_warmup, parse_budget
-from foveal.ui.console import format_duration, print_facts
+from foveal.ui.console import format_duration, print_facts, silence
 from foveal.ui.console import log as console_log
 from foveal.ui.training_screen import TrainingScreen
 
@@ -43,7 +44,7 @@ class Trainer:
     refusal of steps that are not finite, logs, curves and checkpoints, in a run folder.
     """
 
-    @plain_errors()
+    @plain_errors
     def __init__(
         self,
         module: Module,
@@ -56,9 +57,10 @@ class Trainer:
         lr: float | None = None,
         seed: int | None = None,
         settings: Mapping[str, Any] | None = None,
-        log: Sequence[str] = (),
-        callbacks: Iterable[Callback] = (),
+        log: str | Sequence[str] = (),
+        callbacks: object = (),
         device: str = "auto",
+        quiet: bool = False,
         batches_per_epoch: int | None = None,
         weight: WeightFunction | None = None,
     ):
@@ -87,11 +89,15 @@ class Trainer:
         settings
             Other settings of optimizer, schedule and training, such as `{"optimizer.clip_norm": 0.5}`.
         log
-            Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv".
+            Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv", or
+            several.
         callbacks
-            Objects that hear of steps, evaluations and checkpoints.
+            An object with methods of `foveal.Callback`, called after steps, evaluations and checkpoints, or
+            several.
         device
-            cpu, cuda, or auto, which leaves a module on the GPU where it is.
+            cpu, cuda, mps, or auto, which leaves a module on the GPU where it is.
+        quiet
+            Print nothing but warnings.
         batches_per_epoch
             The number of batches in an epoch, for a function of (epoch, index).
         weight
@@ -111,7 +117,8 @@ class Trainer:
             )
         if batches_per_epoch is not None and batches_per_epoch < 1:
             raise UserError(f"batches_per_epoch={batches_per_epoch}: expected 1 or more")
-        self._callbacks, self._loggers = check_callbacks(callbacks), tuple(log)
+        self._callbacks, self._loggers = check_callbacks(callbacks), one_or_several(log)
+        self._quiet = quiet
         check_loggers(self._loggers)
         self._module = make_module(module, config.training.seed)
         self._code = module_code(module, self._module, objective, valid)
@@ -124,7 +131,7 @@ class Trainer:
         self._batches = train_batches(train, batches_per_epoch, self._options)
         self._valid = None if valid is None else held_out_batches(valid, self._options)
 
-    @plain_errors()
+    @plain_errors
     def run(self) -> ModuleRun:
         """Train to the end, from the newest checkpoint of the run if there is one, and return the run.
 
@@ -134,17 +141,16 @@ class Trainer:
         Raises: UserError: the batches or the loss can't be used, or the run has other settings.
         Raises: RunFailed: a callback failed, or too many steps in a row were not finite.
         """
-        with SignalHandler() as signals:
-            try:
+        with silence(self._quiet):
+            with interruptible() as signals:
                 folder = self._reopen() if self._path and self._path.exists() else self._create()
-            except Interrupted:
-                raise KeyboardInterrupt from None
-            self._path = folder.path
-            self._train(folder, signals)
-        return ModuleRun(folder, self._module, self._objective, self._weight)
+                self._path = folder.path
+                self._train(folder, signals)
+            self._finish(folder)
+        return ModuleRun(folder, self._module, self._objective, self._valid, self._weight)
 
     def _create(self) -> RunFolder:
-        """Create the run, after a first step on trial.
+        """Create the run, after a trial step.
 
         Raises: UserError: the run can't be created, or the loss can't be used.
         """
@@ -211,19 +217,22 @@ class Trainer:
         print_facts(rows)
 
     def _train(self, folder: RunFolder, signals: SignalHandler) -> None:
-        """Train the run to its end, or until it is interrupted, and load the weights that it keeps.
+        """Train the run to its end.
 
-        Raises: SystemExit: the process is to end (SIGTERM); everything is saved.
+        Raises: TrainingInterrupted: it was stopped; everything is saved.
         """
-        budget = parse_budget(folder.config.training.budget)
+        training = folder.config.training
+        budget = parse_budget(training.budget)
         timed = budget.unit == "seconds" and folder.read_plans().extended_at is None
         screen = TrainingScreen(budget.amount if timed else None, UNIT, describe_means)
-        callbacks = CallbackList([screen, *self._callbacks, *make_callbacks(self._loggers, folder.path)])
+        named = [*make_loggers(self._loggers, folder.path), *make_callbacks(training)]
         objective = ModuleObjective(self._module, self._objective)
         keep_freed_memory()
+        callbacks = CallbackList([screen, *self._callbacks, *named])
         trainer = training_loop.Trainer(
             folder, self._module, objective, self._batches, self._valid, callbacks
         )
+        self._counters = trainer.state.counters
         try:
             with screen:
                 trainer.run(signals)
@@ -231,20 +240,21 @@ class Trainer:
             done = f"finished, with {trainer.state.counters.step:,} steps: nothing to train"
             console_log(f"{folder.path}: {done}; a larger budget= goes on")
         except Interrupted as stop:
-            step, name = trainer.state.counters.step, signal.Signals(stop.number).name
+            saved = f" at step {trainer.state.counters.step:,}; everything is saved"
             again = f"run the script again, with run={str(folder.path)!r}, to go on"
-            console_log(f"stopped by {name} at step {step:,}; everything is saved; {again}")
-            if stop.number != signal.SIGINT:
-                raise SystemExit(stop.exit_code) from None
-            if not folder.weights.is_file():
-                return
+            raise TrainingInterrupted(stop.number, f"{saved}; {again}") from None
+
+    def _finish(self, folder: RunFolder) -> None:
+        """Load the weights that a run keeps, draw its curves, and print a summary."""
+        if not folder.weights.is_file():  # stopped before the first checkpoint
+            return
         facts = load_kept_weights(folder, self._module)
         write_curves(folder, type(self._module).__name__)
-        counters = trainer.state.counters
         loss = facts["loss"]
         best = (
             "the last" if loss is None else f"of step {facts['step']:,}, the best on valid: loss {loss:.4f}"
         )
+        counters = self._counters
         trained = f"{counters.step:,} steps in {format_duration(counters.seconds)} of training"
         print_facts(
             [("trained", trained), ("weights", f"{folder.weights} ({best})"), ("run", str(folder.path))]

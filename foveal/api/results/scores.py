@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from foveal.api.evaluation import RunEvaluation
-from foveal.api.results.table import Table
+from foveal.api.results.table import Table, shown_cell
 
 
 class Evaluation(Table):
     """The scores of a run on held-out data: a row for each, with its interval if there is one.
 
-    `evaluation.scores["accuracy"]` is a number, `evaluation.worst` the examples with the highest loss.
+    `evaluation["accuracy"]` is a number, `evaluation.scores` has all by name, and `evaluation.worst` the
+    examples with the highest loss.
     """
 
     def __init__(self, evaluation: RunEvaluation, values: dict[str, Any]):
@@ -34,9 +35,20 @@ class Evaluation(Table):
             rows.append({"score": name, "value": value, "low": None, "high": None} | bounds)
         super().__init__(rows)
 
+    def __getitem__(self, index: Any) -> Any:
+        """Return the score with a name; else a row, rows or a column as of every table."""
+        return (
+            self.scores[index]
+            if isinstance(index, str) and index in self.scores
+            else super().__getitem__(index)
+        )
+
 
 class GeneratedTexts(Table):
-    """Texts that a run has generated. `str` has the texts alone, and `texts` is a list of them."""
+    """Texts that a run has generated. `str` has the texts alone, and `texts` is a list of them.
+
+    A run that generates images has no texts: `str` has the files and their number.
+    """
 
     def __init__(self, samples: Sequence[dict[str, Any]], values: dict[str, Any]):
         super().__init__(samples)
@@ -49,6 +61,8 @@ class GeneratedTexts(Table):
         return [str(row.get("text", "")) for row in self]
 
     def __str__(self) -> str:
+        if not len(self):
+            return "\n".join(f"{name}: {shown_cell(value)}" for name, value in self.values.items())
         return "\n\n".join(f"{row.get('prompt', '')}{row.get('text', '')}" for row in self)
 
     def __repr__(self) -> str:

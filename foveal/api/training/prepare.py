@@ -11,9 +11,9 @@ from foveal.api.training.cost import TrainingCost, measure_cost
 from foveal.api.training.report import eval_batches, train_and_report
 from foveal.api.training.start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
-from foveal.core.callbacks import Callback
 from foveal.core.runtime import has_fast_bfloat16, resolve_device
 from foveal.core.signals import SignalHandler
+from foveal.core.terminal_text import counted
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
@@ -24,7 +24,7 @@ from foveal.store.run import RunFolder, check_outside_data, check_run_path, defa
 from foveal.tasks.base import Task
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import resolve_config
-from foveal.training.loggers.registry import check_loggers, make_callbacks
+from foveal.training.loggers.registry import check_loggers, make_loggers
 from foveal.training.plan import limit_warmup, parse_budget
 from foveal.training.protocols import Batches
 from foveal.ui.activity import Activity
@@ -101,11 +101,11 @@ class PreparedTraining:
         run: RunFolder,
         signals: SignalHandler,
         on_result: Callable[[dict[str, Any]], None],
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[Any] = (),
     ) -> None:
         """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events."""
         start, valid = self.start, self.valid_batches
-        all_callbacks = [*callbacks, *make_callbacks(self.chosen.options.log, run.path)]
+        all_callbacks = [*callbacks, *make_loggers(self.chosen.options.log, run.path)]
         train_and_report(
             run, start.task, start.prepared, self.batches, valid, signals, on_result, all_callbacks
         )
@@ -215,7 +215,7 @@ def _skipped_summary(prepared: PreparedData[Any, Any], folder: Path) -> str:
     """Return the number of skipped rows, the file that lists them, and the first."""
     first, count = prepared.skipped[0], len(prepared.skipped)
     where = shorten_unpacked_paths(first.location)
-    return f"{count:,} rows, all in {folder / 'skipped.jsonl'}; the first: {where}: {first.reason}"
+    return f"{counted(count, 'row')}, all in {folder / 'skipped.jsonl'}; the first: {where}: {first.reason}"
 
 
 def _model_summary(task: Task) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from foveal.core.callbacks import Callback
 from foveal.core.runtime import release_freed_memory
-from foveal.core.signals import Interrupted, SignalHandler
+from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
 from foveal.core.terminal_text import escape_controls
 from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves import curves_payload
@@ -21,6 +21,7 @@ from foveal.metrics.report import Report, make_report
 from foveal.plugins.stored import options_to_open
 from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.run import RunFolder
+from foveal.store.scores import write_scores
 from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import EvaluationResult, LabelsByRow
@@ -44,6 +45,7 @@ from foveal.ui.console import (
 )
 from foveal.ui.progress_bar import ProgressBar
 from foveal.ui.training_screen import TrainingScreen
+from foveal.ui.wording import reword
 
 WORST_EXAMPLES, MAX_EXAMPLE_LENGTH = 3, 160
 """Worst examples that are shown, and characters of each."""
@@ -71,10 +73,11 @@ def train_and_report(
     valid: Batches | None,
     signals: SignalHandler,
     on_result: Callable[[dict[str, Any]], None],
-    callbacks: Iterable[Callback] = (),
+    callbacks: Iterable[Any] = (),
 ) -> None:
     """Train the run on `batches` from its last checkpoint to its end, with evaluations on `valid`. Then
-    evaluate it, print scores, call `on_result` with them, and draw its curves. `callbacks` hear of all of it.
+    evaluate it, print scores, call `on_result` with them, and draw its curves. `callbacks` are called
+    meanwhile.
 
     The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
     before its report, so the report is made now.
@@ -104,10 +107,11 @@ def _train_and_report(
     timed = budget.unit == "seconds" and run.read_plans().extended_at is None
     screen = TrainingScreen(budget.amount if timed else None, unit)
     tested = held_out if config.training.final_test else None
-    test = FinalTest()
+    test = FinalTest(batch_fraction=_batch_fraction(batches, valid))
     if tested is not None:
-        try_outputs = partial(task.try_outputs, data.train, tested)
-        test = FinalTest(task.eval_batches(tested).per_epoch, partial(screen.try_outputs, try_outputs))
+        evaluated = task.eval_batches(tested)
+        try_outputs = partial(screen.try_outputs, partial(task.try_outputs, data.train, tested))
+        test = FinalTest(evaluated.per_epoch, try_outputs, _batch_fraction(batches, valid or evaluated))
     callbacks.add_first(screen)
     trainer = Trainer(run, model, objective, batches, valid, callbacks, test)
     try:
@@ -118,6 +122,7 @@ def _train_and_report(
                 if curves_file.exists() or not trainer.state.counters.step:
                     raise
         progress, report, baseline = trainer.state.counters, None, None
+        scores: dict[str, float] = {}
         load_run_weights(run, task)
         result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
         if tested is not None:
@@ -133,6 +138,8 @@ def _train_and_report(
         has_held_out = held_out is not None
         _print_summary(run, task, result, report, progress.best_step, baseline, has_held_out)
         on_result(result)
+        if "split" in result:
+            write_scores(run.path, progress.step, result["split"], scores)
         components = ", ".join(map(str, task.components()))
         if progress.step:
             with Activity("drawing the curves"):
@@ -142,9 +149,14 @@ def _train_and_report(
         step = f" at step {trainer.state.counters.step:,}; "
         saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"
         saved = saved if signals.urgent else "everything is saved"
-        raise Interrupted(
+        raise TrainingInterrupted(
             stop.number, f"{step}{saved}; go on with: {shell_command('resume', run.path)}"
         ) from None
+
+
+def _batch_fraction(batches: Batches, evaluated: Batches | None) -> float:
+    """Return the size of an evaluated batch as a fraction of a training batch's, by their tokens."""
+    return 1.0 if evaluated is None else evaluated.batch(0, 0).tokens / max(1, batches.batch(0, 0).tokens)
 
 
 def evaluate_and_score(
@@ -212,7 +224,7 @@ def print_report(task: Task, report: Report, console: SafeConsole) -> None:
     for line in report.legend:
         console.print_wrapped(Text(line, style="dim"))
     if report.warning:
-        console.print_wrapped(Text(f"\n{report.warning}", style="yellow"))
+        console.print_wrapped(Text(reword(f"\n{report.warning}"), style="yellow"))
     for note in report.notes:
         console.print_wrapped(Text(note, style="yellow"))
     if report.worst:
@@ -241,9 +253,10 @@ def _print_summary(
     name, *options = task.next_command
     weights = "the last" if best_step is None else f"of step {best_step:,}, the best on the validation set"
     weights = weights if result["steps"] else "fitted" if task.fits_head else "as they started"
-    if baseline is not None and (warning := _baseline_warning(result[baseline.metric], baseline)):
+    can_go_on = result["steps"] > 0 and best_step in (None, result["steps"])
+    if baseline is not None and (warning := baseline.warning(result[baseline.metric], can_go_on)):
         STDERR.print()
-        STDERR.print_wrapped(Text(warning, style="yellow"))
+        STDERR.print_wrapped(Text(reword(warning), style="yellow"))
     if report is not None:
         print_report(task, report, STDERR)
     rows = [_training_row(task, result["steps"], result["seconds"])]
@@ -269,14 +282,3 @@ def _training_row(task: Task, steps: int, seconds: float) -> tuple[str, str]:
     if task.fits_head:
         return "fitted", "the head, at once, from all training rows; there are no training steps"
     return "trained", f"nothing: a budget of {task.config.training.budget} leaves the weights as they start"
-
-
-def _baseline_warning(value: float, baseline: Baseline) -> str:
-    """Return a warning if the model's value of the metric is not better than the baseline's; else an empty
-    text."""
-    if baseline.is_beaten_by(value):
-        return ""
-    return (
-        f"this model is no better than {baseline.name}: {baseline.words_of(value)} against "
-        f"{baseline.in_words(baseline.value)}; give more rows, train longer, or try another --model"
-    )

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from foveal.api.training.report import eval_batches, train_and_report
-from foveal.core.callbacks import Callback
 from foveal.core.runtime import keep_freed_memory, resolve_device, resolve_precision
 from foveal.core.signals import SignalHandler
 from foveal.store.manifest import data_facts
@@ -15,7 +14,7 @@ from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model, open_logged, prepare_run_data
 from foveal.tasks.warm_start import load_initial_weights
 from foveal.training.extension import extend_budget
-from foveal.training.loggers.registry import make_callbacks
+from foveal.training.loggers.registry import make_loggers
 from foveal.ui.activity import Activity
 from foveal.ui.console import log
 
@@ -30,7 +29,9 @@ class ResumeOptions:
     """A new total, such as 20m, or what to add, such as +10m; a finished run goes on, too."""
     log: tuple[str, ...] = ()
     """More loggers than the run has."""
-    callbacks: tuple[Callback, ...] = ()
+    callbacks: tuple[Any, ...] = ()
+    trust_plugin: bool = False
+    """Whether the code of plugins that the run keeps may be executed."""
 
 
 def resume_run(
@@ -43,9 +44,9 @@ def resume_run(
 
     Raises: UserError: the run is finished, its data have changed, or it can't be resumed.
     """
-    run, device = open_logged(path), options.device
+    run, device = open_logged(path, log, options.trust_plugin), options.device
     check_resumable(run)
-    loggers = make_callbacks(options.log, path)
+    loggers = make_loggers(options.log, path)
     torch_device = resolve_device(device or data_facts(run.manifest, path).device)
     resolve_precision(run.config.training.precision, torch_device)
     if changes := environment_changes(run):

@@ -74,10 +74,9 @@ def _check_label(name: str, cells: list[Any], reader: Reader) -> None:
     """
     first: Any = next((cell for cell in cells if cell is not None), None)
     if name and name in (LABEL, reader.label, reader.target) and np.ndim(first) > 0:
-        raise UserError(
-            f"'{name}': an array {np.shape(first)} for each row; give one label a row (numpy.argmax(y, 1) if "
-            "there is a column for each class)"
-        )
+        shape = np.shape(first)
+        way = "y[:, 0]" if shape == (1,) else "numpy.argmax(y, 1) if there is a column for each class"
+        raise UserError(f"'{name}': an array {shape} for each row; give one label a row ({way})")
 
 
 def _cell_type(name: str, cells: list[Any], columns: Columns, reader: Reader) -> CellType:
@@ -90,7 +89,7 @@ def _cell_type(name: str, cells: list[Any], columns: Columns, reader: Reader) ->
         return CellType(IMAGE_NAMES[0], _encode_pictures)
     if isinstance(first, dict) and "bytes" in first:
         return CellType(IMAGE_NAMES[0], _keep)
-    if isinstance(first, bytes):
+    if isinstance(first, bytes) and (name in (SOURCE, *IMAGE_NAMES) or reader.source not in columns):
         return CellType(IMAGE_NAMES[0], _wrap_bytes)
     array = getattr(first, "ndim", 0) > 0  # a number or text of NumPy or torch has no axis
     if (not array and not _is_series(first)) or _is_beside_source(name, columns, reader):
@@ -181,6 +180,7 @@ def _wrap_bytes(name: str, cells: list[Any]) -> list[Any]:
 
 def _encode_pictures(name: str, cells: list[Any]) -> list[Any]:
     """Return pictures of Pillow as the bytes of PNG files."""
+    cells = [None if 0 in getattr(cell, "size", ()) else cell for cell in cells]
     deep = [np.asarray(cell) if getattr(cell, "mode", "") in DEEP_MODES else None for cell in cells]
     arrays = _encode_arrays(name, deep) if any(array is not None for array in deep) else deep
     return [
@@ -211,7 +211,7 @@ def _encode_arrays(name: str, cells: list[Any]) -> list[Any]:
     from PIL import Image
 
     arrays = [None if cell is None else _channels_last(np.asarray(cell)) for cell in cells]
-    present = [array[np.newaxis] for array in arrays if array is not None]
+    present = [array[np.newaxis] for array in arrays if array is not None and array.size]
     white = white_level(present)
     if white == UNKNOWN_WHITE:
         raise UserError(f"'{name}': values neither from 0 to 1 nor from 0 to 255; {SCALE_HINT}")
@@ -219,7 +219,7 @@ def _encode_arrays(name: str, cells: list[Any]) -> list[Any]:
     unreadable = [row for row, array in enumerate(arrays) if array is not None and not _is_finite(array)]
     if unreadable:
         count = "" if len(unreadable) == 1 else f" and {len(unreadable) - 1:,} others"
-        log(f"'{name}', row {unreadable[0]}{count}: NaN or infinite values, so skipped")
+        log(f"'{name}', row {unreadable[0]}{count}: no pixels, or values NaN or infinite, so skipped")
     for row, array in enumerate(arrays):
         place = f"'{name}', row {row}"
         if array is None or row in unreadable:
@@ -235,7 +235,7 @@ def _encode_arrays(name: str, cells: list[Any]) -> list[Any]:
 
 
 def _is_finite(array: Any) -> bool:
-    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
+    return array.size > 0 and (array.dtype.kind != "f" or bool(np.isfinite(array).all()))
 
 
 def _channels_last(array: Any) -> Any:
@@ -246,13 +246,19 @@ def _channels_last(array: Any) -> Any:
 
 def _list_steps(name: str, cells: list[Any]) -> list[Any]:
     """Return series (T,) or (T, C) as lists of steps, with NaN kept for the reader to skip."""
-    steps = []
+    steps: list[Any] = []
     for row, cell in enumerate(cells):
+        if cell is None:
+            steps.append(None)
+            continue
+        array = np.asarray(cell)
         try:
-            array = None if cell is None else np.asarray(cell, np.float64)
-            if array is not None and array.ndim > 2:
-                raise ValueError("neither (T,) nor (T, C)")
+            if (
+                array.ndim > 2 or array.dtype.kind in "cmM"
+            ):  # of complex numbers and dates a part would be lost
+                raise ValueError
+            array = array.astype(np.float64)
         except (ValueError, TypeError):
             raise UserError(f"'{name}', row {row}: no series of numbers, equally many at each step") from None
-        steps.append(None if array is None else array.reshape(len(array), -1).tolist() if array.ndim else [])
+        steps.append(array.reshape(len(array), -1).tolist() if array.ndim and array.size else [])
     return steps

@@ -52,7 +52,7 @@ def columns_of(values: Any) -> Columns:
 def _columns_of(values: Any) -> Columns:
     library = type(values).__module__.partition(".")[0]
     if library == "pandas" and hasattr(values, "columns"):
-        return {str(name): _from_pandas(values[name]) for name in values.columns}
+        return _named(values.columns, [_from_pandas(values.iloc[:, at]) for at in range(values.shape[1])])
     if library == "polars" and hasattr(values, "columns"):
         return {name: values[name].to_list() for name in values.columns}
     if library == "pyarrow" and hasattr(values, "column_names"):
@@ -61,10 +61,10 @@ def _columns_of(values: Any) -> Columns:
         return {SOURCE: _cells("the column", values)}
     if hasattr(values, "dataset") and hasattr(values, "batch_size"):
         raise UserError(f"{type(values).__name__}: it gives batches; give its rows: loader.dataset")
-    if library == "datasets" and hasattr(values, "features"):
+    if library == "datasets" and hasattr(values, "with_format") and hasattr(values, "__len__"):
         return _from_datasets(values)
     if isinstance(values, Mapping):
-        return {str(name): _cells(name, column) for name, column in values.items()}
+        return _named(values, [_cells(name, column) for name, column in values.items()])
     if isinstance(values, tuple) and len(values) == 2 and not isinstance(values[0], str):
         return {SOURCE: _cells("the first", values[0]), LABEL: _cells("the second", values[1])}
     if library in ("numpy", "torch") and hasattr(values, "shape"):
@@ -75,7 +75,20 @@ def _columns_of(values: Any) -> Columns:
         return _from_rows([values[index] for index in range(len(values))])
     if isinstance(values, Iterable) and not isinstance(values, str | bytes | bytearray):
         return _from_rows([*values])
-    raise UserError(f"{type(values).__name__}: no data that are read; give {KINDS}")
+    raise UserError(f"{type(values).__name__}: not a kind of data that can be read; give {KINDS}")
+
+
+def _named(names: Iterable[Any], columns: Iterable[list[Any]]) -> Columns:
+    """Return columns by their names as texts.
+
+    Raises: UserError: two columns have the same name.
+    """
+    named: Columns = {}
+    for name, cells in zip(map(str, names), columns, strict=True):
+        if name in named:
+            raise UserError(f"two columns are named '{name}'; rename one")
+        named[name] = cells
+    return named
 
 
 def _is_table(value: Any) -> bool:
@@ -87,8 +100,15 @@ def _is_table(value: Any) -> bool:
 
 
 def _from_pandas(column: Any) -> list[Any]:
-    """Return the cells of a column, index or array of pandas, with None for missing ones."""
-    return [None if missing else cell for cell, missing in zip(column.tolist(), column.isna(), strict=True)]
+    """Return the cells of a column, index or array of pandas, with None for missing ones.
+
+    Whole numbers, which pandas turns into floats beside a missing cell, are whole again.
+    """
+    pairs = [*zip(column.tolist(), column.isna(), strict=True)]
+    present = [cell for cell, missing in pairs if not missing]
+    has_gap, floats = len(present) < len(pairs), [cell for cell in present if isinstance(cell, float)]
+    whole = has_gap and len(floats) == len(present) and all(map(float.is_integer, floats))
+    return [None if missing else int(cell) if whole else cell for cell, missing in pairs]
 
 
 def _from_datasets(values: Any) -> Columns:
@@ -123,7 +143,10 @@ def _cells(name: Any, column: Any) -> list[Any]:
             raise UserError(f"{name}: a single number; give an array with a row for each example")
         return [*column] if column.ndim > 1 else column.tolist()
     if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
-        raise UserError(f"{name}: {type(column).__name__} is no column; give a list with a cell for each row")
+        raise UserError(
+            f"{name}: a column can't be of the type {type(column).__name__}; give a list of "
+            "cells, one for each row"
+        )
     return [*column]
 
 

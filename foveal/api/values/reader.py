@@ -1,9 +1,11 @@
 """What reads values in memory: the task that is to be trained, or a run."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from foveal.config import preset_names, read_preset
 from foveal.models.network_registry import NETWORKS
+from foveal.store.run import open_run
 from foveal.tasks.registry import all_tasks, network_task, task_class
 
 IMAGE_NAMES, SERIES_NAMES = ("image", "img", "images"), ("values", "series")
@@ -37,6 +39,7 @@ def training_reader(
     text: str | None = None,
     label: str | None = None,
     target: str | None = None,
+    start_from: Path | None = None,
 ) -> Reader:
     """Return the reader of a training, by the options of `foveal.train` that say what is learned.
 
@@ -49,7 +52,7 @@ def training_reader(
         for each in all_tasks().values()
         for name in each.columns
     }
-    kind = _kind_of(task, model)
+    kind = _kind_of(task, model, start_from)
     pair = label or ""
     if task is not None and kind and not pair:
         pair = next((text or name for name in task_class(task).columns[-1:] if name == "text"), "")
@@ -81,15 +84,17 @@ def _source(task: Any) -> Any:
     return getattr(task.processor, "source", None)
 
 
-def _kind_of(task: str | None, model: str | None) -> str:
-    """Return the kind of source of a named task, or of the task of a model; empty for a task of texts, which
-    may be that of other sources, too."""
+def _kind_of(task: str | None, model: str | None, start_from: Path | None) -> str:
+    """Return the kind of source of a named task, or of the task of a model or run; empty for a task of texts,
+    which may be that of other sources, too."""
     if task is not None:
         kind = task_class(task).source_kind
     elif model in NETWORKS and model not in preset_names():
         kind = network_task().source_kind
     elif model in preset_names():
         kind = task_class(read_preset(str(model)).get("task", {}).get("name", "")).source_kind
+    elif start_from is not None and start_from.exists():
+        kind = task_class(open_run(start_from).config.task.name).source_kind
     else:
         return ""
     return "" if kind == "text" else kind

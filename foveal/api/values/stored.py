@@ -173,6 +173,13 @@ def _json_lines(columns: Columns) -> bytes:
     return "".join(f"{json.dumps(row)}\n" for row in rows).encode("ascii")
 
 
+def _advice(error: Exception) -> str:
+    """Return how to mend a column that is no column of a table."""
+    if isinstance(error, UnicodeEncodeError):
+        return "leave out half characters: text.encode('utf-8', 'replace').decode()"
+    return "give texts" if isinstance(error, OverflowError) else "give one type a column"
+
+
 def _parquet(columns: Columns, needed: Collection[str]) -> bytes:
     """Return the table as a Parquet file.
 
@@ -188,7 +195,7 @@ def _parquet(columns: Columns, needed: Collection[str]) -> bytes:
         except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
             reason = f"'{name}': {str(error).splitlines()[0]}"
             if name in needed:
-                raise UserError(f"{reason}; give one type a column") from None
+                raise UserError(f"{reason}; {_advice(error)}") from None
             log(f"{reason}: not read, so stored as text")
             arrays[name] = pyarrow.array(as_text(cells))
     sink = pyarrow.BufferOutputStream()

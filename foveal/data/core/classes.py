@@ -86,7 +86,7 @@ def check_are_no_numbers(data: str, labels: Sequence[str]) -> None:
     if refused:
         raise UserError(
             f"{data}: {len(names):,} different numbers as labels of {len(labels):,} rows, such as {names[0]}"
-            "; predicting numbers comes later: make classes of them, such as low and high"
+            "; regression is not supported: make classes of them, such as low and high"
         )
 
 

@@ -89,7 +89,7 @@ def _shares(rows: StatsByModel) -> Bars:
     for row, layers in zip(shares, rows.values(), strict=True):
         row[: len(layers)] = [100 * (layer.saturated or layer.dead or 0.0) for layer in layers]
     array = NamedArray(shares, (Axis("weights", tuple(rows)), Axis("layer")), "%")
-    return Bars("saturated (sigmoid, tanh) or dead (rectifiers), %", array, 100.0)
+    return Bars("saturated or dead, %", array, 100.0)
 
 
 def _table(name: str, layers: Sequence[ActivationStats]) -> Table:

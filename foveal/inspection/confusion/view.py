@@ -8,7 +8,7 @@ import numpy as np
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
-from foveal.inspection.panels import Axis, Heatmap, NamedArray, Table
+from foveal.inspection.panels import Axis, Heatmap, NamedArray, Panel, Table
 from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
 from foveal.inspection.run_protocols import InspectedRun, held_out_examples
@@ -59,12 +59,12 @@ class ConfusionView(View[ConfusionOptions]):
 
 def confusion_payload(subject: str, split: str, matrix: ConfusionMatrix) -> Payload:
     """Return the map of the classes with most mistakes, and tables of classes and of pairs."""
-    panels = (_heatmap(matrix), _class_table(matrix, split), *_pair_table(matrix))
+    panels: list[Panel] = [_heatmap(matrix), _class_table(matrix, split), *_pair_table(matrix)]
     by_class = [vars(row) for row in matrix.per_class()]
     counts = {"labels": matrix.labels, "counts": matrix.counts.tolist(), "by_class": by_class}
     values = {"run": subject, "split": split} | counts
     title = f"{subject}, {split}"
-    return Payload("confusion", subject, title, panels, CAVEAT, "exact", values=values)
+    return Payload("confusion", subject, title, tuple(panels), CAVEAT, "exact", values=values)
 
 
 def _heatmap(matrix: ConfusionMatrix) -> Heatmap:

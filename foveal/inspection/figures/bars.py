@@ -34,11 +34,12 @@ def draw(figure: "SubFigure", panel: Bars) -> None:
         names = [drawable(label, MAX_NAME_LENGTH) for label in axis.labels]
         axes.set_xticks(range(positions), names, rotation=90, parse_math=False, fontproperties=text_font(7.0))
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlim(0.5, positions + 0.5)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if panel.high is not None:
         axes.set_ylim(0, panel.high)
     axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
     axes.set_xlabel(axis.name, fontsize=8)
     axes.set_ylabel(panel.array.unit, fontsize=8)
-    axes.tick_params(labelsize=7)
+    axes.tick_params(which="both", labelsize=7)
     axes.grid(alpha=0.25, axis="y")

@@ -4,9 +4,30 @@ import io
 from typing import Any, NamedTuple, Protocol
 
 from foveal.core.errors import UserError
-from foveal.inspection.figures import bars, heatmap, histograms, images, lines, table
+from foveal.inspection.figures import (
+    bars,
+    colored_text,
+    graph,
+    heatmap,
+    heatmap_grid,
+    histograms,
+    images,
+    lines,
+    table,
+)
 from foveal.inspection.figures.text import wrapped
-from foveal.inspection.panels import Bars, Heatmap, Histograms, Images, Lines, Panel, Table
+from foveal.inspection.panels import (
+    Bars,
+    ColoredText,
+    Graph,
+    Heatmap,
+    HeatmapGrid,
+    Histograms,
+    Images,
+    Lines,
+    Panel,
+    Table,
+)
 from foveal.inspection.payload import Payload
 from foveal.inspection.style import (
     DPI,
@@ -36,10 +57,13 @@ class _Renderer(Protocol):
 
 RENDERERS: dict[type, Any] = {
     Heatmap: heatmap,
+    HeatmapGrid: heatmap_grid,
     Lines: lines,
     Histograms: histograms,
     Bars: bars,
+    ColoredText: colored_text,
     Images: images,
+    Graph: graph,
     Table: table,
 }
 

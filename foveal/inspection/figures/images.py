@@ -16,6 +16,8 @@ LINE, LETTER, NAME_WIDTH = 0.155, 0.062, 0.85
 """Inches of a line of a caption, of a letter, and of the names of rows."""
 FONT_SIZE, MAX_LINES = 8.0, 6
 """Points of captions; and lines of a caption below a whole row."""
+HEAT_MAP, HEAT_OPACITY = "inferno", 0.6
+"""The colors of numbers over an image, and how much they cover."""
 MARKERS = {"dot": "o", "cross": "x", "star": "*"}
 
 
@@ -97,6 +99,9 @@ def _draw_tile(axes: "Axes", tile: Tile, left: float, top: float, panel: Images)
     pixels = tile.pixels[..., 0] if channels == 1 else tile.pixels
     extent = (left, left + width, top + height, top)
     axes.imshow(pixels, cmap="gray", vmin=0, vmax=255, interpolation="nearest", extent=extent)
+    if tile.heat is not None:
+        heat: dict[str, Any] = {"cmap": HEAT_MAP, "vmin": 0, "vmax": 1, "alpha": HEAT_OPACITY}
+        axes.imshow(tile.heat, interpolation="nearest", extent=extent, **heat)
     frame = Rectangle((left, top), width, height, transform=axes.transData)
     for mark in tile.marks:
         _draw_mark(axes, mark, np.array([left, top]), scale, frame)

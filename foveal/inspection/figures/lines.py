@@ -1,12 +1,13 @@
-"""Curves over a common axis."""
+"""Curves and points over common axes."""
 
 from typing import TYPE_CHECKING, Any
 
 from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
-from foveal.inspection.panels import Lines
+from foveal.inspection.panels import Lines, Series
 from foveal.inspection.style import FAINT_COLOR, series_color, text_font
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -14,10 +15,14 @@ LOOKS: dict[str, dict[str, Any]] = {
     "dots": {"linewidth": 1.2, "marker": "o", "markersize": 3.5},
     "dotted": {"linewidth": 0.8, "linestyle": ":"},
     "faint": {"linewidth": 0.6, "color": FAINT_COLOR},
+    "points": {"linestyle": "", "marker": "o", "markersize": 3.5, "alpha": 0.7},
+    "ring": {"linestyle": "", "marker": "o", "markersize": 9, "fillstyle": "none"},
 }
 """How the styles of series are drawn."""
 WIDE = 6.0
 """Inches from which letters are larger."""
+MAX_LEGEND_NAME = 60
+"""Letters of a name in the legend."""
 
 
 def size(panel: Lines) -> tuple[float, float]:
@@ -27,36 +32,48 @@ def size(panel: Lines) -> tuple[float, float]:
 
 def draw(figure: "SubFigure", panel: Lines) -> None:
     """Draw the curves. Positions of integers get ticks at integers."""
-    from matplotlib.ticker import MaxNLocator
-
     axes = figure.subplots()
     large, small = (10, 9) if panel.size[0] >= WIDE else (8, 7)
     for series in panel.series:
-        look = {"color": series_color(series.color)} | LOOKS[series.style]
-        axes.plot(series.x, series.y, label=drawable(series.name, MAX_NAME_LENGTH), **look)
-    for note in panel.notes:
-        color = series_color(note.color)
-        axes.annotate(
-            note.text,
-            (note.x, note.y),
-            xytext=(-8, 36),
-            textcoords="offset points",
-            ha="right",
-            arrowprops={"arrowstyle": "-", "color": color},
-            parse_math=False,
-        )
+        _draw_series(axes, series, small)
+    _scale(axes, panel)
+    if not any(len(series.x) for series in panel.series):
+        axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center")
+    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
+    axes.set_xlabel(panel.x_label, fontsize=large)
+    axes.set_ylabel(panel.y_label, fontsize=large)
+    axes.tick_params(which="both", labelsize=small)
+    axes.grid(alpha=0.25)
+    if panel.legend and len(panel.series) > 1:
+        for text in axes.legend(frameon=False, prop=text_font(small)).get_texts():
+            text.set_parse_math(False)
+
+
+def _draw_series(axes: "Axes", series: Series, letters: int) -> None:
+    look = {"color": series_color(series.color)} | LOOKS[series.style]
+    axes.plot(series.x, series.y, label=drawable(series.name, MAX_LEGEND_NAME), **look)
+    if series.band is not None:
+        axes.fill_between(series.x, *series.band, color=look["color"], alpha=0.15, linewidth=0)
+    place: dict[str, Any] = {"textcoords": "offset points", "xytext": (3, 3), "parse_math": False}
+    for x, y, text in zip(series.x, series.y, series.labels, strict=False):
+        name = drawable(text, MAX_NAME_LENGTH)
+        axes.annotate(name, (x, y), fontproperties=text_font(letters), color=look["color"], **place)
+
+
+def _scale(axes: "Axes", panel: Lines) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    x = {position for series in panel.series for position in series.x}
+    whole = all(float(position).is_integer() for position in x)
+    if panel.log_x:
+        axes.set_xscale("log")
+    elif whole:
+        if len(x) == 1:
+            axes.set_xlim(min(x) - 0.5, max(x) + 0.5)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if panel.log_y:
         axes.set_yscale("log")
     if panel.limits is not None:
         axes.set_ylim(*panel.limits)
-    if not any(len(series.x) for series in panel.series):
-        axes.text(0.5, 0.5, "no steps", transform=axes.transAxes, ha="center")
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
-    axes.set_xlabel(panel.x_label, fontsize=large)
-    axes.set_ylabel(panel.y_label, fontsize=large)
-    axes.tick_params(labelsize=small)
-    axes.grid(alpha=0.25)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if panel.legend and len(panel.series) > 1:
-        for text in axes.legend(frameon=False, prop=text_font(small)).get_texts():
-            text.set_parse_math(False)
+    if panel.equal:
+        axes.set_aspect("equal", adjustable="datalim")

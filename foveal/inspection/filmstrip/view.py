@@ -78,7 +78,7 @@ def filmstrip_payload(subject: str, strips: Sequence[Filmstrip]) -> Payload:
 
 def _row(strip: Filmstrip) -> ImageRow:
     """Return the frames with their predictions, or with the prediction for all of them below the row."""
-    references = strip.references or [None] * len(strip.predictions)
+    references: Sequence[str | None] = strip.references or [None] * len(strip.predictions)
     captions = [
         (Caption(text, answer_role(text, reference)),)
         + ((Caption(reference, "muted"),) if reference not in (None, text) else ())

@@ -70,13 +70,13 @@ class NeighborsResult:
         """Return the queries with their neighbors, as images and as a table."""
         rows = [row for number in self.rows for row in self._image_rows(number)]
         panels = (Images("", tuple(rows)), self._table())
-        facts = ()
+        facts: list[tuple[str, str]] = []
         if self.accuracy is not None:
             shares = ", ".join(f"{space} {100 * share:.1f} %" for space, share in self.accuracy.items())
             text = f"by the label that most of the {self.options.nearest} nearest have: {shares}"
-            facts = (("correct", text),)
+            facts.append(("correct", text))
         title = f"{self.run}: nearest images by features ({self.options.measure}) and by pixels"
-        return Payload("neighbors", self.run, title, panels, CAVEAT, "exact", facts, self.to_json())
+        return Payload("neighbors", self.run, title, panels, CAVEAT, "exact", tuple(facts), self.to_json())
 
     def _table(self) -> Table:
         columns = ("image", "label", "by", "distance", "its label", "nearest image")

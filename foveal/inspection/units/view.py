@@ -17,7 +17,7 @@ from foveal.data.images.image_examples import ImageExamples
 from foveal.encoders.image import ImageEncoder
 from foveal.inspection.filters.compute import first_layer_filters
 from foveal.inspection.image_queries import with_center_crop
-from foveal.inspection.panels import ImageRow, Images, Table, Tile
+from foveal.inspection.panels import ImageRow, Images, Panel, Table, Tile
 from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
 from foveal.inspection.run_protocols import InspectedRun, held_out_examples
@@ -78,7 +78,7 @@ class UnitsResult:
     def payload(self) -> Payload:
         """Return patches, signals and controls side by side, and a table of the responses."""
         groups = zip(*self._patches(), strict=True)
-        panels = [
+        panels: list[Panel] = [
             Images(title, tuple(rows), PATCH_SIZE, 0.02)
             for title, rows in zip(COLUMN_TITLES, groups, strict=True)
         ]
@@ -87,8 +87,8 @@ class UnitsResult:
             text = f"correlation {self.control:.2f} with the same through a layer of random weights"
             facts.append(("control", text))
         title = f"{self.layer} of {self.run}, {self.split} images"
-        tables = (*panels, self._table())
-        return Payload("units", self.run, title, tables, CAVEAT, "approximated", tuple(facts), self.to_json())
+        shown = (*panels, self._table())
+        return Payload("units", self.run, title, shown, CAVEAT, "approximated", tuple(facts), self.to_json())
 
     def _table(self) -> Table:
         rows = []

@@ -60,7 +60,7 @@ def plan_blocks(blocks: Iterable[nn.Module]) -> BlockPlan:
 
 def active_plan(stack: nn.Module) -> BlockPlan:
     """Return the plan of a stack inside `FusedDecoding.active`; empty outside."""
-    plans = _active_plans.get()
+    plans = None if torch.compiler.is_compiling() else _active_plans.get()
     return () if plans is None else plans.get(stack, ())
 
 

@@ -24,7 +24,6 @@ from foveal.ops.attention.dot_product import masked_softmax
 from foveal.ops.attention.hard_attention import sample_position
 from foveal.ops.linear import linear
 from foveal.ops.padding import zero_padding
-from foveal.ops.recurrent.cells import run_recurrence
 
 MEMORY_KEYS = ("memory_keys", "memory_values", "memory_mask")
 SUMMARY_KEY, SAMPLED_KEY = "memory_summary", "drawn"
@@ -152,7 +151,7 @@ class AttentionRNN(TappedModule):
             y, new = self.recurrent.cell.step(join(p, values[rows, position]), s)
             return y, new | {SAMPLED_KEY: s[SAMPLED_KEY] + torch.stack([log_prob, entropy], 1)}
 
-        y, after = run_recurrence(hard_step if self.hard else step, p, before, lengths)
+        y, after = self.recurrent.run_steps(hard_step if self.hard else step, p, before, lengths)
 
         def weights() -> Tensor:
             if self.hard:

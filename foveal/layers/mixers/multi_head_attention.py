@@ -8,7 +8,8 @@ from torch.nn import functional as F
 from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.registry import StackFacts
-from foveal.ops.attention.dot_product import attention, attention_weights, combine_masks
+from foveal.ops.attention.attention_map import AttentionMap
+from foveal.ops.attention.dot_product import attention
 from foveal.ops.attention.rotary import apply_rotary
 from foveal.ops.linear import linear
 
@@ -76,7 +77,13 @@ class MultiHeadAttention(TappedModule):
         q, k, v = (tensor.transpose(1, 2) for tensor in (q, k, v))  # (B, H, T, K)
         mask = None if visible is None else visible[:, None]
         y = attention(q, k, v, mask, causal, window)
-        self.tap("weights", lambda: attention_weights(q, k, combine_masks(q, k, mask, causal, window)))
+        offset = k.shape[2] - q.shape[2]  # the queries are the last positions
+        self.tap(
+            "weights",
+            lambda: AttentionMap(
+                q, k, mask, causal=causal, offset=offset, window=window if causal else 0
+            ).compare(v, y),
+        )
         return self.output(y.transpose(1, 2).flatten(2))
 
 

@@ -5,6 +5,7 @@ tests of the laws then work for it (`examples/own_cell.py`).
 """
 
 from abc import ABC, abstractmethod
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -12,11 +13,12 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.core.tap import TappedModule
+from foveal.core.tap import StepStates, TappedModule
 from foveal.layers.mixers.base import check_input
 from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.padding import zero_padding
 from foveal.ops.recurrent import cells
+from foveal.ops.recurrent.cells import StepFunction
 
 
 class RecurrentCell(nn.Module, ABC):
@@ -119,13 +121,42 @@ class Recurrent(TappedModule):
             state = self.init_state(x.shape[0])
         # For one position a fused kernel would rearrange the weights first; the step reads them once.
         single_step = x.shape[1] == 1 and not torch.is_grad_enabled()
-        path = "" if single_step else self.cell.fast_path()
+        # No kernel gives the states between.
+        path = "" if single_step or self._states_wanted() else self.cell.fast_path()
         if use_fast_path(type(self.cell).__name__, path, bool(path)):
             y, after = self.cell.fused(x, state, lengths)
         else:
-            y, after = cells.run_recurrence(self.cell.step, self.cell.project(x), state, lengths)
+            y, after = self.run_steps(self.cell.step, self.cell.project(x), state, lengths)
         # A kernel may compute in lower precision; the state keeps its dtype.
         after = {name: part.to(state[name].dtype) for name, part in after.items()}
         y = zero_padding(y, lengths)
         self.tap("hidden", lambda: y)
         return y, after
+
+    def run_steps(
+        self,
+        step: StepFunction,
+        projected: Float[Tensor, "B T P"],
+        state: State,
+        lengths: Int[Tensor, " B"] | None,
+    ) -> tuple[Float[Tensor, "B T E"], State]:
+        """Run the recurrence step by step, and tap each part of the cell's state after each step."""
+        states = list[dict[str, Tensor]]()
+
+        def recorded_step(p: Tensor, before: State) -> tuple[Tensor, State]:
+            y, after = step(p, before)
+            states.append(after)
+            return y, after
+
+        run = recorded_step if self._states_wanted() else step
+        y, after = cells.run_recurrence(run, projected, state, lengths)
+        for name in self.cell.sizes:
+            self.tap(name, partial(_step_states, states, name, lengths))
+        return y, after
+
+    def _states_wanted(self) -> bool:
+        return any(map(self.has_listener, self.cell.sizes))
+
+
+def _step_states(states: list[dict[str, Tensor]], name: str, lengths: Tensor | None) -> StepStates:
+    return StepStates([state[name] for state in states], lengths)

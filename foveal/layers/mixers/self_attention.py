@@ -15,8 +15,8 @@ from foveal.layers.mixers.base import check_input
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention, check_heads
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, register_mixer
+from foveal.ops.attention.attention_map import AttentionMap
 from foveal.ops.attention.cached_attention import cached_attention, cached_attention_usable
-from foveal.ops.attention.dot_product import attention_weights
 from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.padding import zero_padding
 
@@ -98,10 +98,11 @@ class SelfAttention(MultiHeadAttention):
         keys, values = with_capacity(state["keys"], filled), with_capacity(state["values"], filled)
         y = cached_attention(q, k, v, keys, values, state["count"], filled)
 
-        def weights() -> Tensor:
+        def weights() -> AttentionMap:
             slots = torch.arange(filled, device=q.device)
             visible = (slots <= state["count"][:, None])[:, None, None]
-            return attention_weights(q.transpose(1, 2), keys[:, :filled].transpose(1, 2), visible)
+            past, contents, produced = (x.transpose(1, 2) for x in (keys[:, :filled], values[:, :filled], y))
+            return AttentionMap(q.transpose(1, 2), past, visible).compare(contents, produced)
 
         self.tap("weights", weights)
         return y, {"keys": keys, "values": values, "filled": filled}

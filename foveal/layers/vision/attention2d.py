@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
-from foveal.ops.attention.dot_product import attention, attention_weights
+from foveal.ops.attention.attention_map import AttentionMap
+from foveal.ops.attention.dot_product import attention
 
 KEY_REDUCTION = 8
 """Channels of the input for each channel of queries and keys (section 3)."""
@@ -44,6 +45,7 @@ class SelfAttention2d(TappedModule):
     def forward(self, x: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
         vectors = x.flatten(2).mT
         q, k, v = (layer(vectors)[:, None] for layer in (self.query, self.key, self.value))  # (B, 1, S, K)
-        self.tap("weights", lambda: attention_weights(q, k))
-        y = self.output(attention(q, k, v)[:, 0])
+        heads = attention(q, k, v)
+        self.tap("weights", lambda: AttentionMap(q, k).compare(v, heads))
+        y = self.output(heads[:, 0])
         return x + self.gamma * y.mT.reshape(x.shape)

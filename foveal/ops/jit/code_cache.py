@@ -44,7 +44,11 @@ def kernel_address(module: str, kernel: str) -> int:
     path = kernel_cache() / f"{module}-{kernel}-{_cache_key()[:24]}.o"
     code = _read_cached(path)
     if code is None:
-        notify(f"compiling the kernel {kernel} for this processor: once on this machine, some seconds each")
+        if not _compile_times:
+            notify(
+                f"compiling kernels for this processor, first {kernel}: once on this machine, some seconds "
+                "each"
+            )
         started = time.monotonic()
         code = _compile(importlib.import_module(f"foveal.ops.kernels.{module}"), kernel)
         _compile_times.append(time.monotonic() - started)

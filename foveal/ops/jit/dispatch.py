@@ -5,12 +5,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+import torch
+
 _only_reference: ContextVar[Callable[[str], bool]] = ContextVar("only_reference", default=lambda _: False)
 _record: ContextVar[list[str] | None] = ContextVar("record", default=None)
 
 
 def use_fast_path(operation: str, fast: str, usable: bool) -> bool:
     """Return True if the fast path, called `fast`, computes `operation`; False for the reference."""
+    if torch.compiler.is_compiling():  # it cannot trace the look-ups
+        return usable
     chosen = usable and not _only_reference.get()(operation)
     record = _record.get()
     if record is not None:

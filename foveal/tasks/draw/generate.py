@@ -58,7 +58,7 @@ def generate_drawings(
         json["steps"] = str(request.attention.attention)
         canvases, windows = sample_canvases(model, range(min(STEP_ROWS, samples)), seed)
         yield Artifact("attention", "", plot.step_grid(to_pixels(canvases), windows.cpu().numpy()))
-    yield Summary(samples, "drawings", seconds, {"samples": samples, **json, "seconds": seconds})
+    yield Summary(samples, "drawings", seconds, {"count": samples, **json, "seconds": seconds})
 
 
 def _draw(

@@ -53,7 +53,7 @@ class ImageGenerationTask(ImageTask):
     source = UnlabeledImageSource()
     target = NoTarget()
     balances_experts = False
-    loss_unit = "image"
+    loss_unit, speed_unit = "image", "images"
     next_command = ("generate", "--samples", "100", "--out", "drawings.png")
     generate_options = ("samples", "seed", "out", "attention")
 
@@ -107,7 +107,7 @@ class ImageGenerationTask(ImageTask):
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[ImageExamples]]) -> TaskSummary:
         size = self.config.data.image.size
         task = f"{self.name}: {size} x {size} gray pixels in {self.settings.steps} steps"
-        return TaskSummary("images", task, None, "images")
+        return TaskSummary("images", task, None, self.speed_unit)
 
     def answers(self, examples: Examples, top: int, progress: ProgressCallback) -> list[Answer]:
         raise UserError("a model that generates images predicts nothing: use foveal generate, or evaluate")

@@ -101,8 +101,8 @@ def glimpses_payload(subject: str, images: Sequence[GlimpsedImage]) -> Payload:
         for number, ((down, across), (label, probability)) in enumerate(steps, 1):
             path.append({"place": [float(down), float(across)], "answer": label, "probability": probability})
             place = f"{down:+.2f}", f"{across:+.2f}"
-            rows.append((image.source, image.label or "", str(number), *place, label))
-            rows[-1] += (f"{100 * probability:.1f} %",)
+            share = f"{100 * probability:.1f} %"
+            rows.append((image.source, image.label or "", str(number), *place, label, share))
         values.append({"source": image.source, "label": image.label, "path": path})
     table = Table(
         "", ("image", "label", "glimpse", "down", "across", "prediction", "probability"), tuple(rows)

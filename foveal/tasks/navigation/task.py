@@ -62,7 +62,7 @@ class NavigationTask(ExampleTask):
     datasets = (GRID_WALKS.name,)
     balances_experts = False
     writes_answers = True
-    loss_unit = "move"
+    loss_unit, speed_unit = "move", "moves"
     length_unit = "moves"
     suggested_view = "navigation"
 
@@ -119,7 +119,7 @@ class NavigationTask(ExampleTask):
         task = f"{self.name}: {source.size:,} {source.kind} tokens and views to at most {limit} moves"
         way = "REINFORCE" if self._reinforces else "imitation of the paths"
         outcomes = None if self._reinforces else len(MOVES)
-        return TaskSummary("maps with instructions", f"{task}, by {way}", outcomes, "moves")
+        return TaskSummary("maps with instructions", f"{task}, by {way}", outcomes, self.speed_unit)
 
     def answers(self, examples: Examples, top: int, progress: ProgressCallback) -> list[Answer]:
         """Return the likeliest moves. There is only a single rollout, so `top` adds nothing."""

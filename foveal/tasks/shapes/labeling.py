@@ -63,8 +63,6 @@ class LabelingTask(ExampleTask, ABC):
     """The word for a place that has a label. Empty if the whole source has a single label."""
     examples_in_words: ClassVar[str]
     """The words for the examples in a summary, such as labeled images."""
-    speed_unit: ClassVar[str]
-    """The unit of speed."""
     takes_heads: ClassVar[bool] = True
     """Whether the config may name another head."""
 

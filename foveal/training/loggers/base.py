@@ -7,13 +7,12 @@ not have yet: the end of a log after a crash, or all of it if the logger is new 
 import tomllib
 from abc import abstractmethod
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 from foveal.config.old_names import flatten
 from foveal.core.callbacks import Callback, Record, TrainingInfo
-from foveal.core.errors import UserError
+from foveal.core.extras import require
 from foveal.core.parse_json import parse_json
 from foveal.store.durable import atomic_write
 from foveal.store.regular_files import read_regular
@@ -49,13 +48,12 @@ class Logger(Callback):
 
     @classmethod
     def check_installed(cls) -> None:
-        """Check that the package is installed.
+        """Check that the package can be imported.
 
-        Raises: UserError: it is not.
+        Raises: MissingPackageError: it is not installed.
         """
-        if cls.package and find_spec(cls.package) is None:
-            install = f"pip install 'foveal[{cls.name}]'"
-            raise UserError(f"--log {cls.name} needs the package {cls.package}: {install}")
+        if cls.package:
+            require(cls.package, f"--log {cls.name}")
 
     @abstractmethod
     def open(self, step: int, state: dict[str, Any]) -> Present:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from foveal.core.errors import UserError
 from foveal.training.loggers.base import Logger, Present
 
 SECONDS_PER_REQUEST, METRICS_PER_REQUEST = 1.0, 1000
@@ -18,6 +19,22 @@ class MlflowLogger(Logger):
     """Sends metrics and settings to MLflow. A resumed run asks MLflow for the last steps that it has."""
 
     name = package = "mlflow"
+
+    @classmethod
+    def check_installed(cls) -> None:
+        """Check that MLflow can be imported, and has the store that its settings name.
+
+        Raises: UserError: it has not. The package mlflow-skinny has few.
+        """
+        super().check_installed()
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+
+        try:
+            MlflowClient()
+        except MlflowException as error:
+            reason = " ".join(str(error).partition("See http")[0].split())
+            raise UserError(f"--log mlflow: {reason} pip install 'foveal[mlflow]' has all stores") from None
 
     def open(self, step: int, state: dict[str, Any]) -> Present:
         from mlflow import MlflowClient

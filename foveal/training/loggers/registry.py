@@ -9,6 +9,7 @@ from foveal.config import suggest
 from foveal.core.callbacks import Callback
 from foveal.core.errors import UserError
 from foveal.training import loggers
+from foveal.training.callback_registry import CALLBACKS
 from foveal.training.loggers.base import STATE_FOLDER, Logger
 
 
@@ -23,6 +24,8 @@ def logger_class(name: str) -> type[Logger]:
 
     Raises: UserError: there is no such logger, or its package is not installed.
     """
+    if name in CALLBACKS:
+        raise UserError(f"--log {name}: a callback, not a logger: training.callbacks={name}")
     if name not in logger_names():
         raise UserError(f"--log {name}: no such logger{suggest(name, logger_names())}")
     module = import_module(f"{loggers.__name__}.{name}")
@@ -44,7 +47,7 @@ def check_loggers(names: Iterable[str]) -> None:
         logger_class(name)
 
 
-def make_callbacks(names: Iterable[str], run: Path) -> list[Callback]:
+def make_loggers(names: Iterable[str], run: Path) -> list[Callback]:
     """Return the loggers of a run: those that it had before, and those that are named.
 
     Raises: UserError: there is no such logger, or its package is not installed.

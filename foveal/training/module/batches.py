@@ -97,6 +97,11 @@ class IterableBatches:
         assert position == self.position - 1, f"batch {position} after batch {self.position - 1}"
         return self._last
 
+    @property
+    def _has_whole_state(self) -> bool:
+        """Return whether the state of the source has all of its place, that of a random generator too."""
+        return has_state(self.source) and generator_of(self.source) is None
+
     def place(self, position: int) -> State:
         """Return what finds a position again; None at the beginning."""
         if position == 0:
@@ -108,7 +113,7 @@ class IterableBatches:
             "epoch_start": self.epoch_start,
             "hash": content_hash(self._last_leaves),
             "generator": self._generator_state,
-            "loader": loader_state(self.source, self.options.log),
+            "loader": loader_state(self.source, self.options.log) if self._has_whole_state else None,
         }
 
     def go_to(self, position: int, place: State) -> None:
@@ -119,7 +124,7 @@ class IterableBatches:
             return
         place = place or READ_FROM_START
         self.length = self.length or place["length"]
-        if place["loader"] is not None and has_state(self.source):
+        if place["loader"] is not None and self._has_whole_state:
             load_loader_state(self.source, place["loader"])
             self.position, self.epoch_start = position, place["epoch_start"]
             return

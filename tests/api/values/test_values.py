@@ -177,6 +177,7 @@ def column_of_pandas() -> Any:
         lambda: pyarrow.array(TEXTS),
         lambda: pyarrow.chunked_array([TEXTS[:1], TEXTS[1:]]),
         lambda: np.array(TEXTS, object),
+        lambda: dataset_with_classes()["text"],
         lambda: deque(TEXTS),
     ],
 )
@@ -195,7 +196,7 @@ def test_a_range_of_labels() -> None:
 
 def test_columns_that_are_not_read_may_be_of_any_type() -> None:
     days = [date(2020, 1, day) for day in (1, 2, 3)]
-    odd: list[list[Any]] = [days, [{}, {"a": 1}, {}], [Decimal(1)] * 3, [Path("a")] * 3, [1, "a", None]]
+    odd: list[list[Any]] = [days, [{}, {"a": 1}, {}], [Decimal(1)] * 3, [b"x"] * 3, [1, "a", None]]
     odd.append([[1, "a"], None, [True]])
     columns = table({"text": TEXTS, **{str(number): cells for number, cells in enumerate(odd)}})
     assert columns["0"] == ["2020-01-01", "2020-01-02", "2020-01-03"]
@@ -246,10 +247,19 @@ def test_pictures_of_more_than_8_bits(mode: str) -> None:
     assert read == ([[0, 254], [1, 128]] if mode == "F" else [[0, 255], [1, 128]])
 
 
-def test_an_image_with_nan_is_skipped() -> None:
+def test_an_image_with_nan_or_without_pixels_is_skipped() -> None:
     images = (IMAGES / 255).astype(np.float32)
     images[1, 0, 0, 0] = np.nan
     assert [cell is None for cell in table((images, [0, 1, 2]))["image"]] == [False, True, False]
+    pictures = [Image.new("L", (3, 4)), Image.new("L", (0, 4)), np.zeros((2, 0, 3), np.uint8)]
+    assert [cell is None for cell in table({"image": pictures[:2]})["image"]] == [False, True]
+    assert table({"image": pictures[2:]})["image"] == [None]
+    assert table({"values": [[1.0], []]})["values"] == [[[1.0]], []]
+
+
+def test_whole_numbers_beside_a_missing_cell_stay_whole() -> None:
+    frame = pytest.importorskip("pandas").DataFrame({"text": TEXTS, "label": [1, 2, None]})
+    assert table(frame)["label"] == [1, 2, None]
 
 
 def test_a_single_text_is_a_file_which_is_split() -> None:
@@ -280,11 +290,19 @@ def test_splits() -> None:
         ({}, "no rows"),
         ({"text": []}, "no rows"),
         ({"text": TEXTS, "label": MOODS[:2]}, "different lengths: text 3, label 2"),
-        ({"text": "abc"}, "str is no column"),
-        (7, "int: no data that are read"),
-        (b"abc", "bytes: no data that are read"),
+        ({"text": "abc"}, "text: a column can't be of the type str"),
+        (7, "int: not a kind of data that can be read"),
+        (b"abc", "bytes: not a kind of data that can be read"),
         (["a", ("b", "c")], "row 0 is a single value, and row 1 a pair"),
         ({"text": ["a", 3]}, "'text': row 0 is a text, and row 1 a number"),
+        ({1: TEXTS, "1": TEXTS}, "two columns are named '1'; rename one"),
+        (
+            {"text": TEXTS, "label": [2**70, 1, 2]},
+            "'label': Python int too large to convert to C",
+        ),
+        ({"text": ["\ud800", "a"], "label": [1, 2]}, "surrogates not allowed; leave out half characters"),
+        ({"values": np.ones((3, 8)) * 1j, "label": [1, 2, 3]}, "'values', row 0: no series of numbers"),
+        ({"values": np.ones((3, 8)), "label": [[1], [2], [3]]}, "give one label a row (y[:, 0])"),
         ({"text": ["a", None, object()]}, "'text', row 2: object"),
         ({"x": np.zeros((3, 5, 5)), "label": [1, 2, 3]}, "gray pictures, or series of 5 steps of 5 channels"),
         ({"image": np.full((3, 5, 5), 7.0), "label": [1, 2, 3]}, "neither from 0 to 1 nor from 0 to 255"),
@@ -292,7 +310,7 @@ def test_splits() -> None:
         ({"text": TEXTS, "label": np.zeros((3, 2))}, "give one label a row"),
         ((torch.tensor(3), torch.tensor(3)), "a single number"),
         ((np.zeros((60, 5)), [0, 1] * 30), "an array (60, 5): a table of 5 features"),
-        (None, "NoneType: no data that are read"),
+        (None, "NoneType: not a kind of data that can be read"),
         (torch.utils.data.DataLoader(Pairs()), "give its rows: loader.dataset"),
         ("the cat sat.\n" * 500, "a text of 6,500 letters"),
     ],

@@ -120,6 +120,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         prepare_examples.prepare_examples(TEXT_PAIRS, str(table), None, None, lone, print)
 
 
+@pytest.mark.slow
 def test_emoji(outside_data: Path) -> None:
     """By their texts, and by the code points that are their names: without persons, tones of skin, genders
     and directions."""

@@ -174,6 +174,7 @@ def test_a_batch_past_the_epoch_is_a_mistake() -> None:
             order.batch(0, order.per_epoch)
 
 
+@pytest.mark.slow
 def test_little_is_padded_in_real_sentence_pairs(outside_data: Path) -> None:
     folder = outside_data / "multi30k"
     found = read_aligned(folder / "train.en.gz", folder / "train.de.gz", ("source", "target"))

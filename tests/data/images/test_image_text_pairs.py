@@ -278,6 +278,7 @@ def test_grey_images(tmp_path: Path) -> None:
     assert len(found.processor.source.statistics.mean) == 1
 
 
+@pytest.mark.slow
 def test_emoji(outside_data: Path) -> None:
     """Every one of the 3,786 can be used, in any of its languages."""
     config = DataConfig(image=ImageConfig(size=16), text="text_de", tokenizer="byte")

@@ -63,7 +63,7 @@ def test_a_folder_becomes_a_run(folder: Path, tmp_path: Path, small: None) -> No
     weights = read_convnext(folder).tensors
     assert all(torch.equal(tensor, weights[name]) for name, tensor in loaded.model.state_dict().items())
     assert loaded.config.model.encoder.network == "convnext-small"
-    assert loaded.processor.size == loaded.config.data.image.size == 64
+    assert loaded.processor.source.size == loaded.config.data.image.size == 64
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from foveal import capture
 from foveal.core.runtime import autocast
-from foveal.core.tap import TAP_SITES, capture
+from foveal.core.tap import TAP_SITES
 from foveal.layers.blocks.feedforward import MLP, Highway, SwiGLU, make_feedforward
 from foveal.layers.blocks.moe import Experts
 from foveal.models.decoder import language_model

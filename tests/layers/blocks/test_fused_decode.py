@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+from foveal import capture
 from foveal.core.state import map_state, select_rows
-from foveal.core.tap import capture
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.blocks.stack import fuse_for_decoding
 from foveal.layers.linear import Linear

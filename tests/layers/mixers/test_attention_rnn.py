@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from foveal import capture
 from foveal.core.memory import Memory
 from foveal.core.runtime import autocast
 from foveal.core.state import select_rows
-from foveal.core.tap import capture
 from foveal.layers.mixers.attention_rnn import AttentionRNN
 from foveal.layers.mixers.recurrent import Recurrent
 from foveal.layers.mixers.recurrent_cells import LSTMCell

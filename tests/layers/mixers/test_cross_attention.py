@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from foveal import capture
 from foveal.core.memory import Memory
 from foveal.core.state import select_rows
-from foveal.core.tap import capture
 from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention

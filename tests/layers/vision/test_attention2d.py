@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.core.tap import capture
+from foveal import capture
 from foveal.layers.vision.attention2d import SelfAttention2d
 from foveal.ops.jit.dispatch import record_paths, reference_only
 from tests.support.gradients import gradient_of

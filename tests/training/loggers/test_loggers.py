@@ -13,7 +13,7 @@ from foveal.core.callbacks import Callback, Record
 from foveal.core.errors import UserError
 from foveal.training.callbacks import CallbackList
 from foveal.training.loggers import registry
-from foveal.training.loggers.registry import check_loggers, logger_names, make_callbacks
+from foveal.training.loggers.registry import check_loggers, logger_names, make_loggers
 from tests.support.fixtures import quick_disk
 from tests.support.logged_numbers import READERS, logger_state, metrics_of_run
 from tests.support.toy_training import new_run, toy_config, train
@@ -57,7 +57,7 @@ def train_logged(name: str, kill_after: int | None = None, **training: Any) -> P
     run = Path("run")
     if not run.exists():
         new_run(run, toy_config(training=EVERY_STEP | training))
-    callbacks = [*make_callbacks([name], run), *([KillAfter(kill_after)] if kill_after else [])]
+    callbacks = [*make_loggers([name], run), *([KillAfter(kill_after)] if kill_after else [])]
     with suppress(Killed):
         train(run, callbacks=callbacks)
     return run
@@ -110,10 +110,10 @@ def test_the_scores_at_the_end_are_logged(name: str) -> None:
     pytest.importorskip(name)
     run = Path("run")
     new_run(run, toy_config(training={"budget": "2steps"}))
-    callbacks = CallbackList(make_callbacks([name], run))
+    callbacks = CallbackList(make_loggers([name], run))
     with callbacks.running():
         train(run, callbacks=callbacks.callbacks)
-    again = CallbackList(make_callbacks([name], run))
+    again = CallbackList(make_loggers([name], run))
     again.end = {"reason": "budget"}
     with again.running():
         result = {
@@ -162,7 +162,10 @@ def test_the_names_are_those_of_the_files() -> None:
 
 @pytest.mark.parametrize("name", [name for name in READERS if name != "csv"])
 def test_a_missing_library_is_one_line(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr("foveal.training.loggers.base.find_spec", lambda package: None)
+    def missing(package: str) -> None:
+        raise ImportError
+
+    monkeypatch.setattr("foveal.core.extras.import_module", missing)
     check_loggers(["csv"])
     line = f"--log {name} needs the package {name}: pip install 'foveal[{name}]'"
     with pytest.raises(UserError) as error:
@@ -172,13 +175,21 @@ def test_a_missing_library_is_one_line(monkeypatch: pytest.MonkeyPatch, name: st
     folder.mkdir(parents=True)
     (folder / f"{name}.json").write_text(json.dumps({}))
     with pytest.raises(UserError) as error:
-        make_callbacks([], Path("run"))
+        make_loggers([], Path("run"))
     assert str(error.value) == f"run: {line}; or remove its folder run/loggers to go on without"
+
+
+@pytest.mark.slow
+def test_a_store_that_mlflow_lacks_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As mlflow-skinny lacks the default one."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "nowhere:x")
+    with pytest.raises(UserError, match=r"^--log mlflow: .*pip install 'foveal\[mlflow\]' has all stores$"):
+        check_loggers(["mlflow"])
 
 
 def test_a_run_keeps_its_loggers() -> None:
     train_logged("csv")
-    made: Callable[..., Any] = make_callbacks
+    made: Callable[..., Any] = make_loggers
     assert [callback.name for callback in made([], Path("run"))] == ["csv"]
     assert [callback.name for callback in made(["tensorboard", "csv"], Path("run"))] == ["csv", "tensorboard"]
-    assert registry.make_callbacks([], Path("elsewhere")) == []
+    assert registry.make_loggers([], Path("elsewhere")) == []

@@ -72,6 +72,16 @@ def newest_step(run: Path) -> int:
     return max((int(path.name) for path in (run / "checkpoints").iterdir() if path.name.isdigit()), default=0)
 
 
+@pytest.mark.filterwarnings(STATE_WARNING)
+@pytest.mark.parametrize("name", ["loader with a generator", "loader with state and a generator"])
+def test_the_epoch_after_a_resume_is_the_same(tmp_path: Path, name: str) -> None:
+    """Although the order of each epoch comes from the loader's own generator."""
+    train(tmp_path / "whole", SOURCES[name](), settings=SETTINGS)
+    kill(tmp_path / "run", SOURCES[name](), 4)
+    train(tmp_path / "run", SOURCES[name](), settings=SETTINGS)
+    assert ending(tmp_path / "run") == ending(tmp_path / "whole")
+
+
 @pytest.mark.parametrize("steps", [6, 7, 8])
 def test_a_chain_of_kills_around_the_end_of_an_epoch(tmp_path: Path, steps: int) -> None:
     def loader() -> Any:
@@ -87,7 +97,7 @@ def test_a_chain_of_kills_around_the_end_of_an_epoch(tmp_path: Path, steps: int)
 def test_killed_before_the_first_checkpoint_it_begins_with_the_same_weights(tmp_path: Path) -> None:
     train(tmp_path / "whole", settings=SETTINGS)
     kill(tmp_path / "run", batches(), 1)
-    other = train(tmp_path / "other", budget="1step").module
+    other = train(tmp_path / "other", budget="1step").model
     train(tmp_path / "run", module=other, settings=SETTINGS)
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")
 

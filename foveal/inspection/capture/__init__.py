@@ -1,0 +1,1 @@
+"""`foveal.capture`: the inner values of a model while it runs, by name."""

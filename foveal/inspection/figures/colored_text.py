@@ -1,0 +1,110 @@
+"""Text with a color behind each token: one paragraph for each row of numbers, and the scale below."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from foveal.inspection.figures.text import drawable
+from foveal.inspection.panels import ColoredText
+from foveal.inspection.style import DIVERGING_MAP, MUTED_COLOR, SEQUENTIAL_MAP, text_font
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
+
+LETTER, LINE, WIDTH = 0.078, 0.19, 9.3
+"""Inches of a letter and of a line, and of a paragraph."""
+MAX_LINES, MAX_LINE = 60, int(WIDTH / LETTER) - 2
+"""Lines of a paragraph, and letters of a line: what is beyond is left away, and said."""
+
+WHITE = (1.0, 1.0, 1.0, 1.0)
+LIGHTNESS = (0.299, 0.587, 0.114)
+"""The part of red, green and blue in the lightness of a color."""
+
+
+class _Placed(NamedTuple):
+    """A piece of a token on a line."""
+
+    text: str
+    token: int
+    line: int
+    column: int
+
+
+def size(panel: ColoredText) -> tuple[float, float]:
+    """Return width and height in inches."""
+    lines = _line_count([*_place(panel.tokens)])
+    return WIDTH, max(1, len(panel.array.values)) * (LINE * (lines + 1.5)) + 0.45
+
+
+def draw(figure: "SubFigure", panel: ColoredText) -> None:
+    """Write the text once for each row, below the name of the row."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    axes = figure.subplots()
+    axes.set_axis_off()
+    pieces = [*_place(panel.tokens)]
+    shown = [piece for piece in pieces if piece.line < MAX_LINES]
+    hidden = len({piece.token for piece in pieces}) - len({piece.token for piece in shown})
+    more = f" ({hidden:,} more tokens)" if hidden else ""
+    colors = colormaps[DIVERGING_MAP if panel.diverging else SEQUENTIAL_MAP]
+    scale = ScalarMappable(Normalize(panel.low, panel.high), colors)
+    rows, top = panel.array.axes[0], 0.0
+    for number, values in enumerate(panel.array.values):
+        name = rows.labels[number] if rows.labels else f"{rows.name} {number}"
+        look: dict[str, Any] = {"va": "center", "parse_math": False, "color": MUTED_COLOR}
+        axes.text(0, top + LINE / 2, drawable(f"{name}{more}", 120), fontproperties=text_font(8.0), **look)
+        for piece in shown:
+            fill = colors(scale.norm(values[piece.token])) if np.isfinite(values[piece.token]) else WHITE
+            _draw_piece(axes, piece, top + (piece.line + 1) * LINE, fill)
+        top += LINE * (_line_count(pieces) + 1.5)
+    axes.set(xlim=(0, WIDTH - 0.2), ylim=(top, 0))
+    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
+    place: dict[str, Any] = {"orientation": "horizontal", "fraction": 0.04, "aspect": 60, "shrink": 0.4}
+    bar = figure.colorbar(scale, ax=axes, pad=0, **place)
+    bar.ax.tick_params(labelsize=7)
+    bar.set_label(panel.array.unit, fontsize=8)
+
+
+def _draw_piece(axes: "Axes", piece: _Placed, top: float, fill: Any) -> None:
+    """Write a piece of a token on its color. Letters are black or white, whichever can be read."""
+    from matplotlib.patches import Rectangle
+
+    left = piece.column * LETTER
+    axes.add_patch(Rectangle((left, top), LETTER * len(piece.text), LINE, color=fill, linewidth=0))
+    color = "black" if np.dot(fill[:3], LIGHTNESS) > 0.55 else "white"
+    look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False, "color": color}
+    for offset, letter in enumerate(piece.text):
+        if letter != " ":
+            middle = left + (offset + 0.5) * LETTER
+            axes.text(middle, top + LINE / 2, letter, fontproperties=text_font(8.0), **look)
+
+
+def _line_count(pieces: list[_Placed]) -> int:
+    return min(MAX_LINES, 1 + max((piece.line for piece in pieces), default=0))
+
+
+def _place(tokens: tuple[str, ...]) -> Iterator[_Placed]:
+    """Yield the pieces of the tokens, each on a line. A line break ends a line and is drawn as a sign."""
+    line = column = 0
+    for number, token in enumerate(tokens):
+        for letter_line in token.replace("\n", "⏎\n").splitlines(keepends=True) or [""]:
+            text, ends = _letters(letter_line.rstrip("\n")), letter_line.endswith("\n")
+            if column and column + len(text) > MAX_LINE:
+                line, column = line + 1, 0
+            for start in range(0, len(text), MAX_LINE):
+                if start:
+                    line, column = line + 1, 0
+                piece = text[start : start + MAX_LINE]
+                yield _Placed(piece, number, line, column)
+                column += len(piece)
+            if ends:
+                line, column = line + 1, 0
+
+
+def _letters(text: str) -> str:
+    """Return a text with spaces kept, and control characters as signs."""
+    return "".join(" " if letter == " " else drawable(letter) or " " for letter in text)

@@ -1,0 +1,82 @@
+"""Boxes joined by arrows."""
+
+from typing import TYPE_CHECKING, Any
+
+from foveal.inspection.figures.text import drawable
+from foveal.inspection.panels import Graph, Node
+from foveal.inspection.style import EDGE_COLOR, MUTED_COLOR, ROLE_COLORS, text_font
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
+
+LETTER, LINE, GAP, ROW_GAP = 0.075, 0.16, 0.35, 0.3
+"""Inches of a letter and a line, and between boxes."""
+MAX_LETTERS = 34
+"""Letters of a line in a box."""
+
+
+def size(panel: Graph) -> tuple[float, float]:
+    """Return width and height in inches."""
+    width, height = _cell(panel)
+    columns = 1 + max((node.place[0] for node in panel.nodes), default=0)
+    rows = 1 + max((node.place[1] for node in panel.nodes), default=0)
+    return max(3.0, columns * width + 0.2), rows * height + 0.4
+
+
+def draw(figure: "SubFigure", panel: Graph) -> None:
+    """Draw the boxes and arrows."""
+
+    axes = figure.subplots()
+    axes.set_axis_off()
+    width, height = _cell(panel)
+    places: dict[str, tuple[float, float]] = {}
+    boxes: dict[str, Any] = {}
+    for node in panel.nodes:
+        column, row = node.place
+        places[node.name] = (column + 0.5) * width, (row + 0.5) * height
+        boxes[node.name] = _draw_node(axes, node, places[node.name], panel)
+    for edge in panel.edges:
+        start, end = places[edge.source], places[edge.target]
+        color = MUTED_COLOR if edge.role == "plain" else ROLE_COLORS[edge.role]
+        arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": color, "linewidth": 0.9}
+        arrow |= {"patchA": boxes[edge.source], "patchB": boxes[edge.target], "shrinkA": 0, "shrinkB": 1}
+        axes.annotate("", end, start, arrowprops=arrow, zorder=2)
+        if edge.text:
+            middle = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
+            look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False, "color": color}
+            look |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5}}
+            axes.text(*middle, drawable(edge.text, MAX_LETTERS), fontproperties=text_font(6.5), **look)
+    total = size(panel)
+    axes.set(xlim=(0, total[0]), ylim=(total[1] - 0.4, 0))
+    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
+
+
+def _draw_node(axes: "Axes", node: Node, middle: tuple[float, float], panel: Graph) -> Any:
+    """Draw a box with its text. Return the box."""
+    from matplotlib.patches import FancyBboxPatch
+
+    width, height = _cell(panel)
+    box = width - GAP, height - ROW_GAP
+    corner = middle[0] - box[0] / 2, middle[1] - box[1] / 2
+    color = EDGE_COLOR if node.role == "plain" else ROLE_COLORS[node.role]
+    style = "round,pad=0,rounding_size=0.05"
+    patch = FancyBboxPatch(corner, *box, boxstyle=style, facecolor="white", edgecolor=color)
+    if panel.shape == "text":
+        patch.set_edgecolor("none")
+    axes.add_patch(patch)
+    text = "\n".join(drawable(line, MAX_LETTERS) for line in node.lines)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False, "zorder": 3}
+    axes.text(*middle, text, fontproperties=text_font(7.5), color=ROLE_COLORS[node.role], **look)
+    return patch
+
+
+def _cell(panel: Graph) -> tuple[float, float]:
+    """Return width and height of the place of a box, in inches."""
+    lines = [line for node in panel.nodes for line in node.lines]
+    letters = min(MAX_LETTERS, max(map(len, lines), default=1))
+    return LETTER * letters + 0.2 + GAP, LINE * max(map(_height, panel.nodes), default=1) + 0.14 + ROW_GAP
+
+
+def _height(node: Node) -> int:
+    return len(node.lines)

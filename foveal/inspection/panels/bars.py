@@ -1,0 +1,31 @@
+"""Bars side by side, for each position of an axis."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from foveal.inspection.panels.named_array import NamedArray
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Values side by side, for each position of an axis."""
+
+    title: str
+    array: NamedArray
+    """Series and positions."""
+    high: float | None = None
+    """The end of the y axis; the largest value if not given."""
+
+    def __post_init__(self) -> None:
+        if self.array.values.ndim != 2:
+            raise ValueError(f"{self.title}: bars have two dimensions: series and positions")
+
+    def sentence(self) -> str:
+        """Return a description, for those who do not see the picture."""
+        (count, positions), (_, axis) = self.array.values.shape, self.array.axes
+        names = f": {', '.join(self.array.axes[0].labels)}" if count > 1 else ""
+        return f"{self.title} for {positions:,} of {axis.name}{names}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers with their names."""
+        return {"array": self.array.to_json()}

@@ -1,0 +1,42 @@
+"""Text whose tokens are colored by a number each: a unit, an expert, an attribution."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from foveal.inspection.panels.named_array import NamedArray, is_diverging
+
+
+@dataclass(frozen=True)
+class ColoredText:
+    """A text, colored once for each row of numbers from `low` to `high`.
+
+    The colors diverge from 0 where `low` is `-high`. Tokens are written one after another: spaces and line
+    breaks belong to them.
+    """
+
+    title: str
+    tokens: tuple[str, ...]
+    array: NamedArray
+    """Rows, such as units, and a number for each token; NaN has no color."""
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if self.array.values.ndim != 2 or self.array.values.shape[1] != len(self.tokens):
+            raise ValueError(f"{self.title}: {len(self.tokens)} tokens, but {self.array.values.shape}")
+
+    @property
+    def diverging(self) -> bool:
+        """Whether 0 is the middle of the colors."""
+        return is_diverging(self.low, self.high)
+
+    def sentence(self) -> str:
+        """Return a description, for those who do not see the picture."""
+        rows = self.array.axes[0]
+        names = f": {', '.join(rows.labels)}" if rows.labels else ""
+        return f"text of {len(self.tokens):,} tokens, colored by {rows.name}{names}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tokens and their numbers."""
+        scale = {"low": self.low, "high": self.high}
+        return {"tokens": [*self.tokens], "array": self.array.to_json()} | scale

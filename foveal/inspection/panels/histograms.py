@@ -1,0 +1,44 @@
+"""Histograms with the same bins, side by side."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The counts of one variable."""
+
+    name: str
+    counts: tuple[int, ...]
+    cut: int | None = None
+    """The number of a bin that is so tall that a picture cuts it off."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """Histograms with the same bins, side by side."""
+
+    title: str
+    edges: NDArray[np.float64]
+    """The limits of the bins, one more than bins."""
+    histograms: tuple[Histogram, ...]
+    color: int = 0
+
+    def __post_init__(self) -> None:
+        for one in self.histograms:
+            if len(one.counts) != len(self.edges) - 1:
+                raise ValueError(f"{one.name}: {len(one.counts)} counts, but {len(self.edges)} edges")
+
+    def sentence(self) -> str:
+        """Return a description, for those who do not see the picture."""
+        low, high = self.edges[[0, -1]]
+        return f"histograms from {low:.3g} to {high:.3g}: {', '.join(one.name for one in self.histograms)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the edges, and the counts by name."""
+        counts = [{"name": one.name, "counts": [*one.counts]} for one in self.histograms]
+        return {"edges": self.edges.tolist(), "histograms": counts}
