@@ -1,7 +1,7 @@
 """The kind of thing that `foveal inspect` shows: a view computes a payload, and renderers draw payloads."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
@@ -9,6 +9,18 @@ from foveal.inspection.payload import Payload
 from foveal.inspection.run_protocols import InspectedModel, InspectedRun
 
 OptionsT = TypeVar("OptionsT")
+
+
+class Ablation(NamedTuple):
+    """What it costs to remove what a view highlights."""
+
+    removed: str
+    """The removed part, such as `head 3 of stack.blocks.0.mixer`."""
+    outcome: str
+    """Whose log-probability is compared, such as `the reference`."""
+    before: float
+    after: float
+    """Log-probabilities in nats."""
 
 
 class View(ABC, Generic[OptionsT]):
@@ -25,6 +37,9 @@ class View(ABC, Generic[OptionsT]):
     is_default: ClassVar[bool] = False
     """Whether a model before training is shown by this view where the user names none."""
 
+    depends_on_weights: ClassVar[bool] = True
+    """Whether the same view of a model with random weights is a control of this one."""
+
     def fits(self, run: InspectedRun) -> str:
         """Return why the view has nothing to show of a run; an empty text if it has."""
         return ""
@@ -35,6 +50,14 @@ class View(ABC, Generic[OptionsT]):
 
         Raises: UserError: an option does not fit the run.
         """
+
+    def ablate(self, run: InspectedRun, options: OptionsT, log: Log) -> tuple[Ablation, ...]:
+        """Return what it costs to remove what the view highlights; nothing if it highlights no part of a
+        model or an input. The model is unchanged afterwards.
+
+        Raises: UserError: an option does not fit the run.
+        """
+        return ()
 
 
 class ModelView(View[OptionsT]):
