@@ -41,14 +41,14 @@ def test_few_records_are_drawn_too(tmp_path: Path, records: list[dict[str, Any]]
 def test_a_high_beginning_does_not_press_the_rest_flat() -> None:
     x, y = [*range(1, 101)], [200.0, *([100.0] * 49), *([95.0] * 50)]
     told = [{"step": 2, "loss": 150.0}, {"step": 50, "loss": 101.0}, {"step": 100, "loss": 97.0}]
-    low, high = _y_limits(x, y, told) or ()
+    low, high = _y_limits(x, y, told) or (0, 0)
     assert 94 < low < 95
     assert 101 < high < 125
 
 
 def test_what_is_held_out_is_seen_however_far_it_is_from_the_training() -> None:
     x, y = [*range(1, 101)], [3 / n for n in range(1, 101)]
-    low, high = _y_limits(x, y, [{"step": 30, "loss": 2.5}, {"step": 90, "loss": 9.0}]) or ()
+    low, high = _y_limits(x, y, [{"step": 30, "loss": 2.5}, {"step": 90, "loss": 9.0}]) or (0, 0)
     assert low < 0.03
     assert high > 9
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from inspect import getsource
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,8 @@ def test_each_view_says_what_it_is(name: str) -> None:
     assert view.name == name
     assert view.summary.endswith(".")
     assert is_dataclass(view.Options)
-    assert view.Options.__dataclass_params__.frozen
+    params: Any = vars(view.Options)["__dataclass_params__"]
+    assert params.frozen
     for field in fields(view.Options):
         assert field.default is None or isinstance(field.default, (int, float, str)), field.name
     assert options_without_help(view.Options) == []
