@@ -6,7 +6,7 @@ import numpy as np
 
 from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
 from foveal.inspection.panels import Axis, Heatmap
-from foveal.inspection.style import DIVERGING_MAP, SEQUENTIAL_MAP, text_font
+from foveal.inspection.style import DIVERGING_MAP, HIGHLIGHT_COLOR, SEQUENTIAL_MAP, text_font
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 CELL, AROUND, SMALLEST, LARGEST = 0.42, 1.8, 4.2, 9.0
 """Inches of the largest cell, of what stands around the cells, and of the smallest and the largest map."""
+LETTER, MAX_LETTERS = 0.075, 14
+"""Inches of a letter in a cell, and letters at most: a cell is as wide as its text."""
 LABEL = 0.13
 """Inches of a label at an axis: where cells are smaller, some labels are left away."""
 
@@ -22,7 +24,9 @@ def size(panel: Heatmap) -> tuple[float, float]:
     """Return width and height in inches."""
     rows, columns = panel.array.values.shape
     cell = min(CELL, LARGEST / max(rows, columns, 1))
-    return max(SMALLEST, AROUND + cell * columns) + 0.7, max(SMALLEST, AROUND + cell * rows)
+    letters = min(MAX_LETTERS, max((len(text) for row in panel.texts for text in row), default=0))
+    width = max(cell, LETTER * letters)
+    return max(SMALLEST, AROUND + width * columns) + 0.7, max(SMALLEST, AROUND + cell * rows)
 
 
 def draw(figure: "SubFigure", panel: Heatmap) -> None:
@@ -34,7 +38,10 @@ def draw(figure: "SubFigure", panel: Heatmap) -> None:
     for row, texts in enumerate(panel.texts):
         for column, text in enumerate(texts):
             color = "white" if abs(values[row, column] - middle) > 0.5 * reach else "black"
-            axes.text(column, row, text, ha="center", va="center", size=7, color=color, parse_math=False)
+            look: dict[str, Any] = {"ha": "center", "va": "center", "color": color, "parse_math": False}
+            axes.text(column, row, drawable(text, MAX_LETTERS), fontproperties=text_font(7.0), **look)
+    for row, column in panel.marks:
+        axes.add_patch(_frame(row, column))
     down, across = panel.array.axes
     axes.set_ylabel(down.name)
     axes.set_xlabel(across.name)
@@ -54,6 +61,13 @@ def draw_cells(axes: "Axes", values: Any, low: float, high: float, diverging: bo
     return axes.imshow(
         np.ma.masked_invalid(values), cmap=colors, vmin=low, vmax=high, interpolation="nearest", aspect="auto"
     )
+
+
+def _frame(row: int, column: int) -> Any:
+    """Return the frame of a marked cell."""
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=HIGHLIGHT_COLOR, linewidth=1.5)
 
 
 def _ticks(axis: Axis, count: int, cell: float) -> dict[str, Any]:
