@@ -72,9 +72,7 @@ def text_writer(run: InspectedRun, options: InputOptions, tokens: int, log: Log)
     return _continuation_writer(run, chosen, options.text, tokens), chosen.name
 
 
-def _continuation_writer(
-    run: InspectedRun, chosen: ChosenInput, text: str | None, tokens: int
-) -> TextWriter:
+def _continuation_writer(run: InspectedRun, chosen: ChosenInput, text: str | None, tokens: int) -> TextWriter:
     """Return the writer of a continuation of a typed text, or of a window of the data."""
     read = chosen.batch.inputs[0]
     prompt = tuple((read if read.dim() == 1 else read[:, 0]).tolist())

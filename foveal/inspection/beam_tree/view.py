@@ -31,7 +31,7 @@ class BeamTreeOptions(InputOptions):
     continuations."""
     length_penalty: float | None = None
     """Preference for longer texts (alpha of Wu et al. 2016). Default 1 for targets of a source, else 0."""
-    pruned: WholeNumber = 3
+    pruned: WholeNumber = 2
     """Number of pruned hypotheses to show at each step, the likeliest of them."""
 
 
@@ -60,13 +60,14 @@ def tree_payload(subject: str, name: str, writer: TextWriter, tree: BeamTree, al
     """Return the tree, and a table of the hypotheses that were left at the end."""
     hypotheses = tree.hypotheses
     best = max(number for number, one in enumerate(hypotheses) if one.is_best)
+    end = hypotheses[best]
     counts = {fate: sum(one.fate == fate for one in hypotheses) for fate in ("kept", "finished", "pruned")}
     texts = [_text(writer, tree, number) for number in range(len(hypotheses))]
     facts = (
         ("input", name),
         ("search", f"beam {tree.beam}, length penalty {alpha:g}"),
         ("best", texts[best]),
-        ("log-probability", f"{hypotheses[best].log_probability:.3f} nats, score {hypotheses[best].score:.3f}"),
+        ("log-probability", f"{end.log_probability:.3f} nats, score {end.score:.3f}"),
         ("hypotheses", ", ".join(f"{count:,} {fate}" for fate, count in counts.items())),
     )
     rows = [

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -75,8 +74,8 @@ def sampled_text(writer: TextWriter, sampling: Sampling, top: int) -> WrittenTex
     def watch(logits: Tensor, tokens: Tensor) -> None:
         token = written_token(logits[0], int(tokens[0]), top)
         if not sampling.greedy:
-            scaled = apply_temperature(logits[0].to(exact_dtype(logits.device)), sampling.temperature)
-            token = token._replace(sampled_from=float(scaled.softmax(-1)[token.token]))
+            scaled = apply_temperature(logits[:1].to(exact_dtype(logits.device)), sampling.temperature)
+            token = token._replace(sampled_from=float(scaled.softmax(-1)[0, token.token]))
         written.append(token)
 
     generated = generate(

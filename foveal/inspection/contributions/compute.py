@@ -12,6 +12,7 @@ color of the image, and that of frames the mean over time.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -71,7 +72,7 @@ def patch_parts(height: int, width: int, grid: tuple[int, int] | None) -> Parts:
 def _limits(size: int, count: int) -> list[tuple[int, int]]:
     """Return the first and last limits of `count` blocks at most that cover `size` positions."""
     edges = torch.linspace(0, size, min(count, size) + 1).round().int().tolist()
-    return [*zip(edges, edges[1:], strict=False)]
+    return [*pairwise(edges)]
 
 
 def baseline(source: Tensor, parts: Parts, unknown: int) -> Tensor:
@@ -157,7 +158,9 @@ def prompt_contributions(writer: TextWriter, tokens: Sequence[int]) -> tuple[Ten
     prompt = torch.tensor([writer.prompt], device=next(head.parameters()).device)
     base = baseline(prompt, parts, head.embedding.size)
     with torch.inference_mode(), unknown_token(head, head.embedding):
-        values = contributions(lambda rows: log_probabilities(writer, rows, None, tokens), prompt, parts, base)
+        values = contributions(
+            lambda rows: log_probabilities(writer, rows, None, tokens), prompt, parts, base
+        )
     return values, parts
 
 
@@ -192,4 +195,3 @@ def _parts(source: Tensor, names: Sequence[str], memory: Memory | None) -> Parts
         return frame_parts(names)
     grids = [segment.grid for segment in memory.segments if segment.grid] if memory else []
     return patch_parts(source.shape[2], source.shape[3], grids[0] if grids else None)
-
