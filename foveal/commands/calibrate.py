@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from foveal.api.training.report import shell_command
+from foveal.api.training.summary import shell_command
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from foveal.api.evaluation import evaluate_run
 from foveal.api.own_module.evaluation import evaluate_module_run
 from foveal.api.own_module.run import describe_means
-from foveal.api.training.report import loss_rows, print_report
+from foveal.api.training.summary import loss_rows, print_report
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler

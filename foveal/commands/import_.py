@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from foveal.api.training.report import shell_command
+from foveal.api.training.summary import shell_command
 from foveal.config import StackConfig
 from foveal.core.signals import SignalHandler
 from foveal.interop.huggingface.language_models import ImportedTextModel

@@ -28,7 +28,6 @@ from foveal.training.module.sources import held_out_batches
 from foveal.ui.console import log
 from foveal.ui.progress_bar import ProgressBar
 
-CURVES_FILE = "curves.png"
 UNIT = "rows"
 """The unit of the inputs of a step."""
 
@@ -98,7 +97,7 @@ class ModuleRun(Run):
 def write_curves(folder: RunFolder, class_name: str) -> None:
     """Write the curves of a run into its folder."""
     title = _title(folder, class_name)
-    write_payload(curves_payload(folder.metrics, title, UNIT, None), folder.path / CURVES_FILE)
+    write_payload(curves_payload(folder.metrics, title, UNIT, None), folder.curves)
 
 
 def _title(folder: RunFolder, class_name: str) -> str:

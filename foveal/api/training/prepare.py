@@ -8,7 +8,7 @@ from typing import Any
 
 from foveal.api.training.choose import ChosenTraining
 from foveal.api.training.cost import TrainingCost, measure_cost
-from foveal.api.training.report import eval_batches, train_and_report
+from foveal.api.training.report import TrainingParts, eval_batches, train_and_report
 from foveal.api.training.start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
 from foveal.core.runtime import has_fast_bfloat16, resolve_device
@@ -104,11 +104,9 @@ class PreparedTraining:
         callbacks: Sequence[Any] = (),
     ) -> None:
         """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events."""
-        start, valid = self.start, self.valid_batches
-        all_callbacks = [*callbacks, *make_loggers(self.chosen.options.log, run.path)]
-        train_and_report(
-            run, start.task, start.prepared, self.batches, valid, signals, on_result, all_callbacks
-        )
+        start, loggers = self.start, make_loggers(self.chosen.options.log, run.path)
+        parts = TrainingParts(run, start.task, start.prepared, self.batches, self.valid_batches)
+        train_and_report(parts, signals, on_result, [*callbacks, *loggers])
 
 
 def prepare(chosen: ChosenTraining) -> PreparedTraining:

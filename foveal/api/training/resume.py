@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foveal.api.training.report import eval_batches, train_and_report
+from foveal.api.training.report import TrainingParts, eval_batches, train_and_report
 from foveal.core.runtime import keep_freed_memory, resolve_device, resolve_precision
 from foveal.core.signals import SignalHandler
 from foveal.store.manifest import data_facts
@@ -61,5 +61,5 @@ def resume_run(
     batches, valid_batches = task.train_batches(data.train), eval_batches(task, data.valid)
     if options.budget is not None:
         extend_budget(run, options.budget, batches.per_epoch, log)
-    callbacks = [*options.callbacks, *loggers]
-    train_and_report(run, task, data, batches, valid_batches, signals, on_result, callbacks)
+    parts = TrainingParts(run, task, data, batches, valid_batches)
+    train_and_report(parts, signals, on_result, [*options.callbacks, *loggers])

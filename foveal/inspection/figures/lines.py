@@ -33,7 +33,7 @@ def size(panel: Lines) -> tuple[float, float]:
 def draw(figure: "SubFigure", panel: Lines) -> None:
     """Draw the curves. Positions of integers get ticks at integers."""
     axes = figure.subplots()
-    large, small = (10, 9) if panel.size[0] >= WIDE else (8, 7)
+    large, small = (10.0, 9.0) if panel.size[0] >= WIDE else (8.0, 7.0)
     for series in panel.series:
         _draw_series(axes, series, small)
     _scale(axes, panel)
@@ -49,7 +49,7 @@ def draw(figure: "SubFigure", panel: Lines) -> None:
             text.set_parse_math(False)
 
 
-def _draw_series(axes: "Axes", series: Series, letters: int) -> None:
+def _draw_series(axes: "Axes", series: Series, letters: float) -> None:
     look = {"color": series_color(series.color)} | LOOKS[series.style]
     axes.plot(series.x, series.y, label=drawable(series.name, MAX_LEGEND_NAME), **look)
     if series.band is not None:

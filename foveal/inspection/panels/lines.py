@@ -10,12 +10,12 @@ class Series:
     """Points that belong together. NaN has no point."""
 
     name: str
-    x: Sequence[float]
-    y: Sequence[float]
+    x: Sequence[float | int]
+    y: Sequence[float | int]
     style: Literal["line", "dots", "dotted", "faint", "ring", "points"] = "line"
     color: int = 0
     """The number of its color; series of equal color belong together."""
-    band: tuple[Sequence[float], Sequence[float]] | None = None
+    band: tuple[Sequence[float | int], Sequence[float | int]] | None = None
     """The lower and the upper limit of a band around the line."""
     labels: tuple[str, ...] = ()
     """A text beside each point, or none."""
