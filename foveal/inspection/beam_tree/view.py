@@ -86,14 +86,14 @@ def _text(writer: TextWriter, tree: BeamTree, number: int) -> str:
 
 def _graph(writer: TextWriter, tree: BeamTree) -> Graph:
     """Return a column for each step: the slots of the beam, and below them the pruned hypotheses."""
-    start = Node("start", ("start",), (0, 0))
+    start = Node("start", ("start",), (0.0, 0.0))
     nodes, edges = [start], list[Edge]()
     for number, one in enumerate(tree.hypotheses):
         role = _role(one)
         lines = [*writer.labels([one.token]), f"{one.log_probability:.2f}"]
         if one.fate == "finished":
             lines.append(f"score {one.score:.2f}")
-        nodes.append(Node(str(number), tuple(lines), (one.step, one.slot), role))
+        nodes.append(Node(str(number), tuple(lines), (float(one.step), float(one.slot)), role))
         parent = "start" if one.parent is None else str(one.parent)
         edges.append(Edge(parent, str(number), role=role))
     return Graph(
