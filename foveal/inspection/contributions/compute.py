@@ -41,7 +41,7 @@ class Parts:
     """The parts of a source: slices of its column, each with a name."""
 
     kind: str
-    slices: list[tuple[slice, ...]]
+    slices: Sequence[tuple[slice, ...]]
     names: tuple[str, ...]
     grid: tuple[int, int] | None = None
     """Rows and columns of patches."""
@@ -96,7 +96,7 @@ def contributions(
         some = parts.slices[start : start + ROWS - 1]
         rows = source.repeat(1 + len(some), *[1] * (source.dim() - 1))
         for number, place in enumerate(some, 1):
-            rows[(number, *place)] = base[(0, *place)]
+            rows[number][place] = base[0][place]
         scores = score(rows)
         differences.append(scores[:1] - scores[1:])
     return torch.cat(differences).T
@@ -116,9 +116,9 @@ def unknown_token(module: nn.Module, embedding: Any) -> Iterator[None]:
     def set_mean(_: nn.Module, arguments: Any, vectors: Tensor) -> Tensor:
         return torch.where(unknown.pop()[..., None], mean.to(vectors), vectors)
 
-    def forget(lookup: nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
+    def forget(_: nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
         followers = arguments[0]
-        return (followers.masked_fill(followers >= lookup.size, NOTHING),)
+        return (followers.masked_fill(followers > embedding.size, NOTHING),)
 
     unknown = list[Tensor]()
     device = next(module.parameters()).device

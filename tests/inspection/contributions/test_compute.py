@@ -111,7 +111,8 @@ def test_a_lookup_has_not_read_an_unknown_token() -> None:
     prompt = (1, 2, 3, 1, 2, 3, 1, 2)
     values, _ = prompt_contributions(TextWriter(head, prompt, 1, TOKENIZER), (3,))
     assert values.isfinite().all()
-    followers = []
+    assert head.lookup is not None
+    followers = list[torch.Tensor]()
     handle = head.lookup.register_forward_hook(lambda _, inputs, output: followers.append(inputs[0]))
     with torch.no_grad(), unknown_token(head, head.embedding):
         head(torch.tensor([[1, 2, V, 1, 2]]))
