@@ -41,7 +41,12 @@ def draw(figure: "SubFigure", panel: Heatmap) -> None:
     values, (rows, columns) = panel.array.values, panel.array.values.shape
     image = draw_cells(axes, values, panel.low, panel.high, panel.diverging)
     middle, reach = (0.0, panel.high) if panel.diverging else (panel.low, panel.high - panel.low)
-    look: dict[str, Any] = {"ha": "center", "va": "center", "size": 7, "parse_math": False}
+    look: dict[str, Any] = {
+        "ha": "center",
+        "va": "center",
+        "fontproperties": text_font(7.0),
+        "parse_math": False,
+    }
     for row, texts in enumerate(panel.texts):
         for column, text in enumerate(texts):
             color = "white" if abs(values[row, column] - middle) > 0.5 * reach else "black"
