@@ -100,6 +100,8 @@ def pool_weights(
     ends = (0, -S % columns, 0, -T % rows)
 
     def sums(x: Tensor) -> Tensor:
-        return F.pad(x, ends).unflatten(2, (-1, columns)).unflatten(1, (-1, rows)).sum((2, 4))
+        padded = F.pad(x, ends)
+        cells = padded.view(len(x), padded.shape[1] // rows, rows, padded.shape[2] // columns, columns)
+        return cells.sum((2, 4))
 
     return sums(weights.where(visible, 0.0)) / sums(visible.to(weights.dtype))

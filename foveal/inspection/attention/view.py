@@ -29,7 +29,7 @@ from foveal.inspection.attention.panels import (
 )
 from foveal.inspection.chosen_input import ChosenInput, InputOptions, choose_input, why_no_input
 from foveal.inspection.panels import Images, Panel
-from foveal.inspection.payload import Payload
+from foveal.inspection.payload import Exactness, Payload
 from foveal.inspection.registry import register_view
 from foveal.inspection.run_protocols import InspectedRun
 from foveal.inspection.view import Ablation, View
@@ -86,7 +86,7 @@ class AttentionView(View[AttentionOptions]):
             ("weights", _exactness(layers)),
         )
         path = str(run.run.path)
-        exactness = "recomputed" if any(layer.is_recomputed for layer in layers) else "exact"
+        exactness: Exactness = "recomputed" if any(layer.is_recomputed for layer in layers) else "exact"
         values = {"input": chosen.name, "heads": [*_heads_json(layers, summaries)]}
         title = f"{path}: attention, {chosen.name}"
         return Payload("attention", path, title, panels, CAVEAT, exactness, facts, values)
