@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 
 from foveal.api.view import AnyView, all_views, choose_view, compute_view, fitting_views
 from foveal.commands import COMMON_HELP
+from foveal.commands.inspect_page import check_report_path, print_report
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
@@ -31,6 +32,7 @@ EXAMPLES = f"""Examples:
 
     foveal inspect runs/photos-image-classification-1 confusion --out confusion.png
     foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png
+    foveal inspect runs/photos-image-classification-1 --report photos.html
 
 {COMMON_HELP}"""
 
@@ -42,7 +44,9 @@ class CommonOptions:
     """The options of every view."""
 
     out: Path | None = None
-    """Draw the view into this .png, .svg or .pdf, or write its numbers into this .json."""
+    """Draw the view into this .png, .svg, .pdf or .html, or write its numbers into this .json."""
+    control: Annotated[bool, Parameter(negative="")] = False
+    """Show the same view of random weights, too, and what it costs to remove what the view highlights."""
     device: str = "auto"
     """cpu, cuda, mps, or auto."""
     json: Annotated[bool, Parameter(negative="")] = False
@@ -55,6 +59,8 @@ class ListOptions:
 
     out: Path | None = None
     """Draw a small picture of each view that fits into this folder."""
+    report: Path | None = None
+    """Write all views that fit into this .html, which needs no network."""
     device: str = "auto"
     """cpu, cuda, mps, or auto."""
     json: Annotated[bool, Parameter(negative="")] = False
@@ -110,8 +116,13 @@ def _list_views(subject: str, rest: Sequence[str]) -> None:
     options = command(*bound.args, **bound.kwargs)
     if not isinstance(options, ListOptions):
         return
+    check_report_path(options.report)
     session = load(subject, resolve_device(options.device))
     views, reasons = fitting_views(session)
+    if options.report is not None:
+        with SignalHandler():
+            print_report(session, views, reasons, options.report, options.json)
+        return
     with SignalHandler():
         pictures = {} if options.out is None else _draw_thumbnails(views, session, options.out)
     if options.json:
@@ -203,7 +214,9 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
 def _compute(view: AnyView, subject: str, request: Request, device: torch.device) -> Payload:
     """Return the result of a view of a run or of a model before its training."""
     if not isinstance(view, ModelView) or Path(subject).is_dir():
-        return compute_view(view, load(subject, device), request.options)
+        return compute_view(view, load(subject, device), request.options, request.common.control)
+    if request.common.control:
+        raise UserError(f"{subject}: a model before training has random weights already: leave out --control")
     model = untrained_model(subject, request.settings, device)
     with ProgressBar(view.progress, before=view.progress) as progress:
         return view.compute_untrained(model, request.options, log, progress)
