@@ -47,7 +47,7 @@ class CellsOptions:
     """One probe, such as 'indentation', or a regular expression between slashes, such as '/[0-9]+/'."""
 
 
-class _Found(NamedTuple):
+class _SearchResult(NamedTuple):
     """The units of the table, and those that color the text."""
 
     cells: list[Cell]
@@ -99,7 +99,7 @@ class CellsView(View[CellsOptions]):
         )
 
 
-def _search(run: InspectedRun, options: CellsOptions, log: Log, progress: ProgressCallback) -> _Found:
+def _search(run: InspectedRun, options: CellsOptions, log: Log, progress: ProgressCallback) -> _SearchResult:
     """Search the unit of each probe; with `unit`, what this unit follows.
 
     Raises: UserError: there is no such probe, layer or unit, or no probe occurs in the text.
@@ -122,10 +122,10 @@ def _search(run: InspectedRun, options: CellsOptions, log: Log, progress: Progre
         )
     ranked = sorted(cells, key=lambda cell: -abs(cell.r))
     if options.unit is not None:
-        return _Found(ranked, ranked[:1], held_out)
+        return _SearchResult(ranked, ranked[:1], held_out)
     # What follows from the last character alone is no memory.
     lasting = [cell for cell in ranked if cell.probe in MEMORY_PROBES or cell.probe not in PROBES]
-    return _Found(cells, (lasting or ranked)[:SHOWN_CELLS], held_out)
+    return _SearchResult(cells, (lasting or ranked)[:SHOWN_CELLS], held_out)
 
 
 def _layers(run: InspectedRun, options: CellsOptions) -> list[str]:
