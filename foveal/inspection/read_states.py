@@ -53,7 +53,7 @@ def read_chunks(
     The state is carried from chunk to chunk. A model whose state would grow reads windows without history.
     """
     state = model.init_state(None, len(tokens)) if model.bounded else None
-    chunks = tokens.split(min(window, LONGEST_CHUNK) if model.bounded else window, 1)
+    chunks = torch.split(tokens, min(window, LONGEST_CHUNK) if model.bounded else window, 1)
     for number, chunk in enumerate(chunks):
         progress(number, len(chunks))
         with torch.inference_mode(), _capture_some(model, names) as record:

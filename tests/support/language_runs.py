@@ -32,6 +32,6 @@ def language_run(text: str, *settings: str, model: nn.Module | None = None) -> L
     return run
 
 
-def one_hot_model(mixer: nn.Module) -> layers.DecoderLM:
+def one_hot_model(mixer: layers.Recurrent) -> layers.DecoderLM:
     """Return a language model of one layer, which reads its tokens as they are."""
     return layers.DecoderLM(layers.OneHot(mixer.d_in), layers.Stack([layers.Block(mixer)]), mixer.d_out)

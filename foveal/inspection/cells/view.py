@@ -168,7 +168,7 @@ def _liveliest(held_out: HeldOutText, shown: Sequence[Cell], options: CellsOptio
     names = [*choose_probes(options.find)]
     columns = [names.index(cell.probe) for cell in shown]
     labels = held_out.labels[len(held_out.tokens) // 2 :].flatten(0, 1)[:, columns]
-    parts = (labels / labels.std(0)).split(SHOWN_TOKENS)
+    parts = torch.split(labels / labels.std(0), SHOWN_TOKENS)
     whole = [part.std(0).clamp(max=1).sum() for part in parts if len(part) == SHOWN_TOKENS]
     return SHOWN_TOKENS * int(torch.stack(whole).argmax()) if whole else 0
 

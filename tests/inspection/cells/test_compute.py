@@ -10,6 +10,7 @@ from foveal.inspection.cells.ablation import log_probability, log_probability_wi
 from foveal.inspection.cells.compute import correlate_halves, find_cells, token_labels, with_controls
 from foveal.inspection.cells.probes import PROBES
 from foveal.inspection.cells.view import CellsOptions, CellsView
+from foveal.inspection.panels import ColoredText
 from tests.support.language_runs import LanguageRun, language_run, one_hot_model
 
 LATCH, WIDTH, SURE = 7, 9, 1e4
@@ -55,6 +56,7 @@ def test_the_latch_is_found(latch):
     assert cell["r"] == pytest.approx(1, abs=1e-9)
     assert cell["control"] < 0.15
     (text,) = payload.drawn()
+    assert isinstance(text, ColoredText)
     shown = "".join(text.tokens)
     quotes = text.array.values[0] > 0.5
     inside = [letter for letter, is_open in zip(shown, quotes, strict=True) if is_open]
