@@ -4,7 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
+from foveal.inspection.figures.text import (
+    MAX_NAME_LENGTH,
+    drawable,
+    write_axis_names,
+    write_title,
+    write_unit,
+)
 from foveal.inspection.panels import Axis, Heatmap
 from foveal.inspection.style import DIVERGING_MAP, SEQUENTIAL_MAP, text_font
 
@@ -16,6 +22,8 @@ CELL, AROUND, SMALLEST, LARGEST = 0.42, 1.8, 4.2, 9.0
 """Inches of the largest cell, of what stands around the cells, and of the smallest and the largest map."""
 LABEL = 0.13
 """Inches of a label at an axis: where cells are smaller, some labels are left away."""
+MAX_CELL_TEXT = 10
+"""Letters of the text in a cell."""
 
 
 def size(panel: Heatmap) -> tuple[float, float]:
@@ -31,20 +39,18 @@ def draw(figure: "SubFigure", panel: Heatmap) -> None:
     values, (rows, columns) = panel.array.values, panel.array.values.shape
     image = draw_cells(axes, values, panel.low, panel.high, panel.diverging)
     middle, reach = (0.0, panel.high) if panel.diverging else (panel.low, panel.high - panel.low)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "size": 7, "parse_math": False}
     for row, texts in enumerate(panel.texts):
         for column, text in enumerate(texts):
             color = "white" if abs(values[row, column] - middle) > 0.5 * reach else "black"
-            axes.text(column, row, text, ha="center", va="center", size=7, color=color, parse_math=False)
+            axes.text(column, row, drawable(text, MAX_CELL_TEXT), color=color, **look)
     down, across = panel.array.axes
-    axes.set_ylabel(down.name)
-    axes.set_xlabel(across.name)
+    write_axis_names(axes, across.name, down.name, 10.0)
     cell = min(CELL, LARGEST / max(rows, columns, 1))
     axes.set_yticks(**_ticks(down, rows, cell))
     axes.set_xticks(**_ticks(across, columns, cell), rotation=90)
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
-    scale = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30)
-    scale.set_label(panel.array.unit, fontsize=8)
-    scale.ax.tick_params(labelsize=7)
+    write_title(axes, panel.title, size(panel)[0])
+    write_unit(figure.colorbar(image, ax=axes, shrink=0.6, aspect=30), panel.array.unit)
 
 
 def draw_cells(axes: "Axes", values: Any, low: float, high: float, diverging: bool) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
+from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable, write_axis_names, write_title
 from foveal.inspection.panels import Lines, Series
 from foveal.inspection.style import series_color, text_font
 
@@ -25,8 +25,8 @@ LABEL_PLACE = -0.065
 """The place of the label beside a wide panel, in widths of its axes."""
 FEW_DECADES = 50
 """The last value over the first up to which a logarithmic axis has three labels a decade."""
-MAX_LEGEND_NAME = 60
-"""Letters of a name in the legend."""
+LEGEND_LETTER = 0.08
+"""Inches of a letter in the legend."""
 
 
 def size(panel: Lines) -> tuple[float, float]:
@@ -39,13 +39,12 @@ def draw(figure: "SubFigure", panel: Lines) -> None:
     axes = figure.subplots()
     large, small = (10.0, 9.0) if panel.size[0] >= WIDE else (8.0, 7.0)
     for series in panel.series:
-        _draw_series(axes, series, small)
+        _draw_series(axes, series, small, int(panel.size[0] / LEGEND_LETTER) - 10)
     _scale(axes, panel)
     if not any(len(series.x) for series in panel.series):
         axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center")
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
-    axes.set_xlabel(panel.x_label, fontsize=large)
-    axes.set_ylabel(panel.y_label, fontsize=large)
+    write_title(axes, panel.title, panel.size[0])
+    write_axis_names(axes, panel.x_label, panel.y_label, large)
     if panel.size[0] >= WIDE:
         axes.yaxis.set_label_coords(LABEL_PLACE, 0.5)
     axes.tick_params(which="both", labelsize=small)
@@ -55,29 +54,30 @@ def draw(figure: "SubFigure", panel: Lines) -> None:
             text.set_parse_math(False)
 
 
-def _draw_series(axes: "Axes", series: Series, letters: float) -> None:
+def _draw_series(axes: "Axes", series: Series, size: float, max_name: int) -> None:
     look = {"color": series_color(series.color)} | LOOKS[series.style]
-    axes.plot(series.x, series.y, label=drawable(series.name, MAX_LEGEND_NAME), **look)
+    axes.plot(series.x, series.y, label=drawable(series.name, max_name), **look)
     if series.band is not None:
         axes.fill_between(series.x, *series.band, color=look["color"], alpha=0.15, linewidth=0)
     place: dict[str, Any] = {"textcoords": "offset points", "xytext": (3, 3), "parse_math": False}
     for x, y, text in zip(series.x, series.y, series.labels, strict=False):
         name = drawable(text, MAX_NAME_LENGTH)
-        axes.annotate(name, (x, y), fontproperties=text_font(letters), color=look["color"], **place)
+        axes.annotate(name, (x, y), fontproperties=text_font(size), color=look["color"], **place)
 
 
 def _scale(axes: "Axes", panel: Lines) -> None:
+    """Set the scales. Without a positive value there is no logarithmic scale."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     x = {position for series in panel.series for position in series.x}
     whole = all(float(position).is_integer() for position in x)
-    if panel.log_x:
+    if panel.log_x and any(position > 0 for position in x):
         axes.set_xscale("log")
     elif whole:
         if len(x) == 1:
             axes.set_xlim(min(x) - 0.5, max(x) + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    if panel.log_y:
+    if panel.log_y and any(value > 0 for series in panel.series for value in series.y):
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < FEW_DECADES * low else (1,)))
