@@ -46,6 +46,8 @@ class CommonOptions:
 
     out: Path | None = None
     """Draw the view into this .png, .svg, .pdf or .html, or write its numbers into this .json."""
+    control: Annotated[bool, Parameter(negative="")] = False
+    """Show the same view of random weights, too, and what it costs to remove what the view highlights."""
     device: str = "auto"
     """cpu, cuda, mps, or auto."""
     json: Annotated[bool, Parameter(negative="")] = False
@@ -216,7 +218,9 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
 def _compute(view: AnyView, subject: str, request: Request, device: torch.device) -> Payload:
     """Return the result of a view of a run or of a model before its training."""
     if not isinstance(view, ModelView) or Path(subject).is_dir():
-        return compute_view(view, load(subject, device), request.options)
+        return compute_view(view, load(subject, device), request.options, request.common.control)
+    if request.common.control:
+        raise UserError(f"{subject}: a model before training has random weights already: leave out --control")
     model = untrained_model(subject, request.settings, device)
     with ProgressBar(view.progress, before=view.progress) as progress:
         return view.compute_untrained(model, request.options, log, progress)

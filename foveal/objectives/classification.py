@@ -1,6 +1,7 @@
 """Classification: one label for each source."""
 
 import math
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int
@@ -93,6 +94,17 @@ class ClassificationObjective(StatelessObjective):
     def per_example_loss(self, batch: ExampleBatch) -> Float[Tensor, " B"]:
         """Return the training loss of each row."""
         return _losses(self._logits(batch)[0], batch, self.label_smoothing)
+
+    def log_probabilities(self, batch: ExampleBatch) -> Float[Tensor, " B"]:
+        """Return the log-probability of each row's label, with gradients where they are on."""
+        batch = batch.to(next(self.model.parameters()).device)
+        logits = self._logits(batch)[0]
+        return logits.log_softmax(1).gather(1, batch.columns["label"][:, None])[:, 0]
+
+    def with_own_answer(self, batch: ExampleBatch) -> ExampleBatch:
+        """Return the batch with the likeliest labels as labels."""
+        label = self.class_logits(batch).argmax(1).to(batch.columns["source"].device)
+        return replace(batch, columns={**batch.columns, "label": label})
 
     def class_logits(self, batch: ExampleBatch) -> Float[Tensor, "B C"]:
         """Return the logits of the classes. The model must be in evaluation mode."""

@@ -1,6 +1,9 @@
 """Masked language modeling: predict the hidden tokens from all other tokens (Devlin et al. 2019, 3.1)."""
 
+from dataclasses import replace
+
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -42,6 +45,18 @@ class MaskedLMObjective(StatelessObjective):
         correct = float(logits.detach().argmax(1).eq(targets).sum())
         metrics = {"loss": (float(nats.detach()), weights["loss"]), "accuracy": (correct, weights["loss"])}
         return ObjectiveOutput(terms, metrics), None
+
+    def log_probabilities(self, batch: ExampleBatch) -> Float[Tensor, " N"]:
+        """Return the log-probability of each hidden token, row by row, with gradients where they are on."""
+        batch = batch.to(next(self.model.parameters()).device)
+        targets = batch.columns["target"][batch.columns["hidden"].bool()]
+        return self._logits(batch)[0].log_softmax(1).gather(1, targets[:, None])[:, 0]
+
+    def with_own_answer(self, batch: ExampleBatch) -> ExampleBatch:
+        """Return the batch with the likeliest tokens in its gaps as targets."""
+        hidden, target = batch.columns["hidden"].bool(), batch.columns["target"]
+        tokens = self.predict_batch(batch)[:, : self.tokenizer.size].argmax(1).to(target.device)
+        return replace(batch, columns={**batch.columns, "target": target.masked_scatter(hidden, tokens)})
 
     def predict_batch(self, batch: ExampleBatch) -> Tensor:
         """Return the probability of each token at each hidden position, row by row (N, V).

@@ -1,6 +1,7 @@
 """Sequence to sequence: an encoder reads a source of any kind, and a decoder generates the target."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch.nn import functional as F
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
 from foveal.core.result import ObjectiveOutput, Term
+from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.core.tap import listen
 from foveal.data.core.batching import ExampleBatch
@@ -105,6 +107,23 @@ class SequenceToSequenceObjective(StatelessObjective):
         inputs = F.pad(targets[:, :-1], (1, 0), value=self.special_tokens.bos)
         return self.model.head(inputs, self.model.head.init_state(memory, len(targets)), lengths)
 
+    def log_probabilities(self, batch: ExampleBatch) -> Float[Tensor, " N"]:
+        """Return the log-probability of each target token, row by row, with gradients where they are on."""
+        batch = batch.to(next(self.model.parameters()).device)
+        targets, lengths = batch.columns["target"], batch.lengths["target"]
+        memory, _ = self.model.encode(batch.columns, batch.lengths)
+        features, _, _ = self.teacher_forcing(memory, targets, lengths)
+        scored = sequence_mask(lengths, targets.shape[1])
+        logits = at_least_float32(self.model.head.project(features[scored]))
+        return logits.log_softmax(1).gather(1, targets[scored][:, None])[:, 0]
+
+    def with_own_answer(self, batch: ExampleBatch) -> ExampleBatch:
+        """Return the batch with the model's own greedy targets."""
+        rows = [np.array(best.tokens, np.int64) for best, *_ in self.beam_decode(batch)]
+        targets, lengths = RaggedArray.from_rows(rows).padded(np.arange(len(rows)))
+        columns = {**batch.columns, "target": torch.from_numpy(targets)}
+        return replace(batch, columns=columns, lengths={**batch.lengths, "target": torch.from_numpy(lengths)})
+
     def aux_terms(self, weights: dict[str, float], *parts: AuxLosses) -> dict[str, Term]:
         """Return the additional terms of the layers: the sums of the `aux` of encoder and head."""
         return {
@@ -132,7 +151,7 @@ class SequenceToSequenceObjective(StatelessObjective):
         return beam_search(
             self.model.head,
             prompts,
-            self._limits(batch),
+            self.limits(batch),
             beam=beam,
             best=best,
             alpha=alpha,
@@ -159,7 +178,7 @@ class SequenceToSequenceObjective(StatelessObjective):
             self.model.head,
             prompts,
             texts,
-            self._limits(batch),
+            self.limits(batch),
             sampling,
             samples=samples,
             memory=memory,
@@ -172,7 +191,7 @@ class SequenceToSequenceObjective(StatelessObjective):
                 sampled[row] = Hypothesis(tuple(tokens[row]), totals[row], totals[row], ended)
         return [sampled[row : row + samples] for row in range(0, len(sampled), samples)]
 
-    def _limits(self, batch: ExampleBatch) -> list[int]:
+    def limits(self, batch: ExampleBatch) -> list[int]:
         """Return the maximum number of tokens of each target."""
         # Without lengths all sources have one size.
         lengths = batch.lengths.get("source", torch.zeros(len(batch.rows)))

@@ -1,5 +1,7 @@
 """Tagging: a label for each word of a source."""
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -50,6 +52,22 @@ class TaggingObjective(StatelessObjective):
             return ObjectiveOutput(terms, metrics), None
         predicted = predicted_labels(batch.rows, logits, tags, batch.lengths["target"].tolist())
         return ObjectiveOutput(terms, metrics, predicted), None
+
+    def log_probabilities(self, batch: ExampleBatch) -> Float[Tensor, " P"]:
+        """Return the log-probability of each word's tag, row by row, with gradients where they are on."""
+        batch = batch.to(next(self.model.parameters()).device)
+        features, _ = self._features(batch)
+        logits = self._project(features[sequence_mask(batch.lengths["places"], features.shape[1])])
+        return logits.log_softmax(1).gather(1, self.class_labels(batch)[:, None])[:, 0]
+
+    def with_own_answer(self, batch: ExampleBatch) -> ExampleBatch:
+        """Return the batch with the likeliest tags as targets."""
+        counts = batch.lengths["places"]
+        mask = sequence_mask(counts, batch.columns["places"].shape[1])
+        tags = self.class_logits(batch).argmax(1).to(counts.device)
+        target = torch.zeros_like(batch.columns["places"]).masked_scatter(mask, tags)
+        lengths = {**batch.lengths, "target": counts}
+        return replace(batch, columns={**batch.columns, "target": target}, lengths=lengths)
 
     def class_logits(self, batch: ExampleBatch) -> Float[Tensor, "P C"]:
         """Return the logits of the tags of all P words of the batch, row by row. The model must be in

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from foveal.data.audio.frame_places import FramePlaceBatches
+from foveal.data.audio.frame_places import FramePlaceBatches, share_places
+from foveal.data.core.batching import ExampleBatch
+from foveal.data.core.examples import RowIndices
 from foveal.data.open import OpenedData
 from foveal.data.pairs.labels import LABELS_COLUMN
 from foveal.tasks.fit import NO_FIT, Fit
@@ -35,8 +37,15 @@ class AudioTaggingTask(AudioTask, TaggingTask):
     def train_batches(self, data: Any) -> Batches:
         return self._with_places(super().train_batches(data))
 
+    def eval_batch(self, examples: Any, rows: RowIndices) -> ExampleBatch:
+        return share_places(super().eval_batch(examples, rows), self._frames_per_vector)
+
     def example_batches(self, examples: Any) -> Batches:
         return self._with_places(super().example_batches(examples))
 
     def _with_places(self, batches: Batches) -> FramePlaceBatches:
-        return FramePlaceBatches(batches, getattr(self.model.encoder, "frames_per_vector", 1))
+        return FramePlaceBatches(batches, self._frames_per_vector)
+
+    @property
+    def _frames_per_vector(self) -> int:
+        return getattr(self.model.encoder, "frames_per_vector", 1)

@@ -29,6 +29,7 @@ from foveal.generation.options import DEFAULT_BEAM_SEARCH
 from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRequest
 from foveal.generation.text_stream import GeneratedText, beam_text, encode_prompt, generate_text
 from foveal.heads.decoder_lm import DecoderLM
+from foveal.inspection.chosen_input import ChosenInput
 from foveal.layers.ngram_lookup import MEMORY, training_inputs
 from foveal.metrics.ngram_model import MAX_TOKENS, ngram_log_probabilities
 from foveal.models.decoder import language_model
@@ -40,6 +41,7 @@ from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
+from foveal.tasks.shapes.text_inputs import count_windows, typed_text, window_of_text
 from foveal.tasks.shapes.text_target import text_summary
 
 DEFAULT_VOCAB_SIZE = 65
@@ -181,6 +183,15 @@ class LanguageModelTask(CorpusTask):
         bits = nats / math.log(2) / int(self.processor.characters[held_out[1:]].sum())
         name = f"counts of n-grams of up to {longest} {token_unit(self.processor.kind)}"
         return Baseline(name, "bits_per_character", bits, higher_is_better=False, is_rate=False)
+
+    def count_inputs(self, split: TokenArray) -> int:
+        return count_windows(split, self.config.data.context_length)
+
+    def input_of_row(self, split: TokenArray, row: int) -> ChosenInput:
+        return window_of_text(self, split, row)
+
+    def input_of_text(self, text: str) -> ChosenInput:
+        return typed_text(self, text)
 
     def summarize(self, prepared: PreparedCorpus) -> TaskSummary:
         kind, size = prepared.processor.kind, prepared.processor.size

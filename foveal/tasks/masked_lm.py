@@ -12,6 +12,7 @@ from foveal.config import ConfigError
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.length_buckets import BucketedEvalBatches
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
@@ -22,11 +23,12 @@ from foveal.data.text.masked_lm_batches import (
     TokenizedText,
     encode_with_masks,
 )
-from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.special_tokens import SpecialTokens, token_names
 from foveal.data.text.tokenizers import TokenIds, Tokenizer
 from foveal.generation.events import GenerationEvent, Output, Summary
 from foveal.generation.request import GenerateRequest
 from foveal.heads.masked_lm import MaskedLMHead
+from foveal.inspection.chosen_input import ChosenInput
 from foveal.layers.embedding import Embedding
 from foveal.metrics.ngram_model import MAX_TOKENS, ngram_log_probabilities
 from foveal.models.encoder import EncoderWithHead, text_encoder
@@ -135,6 +137,32 @@ class MaskedLMTask(CorpusTask):
         task = f"masked language model: predict hidden tokens of {size:,} {kind} tokens"
         return TaskSummary(unit, task, SpecialTokens(size).vocab_size, unit)
 
+    def count_inputs(self, split: TokenizedText) -> int:
+        return self._windows(split).per_epoch
+
+    def input_of_row(self, split: TokenizedText, row: int) -> ChosenInput:
+        """Return window `row` of a text, with some of its tokens hidden."""
+        batch = self._windows(split).batch(0, row)
+        hidden = batch.columns["target"][batch.columns["hidden"].bool()]
+        return self._input(batch, " ".join(token_names(hidden.tolist(), self.processor)))
+
+    def input_of_text(self, text: str) -> ChosenInput:
+        """Return a text with gaps. The targets are the tokens that the model finds likeliest in them."""
+        tokens = self._encode(1, text)
+        source, special = torch.from_numpy(tokens)[None], SpecialTokens(self.processor.size)
+        columns = {"source": source, "target": source, "hidden": (source == special.mask).long()}
+        batch = ExampleBatch(torch.arange(1), columns, {"source": torch.tensor([len(tokens)])}, len(tokens))
+        return self._input(self.objective().with_own_answer(batch), None)
+
+    def _input(self, batch: ExampleBatch, reference: str | None) -> ChosenInput:
+        targets = batch.columns["target"][batch.columns["hidden"].bool()]
+        source = token_names(batch.columns["source"][0].tolist(), self.processor)
+        names = token_names(targets.tolist(), self.processor)
+        return ChosenInput(batch, source, names, self.objective(), reference)
+
+    def _windows(self, text: TokenizedText) -> MaskedBatches:
+        return MaskedBatches.for_evaluation(text, 1, self.config.data.context_length)
+
     def check_generate(self, request: GenerateRequest) -> None:
         unknown = request.unknown_options(self.generate_options)
         if "out" in unknown:
@@ -150,6 +178,11 @@ class MaskedLMTask(CorpusTask):
         If `--best` is larger than 1, the likeliest tokens of each gap follow.
         """
         texts, best = request.prompts(), request.beam.best
+        for number, text in enumerate(texts, 1):
+            if MASK_PLACEHOLDER not in text:
+                raise UserError(
+                    f"text {number} has no gap: write {MASK_PLACEHOLDER} where a token is to be predicted"
+                )
         sources = [self._encode(number, text) for number, text in enumerate(texts, 1)]
         gaps_by_row = self._predict_gaps(sources, best, progress)
         for row, (prompt, source, gaps) in enumerate(zip(texts, sources, gaps_by_row, strict=True)):
@@ -161,14 +194,10 @@ class MaskedLMTask(CorpusTask):
         yield Summary(len(texts), "", 0.0, {})
 
     def _encode(self, number: int, text: str) -> TokenIds:
-        """Return the tokens of a text with gaps.
+        """Return the tokens of a text, which may have gaps.
 
-        Raises: UserError: the text has no gap, or is longer than the model reads.
+        Raises: UserError: the text is longer than the model reads.
         """
-        if MASK_PLACEHOLDER not in text:
-            raise UserError(
-                f"text {number} has no gap: write {MASK_PLACEHOLDER} where a token is to be predicted"
-            )
         tokens, limit = encode_with_masks(text, self.processor), self.model.encoder.limit
         if limit is not None and len(tokens) > limit:
             raise UserError(

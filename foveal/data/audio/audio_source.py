@@ -8,6 +8,7 @@ from typing import Any
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.data.audio.audio_features import FEATURES_FILE, AudioFeatureExtractor, LogMelSettings
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, usable_rows
@@ -18,6 +19,7 @@ from foveal.data.files.folders import FILE_FIELD, read_folder
 from foveal.data.files.sidecars import without_sidecars
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
+from foveal.ops.audio.log_mel import HOP_SECONDS
 from foveal.store.durable import file_sha256
 
 AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif")
@@ -102,6 +104,12 @@ class AudioSource(Source[AudioFeatureExtractor]):
 
     def simple_features(self, train: Examples, held_out: Examples) -> SimpleFeatures:
         return summary_statistics(train, held_out)
+
+    def position_names(
+        self, batch: ExampleBatch, name: str, processor: AudioFeatureExtractor
+    ) -> tuple[str, ...]:
+        frames = batch.columns["source"].shape[1]
+        return tuple(f"{HOP_SECONDS * frame:.2f} s" for frame in range(frames))
 
     def names(self, rows: list[Row]) -> list[str]:
         return [str(row.fields["file"]) for row in rows]

@@ -27,6 +27,10 @@ class FramePlaceBatches:
         self.per_epoch = batches.per_epoch
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
-        batch: ExampleBatch = self._batches.batch(epoch, index)
-        places = batch.columns["places"] // self._frames_per_vector
-        return replace(batch, columns={**batch.columns, "places": places})
+        return share_places(self._batches.batch(epoch, index), self._frames_per_vector)
+
+
+def share_places(batch: ExampleBatch, frames_per_vector: int) -> ExampleBatch:
+    """Return a batch with the index of each frame's vector as its place."""
+    places = batch.columns["places"] // frames_per_vector
+    return replace(batch, columns={**batch.columns, "places": places})

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from foveal.config import DataConfig
@@ -32,6 +33,7 @@ from foveal.data.images.image_batches import (
 from foveal.data.images.image_examples import ImageExamples, ImageProcessor, image_statistics
 from foveal.data.images.image_files import captioned_images, labeled_images, unlabeled_images
 from foveal.data.images.image_rows import load_row_images
+from foveal.data.images.pixel_levels import Pixels
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
 
@@ -113,6 +115,13 @@ class ImageSource(PixelSource):
         self, rows: list[Row], values: list[Any], processor: ImageProcessor, columns: Mapping[str, Column]
     ) -> ImageExamples:
         return ImageExamples.from_data(values, processor, columns)
+
+    def position_names(self, batch: ExampleBatch, name: str, processor: ImageProcessor) -> tuple[str, ...]:
+        return ()
+
+    def pixels(self, examples: ImageExamples, row: int) -> Pixels:
+        crop = examples.center_crop(row)
+        return np.broadcast_to(crop, (*crop.shape[:2], 3))
 
     def lengths(self, rows: list[Row], examples: Any) -> list[int]:
         return []

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from foveal.config import DataConfig
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.classes import (
     LABELS_FILE,
     ClassIds,
@@ -40,6 +41,10 @@ class LabelProcessor(TargetProcessor):
     def encode(self) -> Callable[[Sequence[str]], ClassIds | str]:
         """A function from labels to their ids, or to the reason why a label has none."""
         return make_label_encoder(self.labels)
+
+    def position_names(self, batch: ExampleBatch) -> tuple[str, ...]:
+        ids = batch.columns["target" if "target" in batch.columns else "label"].flatten().tolist()
+        return tuple(self.labels[i] for i in ids)
 
     def caption(self, columns: Mapping[str, Tensor]) -> str:
         """Return the label. For two mixed images, return both labels and the weight of the first."""

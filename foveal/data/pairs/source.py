@@ -179,6 +179,15 @@ class Source(ABC, Generic[ProcessorT]):
         """Return the examples at the indices `rows` (B,) as a batch for evaluation."""
         return collate_examples(examples, rows)
 
+    def position_names(self, batch: ExampleBatch, name: str, processor: ProcessorT) -> tuple[str, ...]:
+        """Return the name of each position that a model reads of the only row of a batch, whose source is
+        `name`; none if they are no sequence."""
+        return tuple(f"{self.place or 'position'} {i}" for i in range(batch.columns["source"].shape[1]))
+
+    def pixels(self, examples: Any, row: int) -> NDArray[np.uint8] | None:
+        """Return the pixels (H, W, 3) that a model reads of a row; None if it reads no image."""
+        return None
+
     def targets(self, part: DataPart, target: "Target[Any]", config: DataConfig, most: int) -> list[Any]:
         """Return the targets of the usable rows of a part, `most` at most, without decoding files.
 

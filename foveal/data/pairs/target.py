@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from torch import Tensor
 
 from foveal.config import DataConfig
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column
 from foveal.data.core.fields import Fields, as_texts
 from foveal.data.core.prepared_data import ReusedProcessors
@@ -103,3 +104,7 @@ class TargetProcessor(ABC):
     @abstractmethod
     def caption(self, columns: Mapping[str, Tensor]) -> str:
         """Return the target of an example as text. `columns` are the example's columns of a batch."""
+
+    def position_names(self, batch: ExampleBatch) -> tuple[str, ...]:
+        """Return the name of each scored target of the only row of a batch."""
+        return ()

@@ -1,5 +1,6 @@
 """Special tokens: the beginning and the end of a sequence, and the mask."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,16 @@ class SpecialTokens:
     def vocab_size(self) -> int:
         """V with the special tokens: the number of rows of an embedding."""
         return self.size + 3
+
+
+def token_names(tokens: Iterable[int], tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Return the text of each token. Bytes inside a character are written as `\\xf0`."""
+    special = SpecialTokens(tokenizer.size)
+    names = {special.bos: "<start>", special.eos: "<stop>", special.mask: "<mask>"}
+    return tuple(
+        names[token] if token in names else tokenizer.pieces[token].decode(errors="backslashreplace")
+        for token in tokens
+    )
 
 
 def add_special_tokens(tokens: TokenIds, tokenizer: Tokenizer, max_length: int | None = None) -> TokenIds:

@@ -6,6 +6,7 @@ from typing import Any
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
 from foveal.data.core.fields import Fields
 from foveal.data.core.prepared_data import ReusedProcessors
@@ -17,7 +18,7 @@ from foveal.data.files.data_part import DataPart
 from foveal.data.files.part_rows import read_part_rows
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
-from foveal.data.text.special_tokens import add_special_tokens
+from foveal.data.text.special_tokens import add_special_tokens, token_names
 from foveal.data.text.text_folders import read_texts_by_class
 from foveal.data.text.text_target import TextTargetProcessor
 from foveal.data.text.tokenizer_base import VocabularySize
@@ -112,6 +113,9 @@ class TextSource(Source[Tokenizer]):
 
     def simple_features(self, train: Examples, held_out: Examples) -> SimpleFeatures:
         return bags_of_tokens(train, held_out)
+
+    def position_names(self, batch: ExampleBatch, name: str, processor: Tokenizer) -> tuple[str, ...]:
+        return token_names(batch.columns["source"][0].tolist(), processor)
 
     def names(self, rows: list[Row]) -> list[str]:
         return [row.fields["source"] for row in rows]

@@ -9,12 +9,13 @@ import numpy as np
 from torch import Tensor
 
 from foveal.config import DataConfig
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, RaggedArray
 from foveal.data.core.rows import Row
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import FittingData, Target, TargetProcessor
 from foveal.data.text.length_limit import LENGTH_LIMIT_FILE, LengthLimit, load_length_limit
-from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.special_tokens import SpecialTokens, token_names
 from foveal.data.text.tokenizer_base import VocabularySize
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 
@@ -36,6 +37,9 @@ class TextTargetProcessor(TargetProcessor):
     def encode(self, text: str) -> TokenIds:
         """Return the tokens of a text with `eos`. Characters without a token are dropped."""
         return np.append(self.tokenizer.encode_known(text)[0], self.eos)
+
+    def position_names(self, batch: ExampleBatch) -> tuple[str, ...]:
+        return token_names(batch.columns["target"][0].tolist(), self.tokenizer)
 
     def caption(self, columns: Mapping[str, Tensor]) -> str:
         tokens: list[int] = columns["target"].tolist()

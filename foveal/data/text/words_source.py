@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from foveal.config import DataConfig
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column
 from foveal.data.core.fields import Fields
 from foveal.data.core.prepared_data import ReusedProcessors
@@ -124,6 +125,9 @@ class WordFormsSource(SentenceSource[WordVocabulary]):
 
     def load(self, folder: Path) -> WordVocabulary:
         return load_vocabulary(folder / WORDS_FOLDER / VOCABULARY_FILE)
+
+    def position_names(self, batch: ExampleBatch, name: str, processor: WordVocabulary) -> tuple[str, ...]:
+        return tuple(name.split())
 
     def encode(self, row: Row, processor: WordVocabulary, config: DataConfig) -> Any | str:
         words = row.fields["source"]

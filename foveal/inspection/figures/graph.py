@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from foveal.inspection.figures.text import drawable
+from foveal.inspection.figures.text import drawable, write_title
 from foveal.inspection.panels import Graph, Node
-from foveal.inspection.style import EDGE_COLOR, MUTED_COLOR, ROLE_COLORS, text_font
+from foveal.inspection.style import EDGE_COLOR, FAINT_COLOR, MUTED_COLOR, ROLE_COLORS, text_font
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 LETTER, LINE, GAP, ROW_GAP = 0.075, 0.16, 0.35, 0.3
 """Inches of a letter and a line, and between boxes."""
+EDGE_ROLE_COLORS = {"plain": MUTED_COLOR, "muted": FAINT_COLOR}
+"""The colors of arrows that are lighter than the letters of boxes of their role."""
 MAX_LETTERS = 34
 """Letters of a line in a box."""
 
@@ -26,7 +28,6 @@ def size(panel: Graph) -> tuple[float, float]:
 
 def draw(figure: "SubFigure", panel: Graph) -> None:
     """Draw the boxes and arrows."""
-
     axes = figure.subplots()
     axes.set_axis_off()
     width, height = _cell(panel)
@@ -38,7 +39,7 @@ def draw(figure: "SubFigure", panel: Graph) -> None:
         boxes[node.name] = _draw_node(axes, node, places[node.name], panel)
     for edge in panel.edges:
         start, end = places[edge.source], places[edge.target]
-        color = MUTED_COLOR if edge.role == "plain" else ROLE_COLORS[edge.role]
+        color = EDGE_ROLE_COLORS.get(edge.role, ROLE_COLORS[edge.role])
         arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": color, "linewidth": 0.9}
         arrow |= {"patchA": boxes[edge.source], "patchB": boxes[edge.target], "shrinkA": 0, "shrinkB": 1}
         axes.annotate("", end, start, arrowprops=arrow, zorder=2)
@@ -49,7 +50,7 @@ def draw(figure: "SubFigure", panel: Graph) -> None:
             axes.text(*middle, drawable(edge.text, MAX_LETTERS), fontproperties=text_font(6.5), **look)
     total = size(panel)
     axes.set(xlim=(0, total[0]), ylim=(total[1] - 0.4, 0))
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
+    write_title(axes, panel.title, total[0])
 
 
 def _draw_node(axes: "Axes", node: Node, middle: tuple[float, float], panel: Graph) -> Any:

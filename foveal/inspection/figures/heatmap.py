@@ -4,9 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
+from foveal.inspection.figures.text import (
+    MAX_NAME_LENGTH,
+    drawable,
+    write_axis_names,
+    write_title,
+    write_unit,
+)
 from foveal.inspection.panels import Axis, Heatmap
-from foveal.inspection.style import DIVERGING_MAP, SEQUENTIAL_MAP, text_font
+from foveal.inspection.style import DIVERGING_MAP, HIGHLIGHT_COLOR, SEQUENTIAL_MAP, text_font
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,6 +20,8 @@ if TYPE_CHECKING:
 
 CELL, AROUND, SMALLEST, LARGEST = 0.42, 1.8, 4.2, 9.0
 """Inches of the largest cell, of what stands around the cells, and of the smallest and the largest map."""
+LETTER, MAX_LETTERS = 0.075, 14
+"""Inches of a letter in a cell, and letters at most: a cell is as wide as its text."""
 LABEL = 0.13
 """Inches of a label at an axis: where cells are smaller, some labels are left away."""
 
@@ -22,7 +30,9 @@ def size(panel: Heatmap) -> tuple[float, float]:
     """Return width and height in inches."""
     rows, columns = panel.array.values.shape
     cell = min(CELL, LARGEST / max(rows, columns, 1))
-    return max(SMALLEST, AROUND + cell * columns) + 0.7, max(SMALLEST, AROUND + cell * rows)
+    letters = min(MAX_LETTERS, max((len(text) for row in panel.texts for text in row), default=0))
+    width = max(cell, LETTER * letters)
+    return max(SMALLEST, AROUND + width * columns) + 0.7, max(SMALLEST, AROUND + cell * rows)
 
 
 def draw(figure: "SubFigure", panel: Heatmap) -> None:
@@ -31,20 +41,25 @@ def draw(figure: "SubFigure", panel: Heatmap) -> None:
     values, (rows, columns) = panel.array.values, panel.array.values.shape
     image = draw_cells(axes, values, panel.low, panel.high, panel.diverging)
     middle, reach = (0.0, panel.high) if panel.diverging else (panel.low, panel.high - panel.low)
+    look: dict[str, Any] = {
+        "ha": "center",
+        "va": "center",
+        "fontproperties": text_font(7.0),
+        "parse_math": False,
+    }
     for row, texts in enumerate(panel.texts):
         for column, text in enumerate(texts):
             color = "white" if abs(values[row, column] - middle) > 0.5 * reach else "black"
-            axes.text(column, row, text, ha="center", va="center", size=7, color=color, parse_math=False)
+            axes.text(column, row, drawable(text, MAX_LETTERS), color=color, **look)
+    for row, column in panel.marks:
+        axes.add_patch(_frame(row, column))
     down, across = panel.array.axes
-    axes.set_ylabel(down.name)
-    axes.set_xlabel(across.name)
+    write_axis_names(axes, across.name, down.name, 10.0)
     cell = min(CELL, LARGEST / max(rows, columns, 1))
     axes.set_yticks(**_ticks(down, rows, cell))
     axes.set_xticks(**_ticks(across, columns, cell), rotation=90)
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
-    scale = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30)
-    scale.set_label(panel.array.unit, fontsize=8)
-    scale.ax.tick_params(labelsize=7)
+    write_title(axes, panel.title, size(panel)[0])
+    write_unit(figure.colorbar(image, ax=axes, shrink=0.6, aspect=30), panel.array.unit)
 
 
 def draw_cells(axes: "Axes", values: Any, low: float, high: float, diverging: bool) -> Any:
@@ -54,6 +69,13 @@ def draw_cells(axes: "Axes", values: Any, low: float, high: float, diverging: bo
     return axes.imshow(
         np.ma.masked_invalid(values), cmap=colors, vmin=low, vmax=high, interpolation="nearest", aspect="auto"
     )
+
+
+def _frame(row: int, column: int) -> Any:
+    """Return the frame of a marked cell."""
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=HIGHLIGHT_COLOR, linewidth=1.5)
 
 
 def _ticks(axis: Axis, count: int, cell: float) -> dict[str, Any]:

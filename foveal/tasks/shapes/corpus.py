@@ -94,6 +94,11 @@ class CorpusTask(Task, ABC):
     def predict_lines(self, lines: Iterable[Line], top: int) -> Iterator[AnsweredRow]:
         raise UserError(NO_PREDICTIONS)
 
+    reads_text = True
+
+    def unlabeled_split(self, data: str, log: Log) -> Any:
+        return self.prepare_held_out(data, log)[0]  # a text is its own reference
+
     def processor_to_reuse(self, new_task: Task) -> Tokenizer:
         tokenizer: Tokenizer = self.processor
         return tokenizer

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
+import numpy as np
 from torch import Tensor
 
 from foveal.config import Config
@@ -19,7 +20,8 @@ from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import RowIndices
 from foveal.data.core.hash_split import SplitName
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
-from foveal.data.core.rows import Row
+from foveal.data.core.rows import Row, SkippedRow, source_text
+from foveal.data.core.split_data import SplitData
 from foveal.data.files.lines import Line
 from foveal.data.open import DataPaths, OpenedData, open_path
 from foveal.data.pairs.pair import PairFormat, PairProcessor
@@ -29,6 +31,8 @@ from foveal.data.read_splits import open_splits
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.tokenizer_base import Vocabulary
 from foveal.data.text.tokenizers import Tokenizer
+from foveal.data.text.unknown_tokens import check_known_sources
+from foveal.inspection.chosen_input import ChosenInput
 from foveal.models.encoder_registry import TokenSizes, make_encoder
 from foveal.tasks.base import Task
 from foveal.tasks.defaults import MAX_COUNTED_ROWS
@@ -208,6 +212,48 @@ class ExampleTask(Task, ABC):
         self.answers(held_out.examples.subset(rows), 1, no_progress)
         # Batches take about the same time, but the last may be small.
         return (time.perf_counter() - started) * min(batches.per_epoch, len(held_out) / len(rows))
+
+    @property
+    def reads_text(self) -> bool:
+        return self.source.reads_lines
+
+    def unlabeled_split(self, data: str, log: Log) -> SplitData[Any]:
+        rows, examples, _ = prepare_examples.read_unlabeled(
+            self.data_format, data, self.processor, self.config.data, log
+        )
+        return SplitData([source_text(row) for row in rows], [], examples, [], {}, "")
+
+    def count_inputs(self, split: SplitData[Any]) -> int:
+        return len(split)
+
+    def input_of_row(self, split: SplitData[Any], row: int) -> ChosenInput:
+        batch, objective = self.eval_batch(split.examples, np.array([row])), cast(Any, self.objective())
+        # A negative label does not occur in the training data, so it has no probability.
+        is_known = bool(split.references) and int(batch.columns.get("label", batch.rows).min()) >= 0
+        if not is_known:
+            batch = objective.with_own_answer(batch)
+        reference = split.references[row] if is_known else None
+        return ChosenInput(
+            batch,
+            self.data_format.source.position_names(batch, split.sources[row], self.processor.source),
+            self.target_names(split.examples, row, batch),
+            objective,
+            " ".join(reference) if isinstance(reference, list) else reference,
+            self.source.pixels(split.examples, row),
+        )
+
+    def target_names(self, examples: Any, row: int, batch: ExampleBatch) -> tuple[str, ...]:
+        """Return the name of each scored target of a row, which is the only one of a batch."""
+        names: tuple[str, ...] = self.processor.target.position_names(batch)
+        return names
+
+    def input_of_text(self, text: str) -> ChosenInput:
+        check_known_sources("--text", self.processor.source, [text])
+        line, skipped = self.data_format.source.line_row("--text", text.strip()), list[SkippedRow]()
+        rows, examples = self.data_format.encode_unlabeled([line], self.processor, self.config.data, skipped)
+        if not rows:
+            raise UserError(f"--text: {skipped[0].reason}")
+        return self.input_of_row(SplitData([source_text(line)], [], examples, [], {}, ""), 0)
 
     @abstractmethod
     def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:

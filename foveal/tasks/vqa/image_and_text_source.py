@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
@@ -24,7 +25,7 @@ from foveal.data.images.image_examples import ImageExamples, ImageProcessor, ima
 from foveal.data.images.image_source import ImageSource, PixelSource, keyed_by_content
 from foveal.data.pairs.source import Source
 from foveal.data.pairs.target import Target
-from foveal.data.text.special_tokens import add_special_tokens
+from foveal.data.text.special_tokens import add_special_tokens, token_names
 from foveal.data.text.text_source import TEXT_FOLDER, encode_text
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 from foveal.tasks.vqa.data_settings import vqa_data
@@ -169,6 +170,15 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
                 f"{data}: {len(labels):,} answers to {len(rows):,} questions, too many to choose among: "
                 "write them instead (--task vqa-generate)"
             )
+
+    def position_names(
+        self, batch: ExampleBatch, name: str, processor: ImageAndTextProcessor
+    ) -> tuple[str, ...]:
+        return token_names(batch.columns["question"][0].tolist(), processor.text)
+
+    def pixels(self, examples: VQAExamples, row: int) -> NDArray[np.uint8]:
+        crop = examples.images.center_crop(int(examples.columns["image"][row]))
+        return np.broadcast_to(crop, (*crop.shape[:2], 3))
 
     def names(self, rows: list[Row]) -> list[str]:
         return [_row_title(row) for row in rows]

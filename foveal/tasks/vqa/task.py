@@ -12,6 +12,7 @@ from foveal.config import EncoderStackConfig
 from foveal.config.model import check_feedforward
 from foveal.core.errors import UserError
 from foveal.core.log import Log
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_batches import sampled_pixels
@@ -237,6 +238,9 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
 
     def labels_of(self, examples: VQAExamples, row: int) -> Sequence[str]:
         return examples.choices(row)
+
+    def target_names(self, examples: VQAExamples, row: int, batch: ExampleBatch) -> tuple[str, ...]:
+        return (examples.choices(row)[int(batch.columns["label"])],)
 
     def label_scores(self, references: list[str], outputs: list[str]) -> list[MetricResult]:
         """Return the accuracy of the likeliest choice. The rows share no classes."""
