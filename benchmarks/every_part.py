@@ -31,8 +31,7 @@ from benchmarks.every.data import task_data
 from benchmarks.every.parts import STEPS, Trial, base, combinations, trials, untried_settings
 from benchmarks.every.trial import Outcome, attempt, to_json
 from benchmarks.timing import ROOT
-from foveal import inspection, tasks
-from foveal.inspection.registry import find_views
+from foveal.inspection.registry import VIEWS
 
 SLOW = 3.0
 """A step that takes more than this over the default's is reported."""
@@ -52,7 +51,7 @@ def load(path: Path) -> Outcome:
 
 def attempt_all(chosen: list[Trial], data: Path, results: Path, steps: int) -> None:
     """Try what has no result yet, and store each result at once."""
-    views = [*find_views(inspection, tasks)]
+    views = [*VIEWS]
     for number, trial in enumerate(chosen, 1):
         path = stored(trial, results)
         if path.exists():

@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 
 from foveal.api.view import AnyView, all_views, choose_view, compute_view, fitting_views
 from foveal.commands import COMMON_HELP
+from foveal.commands.inspect_page import check_report_path, print_report
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
@@ -31,6 +32,7 @@ EXAMPLES = f"""Examples:
 
     foveal inspect runs/photos-image-classification-1 confusion --out confusion.png
     foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png
+    foveal inspect runs/photos-image-classification-1 --report photos.html
 
 {COMMON_HELP}"""
 
@@ -42,7 +44,7 @@ class CommonOptions:
     """The options of every view."""
 
     out: Path | None = None
-    """Draw the view into this .png, .svg or .pdf, or write its numbers into this .json."""
+    """Draw the view into this .png, .svg, .pdf or .html, or write its numbers into this .json."""
     device: str = "auto"
     """cpu, cuda, mps, or auto."""
     json: Annotated[bool, Parameter(negative="")] = False
@@ -55,6 +57,8 @@ class ListOptions:
 
     out: Path | None = None
     """Draw a small picture of each view that fits into this folder."""
+    report: Path | None = None
+    """Write all views that fit into this .html, which needs no network."""
     device: str = "auto"
     """cpu, cuda, mps, or auto."""
     json: Annotated[bool, Parameter(negative="")] = False
@@ -110,8 +114,13 @@ def _list_views(subject: str, rest: Sequence[str]) -> None:
     options = command(*bound.args, **bound.kwargs)
     if not isinstance(options, ListOptions):
         return
+    check_report_path(options.report)
     session = load(subject, resolve_device(options.device))
     views, reasons = fitting_views(session)
+    if options.report is not None:
+        with SignalHandler():
+            print_report(session, views, reasons, options.report, options.json)
+        return
     with SignalHandler():
         pictures = {} if options.out is None else _draw_thumbnails(views, session, options.out)
     if options.json:

@@ -1,4 +1,4 @@
-"""Payloads as files: pictures, and JSON for programs."""
+"""Payloads as files: pictures, pages, and JSON for programs."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from foveal.core.errors import UserError
 from foveal.inspection.payload import Payload
 from foveal.store.durable import atomic_write
 
-SUFFIXES = (".png", ".svg", ".pdf", ".json")
+SUFFIXES = (".png", ".svg", ".pdf", ".html", ".json")
 
 
 def check_payload_path(out: Path | None) -> None:
@@ -27,6 +27,10 @@ def payload_file(payload: Payload, suffix: str) -> bytes:
     """
     if suffix == ".json":
         return f"{json.dumps(payload.to_json(), allow_nan=False)}\n".encode("ascii")
+    if suffix == ".html":
+        from foveal.inspection.page.report import ReportedView, report_page
+
+        return report_page(payload.title, [ReportedView(payload.view, "", payload)], {})
     # Matplotlib takes longer to import than most commands to run.
     from foveal.inspection.figures.compose import draw_payload
 

@@ -51,8 +51,7 @@ def test_a_run_and_other_data() -> None:
     (found,) = looked("run", "activations", "--out", "run.png").values()
     assert len(found) == 19
     assert all(layer["gradient"] is not None for layer in found)
-    assert found == looked("run")["trained"]
-    others = looked("run", "--data", write_images("others", seed=1))["trained"]
+    others = looked("run", "activations", "--data", write_images("others", seed=1))["trained"]
     assert others != found
     assert Path("run.png").is_file()
     untrained = looked("resnet-20", "activations", "data.image.size=12", "--data", "squares")["default"]
@@ -73,7 +72,7 @@ def test_what_a_training_begins_with_is_fitted_to_its_data(monkeypatch: pytest.M
 
 
 def test_a_language_model(run: Path) -> None:
-    blocks = [layer for layer in looked(run)["trained"] if layer["function"] == "block"]
+    blocks = [layer for layer in looked(run, "activations")["trained"] if layer["function"] == "block"]
     assert len(blocks) == 1
     (untrained,) = looked("attention", "activations", *TINY_MODEL, "--data", "text.txt").values()
     assert [layer["function"] for layer in untrained] == ["gelu", "block"]
@@ -91,10 +90,12 @@ def test_without_activation_functions_the_outputs_are_shown(network: str) -> Non
 def test_what_can_not_be_looked_at(run: Path) -> None:
     assert "unknown preset or network 'resnet20'; did you mean 'resnet-20'" in refuse("inspect", "resnet20")
     assert "there is no view filtres; did you mean 'filters'?" in refuse("inspect", run, "filtres")
-    assert refuse("inspect", run, "nonsense").count("filmstrip") == 1
+    assert "name a view first: foveal inspect" in refuse("inspect", run, "--initialization", "0.01")
     assert "reads no random images: name data with --data" in refuse("inspect", "lstm")
-    assert "a run has its own weights: leave out" in refuse("inspect", run, "--initialization", "0.01")
-    assert "expected a name that ends in .png" in refuse("inspect", "mlp", "--out", "mlp.svg")
+    assert "a run has its own weights: leave out" in refuse(
+        "inspect", run, "activations", "--initialization", "0.01"
+    )
+    assert "expected a name that ends in .png" in refuse("inspect", "mlp", "--out", "mlp.gif")
     told = refuse("inspect", "mlp", "--initialization", "0.01,xaver")
     assert "model.initialization=xaver: expected default, xavier, kaiming or a deviation" in told
 
@@ -111,3 +112,30 @@ def test_what_can_not_be_looked_at(run: Path) -> None:
 def test_what_a_view_has_no_use_for(view: str, option: str) -> None:
     told = refuse("inspect", "run", view, option, "3")
     assert f"{option}: the view {view} has no such option; leave it out" in told
+
+
+def test_a_run_lists_its_views_and_draws_each(run: Path) -> None:
+    lines = succeed("inspect", run).out.splitlines()
+    assert lines[0] == f"foveal inspect {run} VIEW shows:"
+    listed = json.loads(succeed("inspect", run, "--json", "--out", "views").out)
+    names = [view["view"] for view in listed["views"]]
+    assert names == sorted(names)
+    assert "activations" in names
+    assert listed["others"]["filters"] == "this view needs an encoder of images, and this run has none"
+    assert all(any(line.startswith(f"{name} ") for line in lines) for name in names)
+    for view in listed["views"]:
+        if view["picture"].endswith(".png"):
+            with Image.open(view["picture"]) as picture:
+                assert picture.width <= 480
+    assert "expected a folder" in refuse("inspect", run, "--out", "views.png")
+
+
+def test_every_format_has_the_same_numbers(run: Path) -> None:
+    printed = json.loads(succeed("inspect", run, "activations", "--json", "--out", "a.json").out)
+    written = json.loads(Path("a.json").read_text())
+    assert printed.pop("picture") == "a.json"
+    assert printed == written
+    assert written["exactness"] == "exact"
+    assert written["caveat"] in " ".join(succeed("inspect", run, "activations").out.split())
+    assert succeed("inspect", run, "activations", "--out", "a.svg")
+    assert Path("a.svg").read_text().count("<svg ") == 1

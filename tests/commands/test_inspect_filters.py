@@ -62,4 +62,4 @@ def test_a_picture_of_any_first_layer(network: str) -> None:
     found = looked("run", "--out", "filters.png")
     assert found["idle"] == 0
     with Image.open("filters.png") as picture:
-        assert picture.size[0] == 936
+        assert 900 < picture.size[0] < 1100

@@ -1,16 +1,17 @@
 """Views are found by a walk over packages, and their options are their own."""
 
+import ast
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from inspect import getsource
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
 
-from foveal import inspection, tasks
 from foveal.core.errors import UserError
-from foveal.inspection.view import View
-from foveal.inspection.registry import find_views, register_view
+from foveal.inspection.registry import VIEWS, register_view, view_modules
 
 MADE_VIEW = '''
 from dataclasses import dataclass
@@ -22,25 +23,41 @@ class Options:
     depth: int = 3
     """How deep."""
 
-@register_view
-class MadeView(View):
-    name, summary, Options = "made", "A view in a single new file.", Options
+@register_view("made")
+class MadeView(View[Options]):
+    summary, Options = "A view in a single new file.", Options
     def compute(self, run, options, log, progress): ...
-    def plot(self, result): ...
 '''
 
 
-def test_each_view_says_what_it_is() -> None:
-    views = find_views(inspection, tasks)
-    assert [*views] == sorted(views)
-    assert sum(view.is_default for view in views.values()) == 1
-    for name, view in views.items():
-        assert view.name == name
-        assert view.summary.endswith(".")
-        assert is_dataclass(view.Options)
-        assert all(
-            field.default is None or isinstance(field.default, (int, str)) for field in fields(view.Options)
-        )
+@pytest.mark.parametrize("name", [*VIEWS])
+def test_each_view_says_what_it_is(name: str) -> None:
+    view = VIEWS[name]
+    assert view.name == name
+    assert view.summary.endswith(".")
+    assert is_dataclass(view.Options)
+    params: Any = vars(view.Options)["__dataclass_params__"]
+    assert params.frozen
+    for field in fields(view.Options):
+        assert field.default is None or isinstance(field.default, (int, float, str)), field.name
+    assert options_without_help(view.Options) == []
+
+
+def options_without_help(options: type) -> list[str]:
+    """Return the fields without a docstring below them."""
+    tree = ast.parse(dedent(getsource(options))).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    below = [*tree.body[1:], None]
+    return [
+        ast.unparse(field.target)
+        for field, text in zip(tree.body, below, strict=True)
+        if isinstance(field, ast.AnnAssign)
+        and not (isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant))
+    ]
+
+
+def test_one_view_is_the_default() -> None:
+    assert sum(view.is_default for _, view in VIEWS.items()) == 1
 
 
 @pytest.mark.usefixtures("own_registries")
@@ -53,12 +70,20 @@ def test_a_new_file_is_a_new_view(file: str, tmp_path: Path, monkeypatch: pytest
         (folder / "__init__.py").touch()
     path.write_text(MADE_VIEW)
     monkeypatch.syspath_prepend(tmp_path)
-    assert find_views(import_module(package))["made"].Options().depth == 3
+    for module in view_modules(package):
+        import_module(module)
+    assert VIEWS["made"].Options().depth == 3
+    assert VIEWS["made"].name == "made"
 
 
 @pytest.mark.usefixtures("own_registries")
 def test_a_name_is_taken_once() -> None:
-    view: type[View[Any, Any]] = type(find_views(inspection)["confusion"])
-    other = type("Other", (view,), {"__module__": __name__})
+    other = type("Other", (type(VIEWS["confusion"]),), {"__module__": __name__})
     with pytest.raises(UserError, match=r"test_registry\.py: the view confusion is one of Foveal's own"):
-        register_view(other)
+        register_view("confusion")(other)
+
+
+@pytest.mark.usefixtures("own_registries")
+def test_what_is_no_view_is_refused() -> None:
+    with pytest.raises(UserError, match="the view plain: expected a class below"):
+        register_view("plain")(object)  # type: ignore[type-var]

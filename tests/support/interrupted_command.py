@@ -22,7 +22,7 @@ INTERRUPT_POINTS = {
     "after a sample": ("foveal.training.trainer:train_step", 7),
     "last steps": ("foveal.training.trainer:train_step", 11),
     "final scoring": ("foveal.api.training.report:evaluate", 1),
-    "picture": ("foveal.api.training.report:plot_curves", 1),
+    "picture": ("foveal.api.training.report:curves_payload", 1),
 }
 """Where a run of 12 steps in a cache of its own is struck: `module:function` and which call of it."""
 SETTINGS = (

@@ -21,8 +21,8 @@ class Picture:
         return payload_file(self.payload, ".png")
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture to a `.png`, `.svg` or `.pdf`, or its numbers to a `.json`, whole or not at all.
-        Return the path.
+        """Write the picture to a `.png`, `.svg`, `.pdf` or `.html`, or its numbers to a `.json`, whole or not
+        at all. Return the path.
 
         Raises: UserError: the name has another ending.
         Raises: RunFailed: the file can't be written.

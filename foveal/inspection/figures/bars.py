@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
+from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable, write_axis_names, write_title
 from foveal.inspection.panels import Bars
 from foveal.inspection.style import series_color, text_font
 
@@ -29,7 +29,7 @@ def draw(figure: "SubFigure", panel: Bars) -> None:
     width, start = 0.8 / max(1, count), 0 if axis.labels else 1
     for number, values in enumerate(panel.array.values):
         x = np.arange(positions) + start - 0.4 + width * (number + 0.5)
-        axes.bar(x, values, width, color=series_color(number))
+        axes.bar(x, np.where(np.isfinite(values), values, 0.0), width, color=series_color(number))
     if axis.labels:
         names = [drawable(label, MAX_NAME_LENGTH) for label in axis.labels]
         axes.set_xticks(range(positions), names, rotation=90, parse_math=False, fontproperties=text_font(7.0))
@@ -38,8 +38,7 @@ def draw(figure: "SubFigure", panel: Bars) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if panel.high is not None:
         axes.set_ylim(0, panel.high)
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
-    axes.set_xlabel(axis.name, fontsize=8)
-    axes.set_ylabel(panel.array.unit, fontsize=8)
+    write_title(axes, panel.title, size(panel)[0])
+    write_axis_names(axes, axis.name, panel.array.unit)
     axes.tick_params(which="both", labelsize=7)
     axes.grid(alpha=0.25, axis="y")

@@ -1,11 +1,12 @@
 """Text with a color behind each token: one paragraph for each row of numbers, and the scale below."""
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from foveal.inspection.figures.text import drawable
+from foveal.inspection.figures.text import drawable, write_title, write_unit
 from foveal.inspection.panels import ColoredText
 from foveal.inspection.style import DIVERGING_MAP, MUTED_COLOR, SEQUENTIAL_MAP, text_font
 
@@ -17,7 +18,11 @@ LETTER, LINE, WIDTH = 0.078, 0.19, 9.3
 """Inches of a letter and of a line, and of a paragraph."""
 MAX_LINES, MAX_LINE = 60, int(WIDTH / LETTER) - 2
 """Lines of a paragraph, and letters of a line: what is beyond is left away, and said."""
-
+MONOSPACE = 72 * LETTER / 0.602
+"""Points of the letters of equal widths, so that each is as wide as a place."""
+EQUAL_WIDTHS = re.compile("[\u0021-\u02ff\u0370-\u03ff\u0400-\u052f]")
+"""The letters that are drawn with equal widths: Latin, Greek, Cyrillic."""
+SPACE = "\N{NO-BREAK SPACE}"
 WHITE = (1.0, 1.0, 1.0, 1.0)
 LIGHTNESS = (0.299, 0.587, 0.114)
 """The part of red, green and blue in the lightness of a color."""
@@ -57,30 +62,37 @@ def draw(figure: "SubFigure", panel: ColoredText) -> None:
         name = rows.labels[number] if rows.labels else f"{rows.name} {number}"
         look: dict[str, Any] = {"va": "center", "parse_math": False, "color": MUTED_COLOR}
         axes.text(0, top + LINE / 2, drawable(f"{name}{more}", 120), fontproperties=text_font(8.0), **look)
-        for piece in shown:
-            fill = colors(scale.norm(values[piece.token])) if np.isfinite(values[piece.token]) else WHITE
-            _draw_piece(axes, piece, top + (piece.line + 1) * LINE, fill)
+        fills = np.where(np.isfinite(values)[:, None], colors(scale.norm(values)), WHITE)
+        _draw_pieces(axes, shown, fills, top)
         top += LINE * (_line_count(pieces) + 1.5)
     axes.set(xlim=(0, WIDTH - 0.2), ylim=(top, 0))
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
+    write_title(axes, panel.title, WIDTH)
     place: dict[str, Any] = {"orientation": "horizontal", "fraction": 0.04, "aspect": 60, "shrink": 0.4}
-    bar = figure.colorbar(scale, ax=axes, pad=0, **place)
-    bar.ax.tick_params(labelsize=7)
-    bar.set_label(panel.array.unit, fontsize=8)
+    write_unit(figure.colorbar(scale, ax=axes, pad=0, **place), panel.array.unit)
 
 
-def _draw_piece(axes: "Axes", piece: _Placed, top: float, fill: Any) -> None:
-    """Write a piece of a token on its color. Letters are black or white, whichever can be read."""
+def _draw_pieces(axes: "Axes", pieces: list[_Placed], fills: Any, top: float) -> None:
+    """Write pieces of tokens on the colors of their tokens. Letters are black or white, whichever can be
+    read. The letters of a line that have equal widths are a single text: many texts take long to draw."""
     from matplotlib.patches import Rectangle
 
-    left = piece.column * LETTER
-    axes.add_patch(Rectangle((left, top), LETTER * len(piece.text), LINE, color=fill, linewidth=0))
-    color = "black" if np.dot(fill[:3], LIGHTNESS) > 0.55 else "white"
-    look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False, "color": color}
-    for offset, letter in enumerate(piece.text):
-        if letter != " ":
-            middle = left + (offset + 0.5) * LETTER
-            axes.text(middle, top + LINE / 2, letter, fontproperties=text_font(8.0), **look)
+    lines: dict[tuple[int, str], list[str]] = {}
+    for piece in pieces:
+        fill, left, y = fills[piece.token], piece.column * LETTER, top + (piece.line + 1) * LINE
+        axes.add_patch(Rectangle((left, y), LETTER * len(piece.text), LINE, color=fill, linewidth=0))
+        color = "black" if np.dot(fill[:3], LIGHTNESS) > 0.55 else "white"
+        line = lines.setdefault((piece.line, color), [])
+        line += [SPACE] * (piece.column - len(line))
+        for offset, letter in enumerate(piece.text):
+            line.append(letter if EQUAL_WIDTHS.fullmatch(letter) else SPACE)
+            if not EQUAL_WIDTHS.fullmatch(letter) and letter != " ":
+                middle = left + (offset + 0.5) * LETTER
+                look: dict[str, Any] = {"fontproperties": text_font(8.0), "ha": "center", "color": color}
+                axes.text(middle, y + LINE / 2, letter, va="center", parse_math=False, **look)
+    for (number, color), letters in lines.items():
+        y, text = top + (number + 1.5) * LINE, "".join(letters).rstrip(SPACE)
+        look = {"family": "DejaVu Sans Mono", "size": MONOSPACE, "color": color}
+        axes.text(0, y, text, va="center_baseline", parse_math=False, **look)
 
 
 def _line_count(pieces: list[_Placed]) -> int:

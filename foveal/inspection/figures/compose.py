@@ -43,6 +43,8 @@ ROW_WIDTH, TITLE_LINE, CAVEAT_LINE = 9.6, 0.24, 0.14
 """Inches up to which panels stand side by side, and of lines of text."""
 NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 """The same payload is drawn as the same bytes."""
+TEXT: Any = {"svg.fonttype": "none", "pdf.fonttype": 42}
+"""Text stays text: it can be searched, copied, and read aloud."""
 THUMBNAIL_WIDTH = 480
 """Pixels."""
 
@@ -105,7 +107,7 @@ def draw_payload(payload: Payload, kind: str = "png", thumbnail: bool = False) -
             RENDERERS[type(panel)].draw(side, panel)
     dpi = min(DPI, THUMBNAIL_WIDTH / width) if thumbnail else DPI
     content = io.BytesIO()
-    with missing_letters_allowed(), matplotlib.rc_context({"svg.hashsalt": payload.view}):
+    with missing_letters_allowed(), matplotlib.rc_context(TEXT | {"svg.hashsalt": payload.view}):
         figure.savefig(content, format=kind, dpi=dpi, metadata=NO_DATE[kind])
     return content.getvalue()
 

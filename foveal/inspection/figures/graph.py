@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from foveal.inspection.figures.text import drawable
+from foveal.inspection.figures.text import drawable, write_title
 from foveal.inspection.panels import Graph, Node
 from foveal.inspection.style import EDGE_COLOR, FAINT_COLOR, MUTED_COLOR, ROLE_COLORS, text_font
 
@@ -28,7 +28,6 @@ def size(panel: Graph) -> tuple[float, float]:
 
 def draw(figure: "SubFigure", panel: Graph) -> None:
     """Draw the boxes and arrows."""
-
     axes = figure.subplots()
     axes.set_axis_off()
     width, height = _cell(panel)
@@ -51,7 +50,7 @@ def draw(figure: "SubFigure", panel: Graph) -> None:
             axes.text(*middle, drawable(edge.text, MAX_LETTERS), fontproperties=text_font(6.5), **look)
     total = size(panel)
     axes.set(xlim=(0, total[0]), ylim=(total[1] - 0.4, 0))
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
+    write_title(axes, panel.title, total[0])
 
 
 def _draw_node(axes: "Axes", node: Node, middle: tuple[float, float], panel: Graph) -> Any:

@@ -4,7 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
+from foveal.inspection.figures.text import (
+    MAX_NAME_LENGTH,
+    drawable,
+    write_axis_names,
+    write_title,
+    write_unit,
+)
 from foveal.inspection.panels import Axis, Heatmap
 from foveal.inspection.style import DIVERGING_MAP, HIGHLIGHT_COLOR, SEQUENTIAL_MAP, text_font
 
@@ -14,17 +20,17 @@ if TYPE_CHECKING:
 
 CELL, AROUND, SMALLEST, LARGEST = 0.42, 1.8, 4.2, 9.0
 """Inches of the largest cell, of what stands around the cells, and of the smallest and the largest map."""
-LETTER, MAX_LETTERS = 0.075, 14
-"""Inches of a letter in a cell, and letters at most: a cell is as wide as its text."""
 LABEL = 0.13
 """Inches of a label at an axis: where cells are smaller, some labels are left away."""
+LETTER, MAX_CELL_TEXT = 0.075, 14
+"""Inches of a letter in a cell, and letters at most: a cell is as wide as its text."""
 
 
 def size(panel: Heatmap) -> tuple[float, float]:
     """Return width and height in inches."""
     rows, columns = panel.array.values.shape
     cell = min(CELL, LARGEST / max(rows, columns, 1))
-    letters = min(MAX_LETTERS, max((len(text) for row in panel.texts for text in row), default=0))
+    letters = min(MAX_CELL_TEXT, max((len(text) for row in panel.texts for text in row), default=0))
     width = max(cell, LETTER * letters)
     return max(SMALLEST, AROUND + width * columns) + 0.7, max(SMALLEST, AROUND + cell * rows)
 
@@ -35,23 +41,21 @@ def draw(figure: "SubFigure", panel: Heatmap) -> None:
     values, (rows, columns) = panel.array.values, panel.array.values.shape
     image = draw_cells(axes, values, panel.low, panel.high, panel.diverging)
     middle, reach = (0.0, panel.high) if panel.diverging else (panel.low, panel.high - panel.low)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False}
+    look["fontproperties"] = text_font(7.0)
     for row, texts in enumerate(panel.texts):
         for column, text in enumerate(texts):
             color = "white" if abs(values[row, column] - middle) > 0.5 * reach else "black"
-            look: dict[str, Any] = {"ha": "center", "va": "center", "color": color, "parse_math": False}
-            axes.text(column, row, drawable(text, MAX_LETTERS), fontproperties=text_font(7.0), **look)
+            axes.text(column, row, drawable(text, MAX_CELL_TEXT), color=color, **look)
     for row, column in panel.marks:
         axes.add_patch(_frame(row, column))
     down, across = panel.array.axes
-    axes.set_ylabel(down.name)
-    axes.set_xlabel(across.name)
+    write_axis_names(axes, across.name, down.name, 10.0)
     cell = min(CELL, LARGEST / max(rows, columns, 1))
     axes.set_yticks(**_ticks(down, rows, cell))
     axes.set_xticks(**_ticks(across, columns, cell), rotation=90)
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
-    scale = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30)
-    scale.set_label(panel.array.unit, fontsize=8)
-    scale.ax.tick_params(labelsize=7)
+    write_title(axes, panel.title, size(panel)[0])
+    write_unit(figure.colorbar(image, ax=axes, shrink=0.6, aspect=30), panel.array.unit)
 
 
 def draw_cells(axes: "Axes", values: Any, low: float, high: float, diverging: bool) -> Any:

@@ -1,9 +1,16 @@
 """Small maps in rows and columns, on one scale."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foveal.inspection.figures.heatmap import draw_cells
-from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
+from foveal.inspection.figures.text import (
+    MAX_NAME_LENGTH,
+    MAX_TITLE_LINES,
+    TITLE_LETTER,
+    drawable,
+    wrapped,
+    write_unit,
+)
 from foveal.inspection.panels import HeatmapGrid
 from foveal.inspection.style import text_font
 
@@ -41,14 +48,10 @@ def draw(figure: "SubFigure", panel: HeatmapGrid) -> None:
         name = drawable(down.labels[row] if down.labels else f"{down.name} {row}", MAX_NAME_LENGTH)
         axes.set_ylabel(name, fontproperties=text_font(7.5), parse_math=False)
     title = f"{panel.title}, " if panel.title else ""
-    figure.suptitle(
-        drawable(f"{title}{of_rows.name} down, {of_columns.name} across"),
-        x=0.01,
-        ha="left",
-        fontsize=9,
-        parse_math=False,
+    lines = wrapped(
+        f"{title}{of_rows.name} down, {of_columns.name} across", int(size(panel)[0] / TITLE_LETTER)
     )
+    look: dict[str, Any] = {"x": 0.01, "ha": "left", "fontproperties": text_font(9.0), "parse_math": False}
+    figure.suptitle("\n".join(lines[:MAX_TITLE_LINES]), **look)
     if image is not None:
-        scale = figure.colorbar(image, ax=grid, shrink=0.6, aspect=30)
-        scale.set_label(panel.array.unit, fontsize=8)
-        scale.ax.tick_params(labelsize=7)
+        write_unit(figure.colorbar(image, ax=grid, shrink=0.6, aspect=30), panel.array.unit)

@@ -1,18 +1,20 @@
 """Histograms side by side, on the same axis."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
+from foveal.inspection.figures.text import drawable
 from foveal.inspection.panels import Histogram, Histograms
-from foveal.inspection.style import MUTED_COLOR, series_color
+from foveal.inspection.style import MUTED_COLOR, series_color, text_font
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 WIDTH, HEIGHT, SMALLEST = 1.3, 1.5, 9.3
 """Inches of a histogram, and the smallest width of all of them."""
+MAX_NAME, MAX_NOTE = 18, 12
+"""Letters of the name of a histogram, and of the note in it."""
 
 
 def size(panel: Histograms) -> tuple[float, float]:
@@ -24,15 +26,16 @@ def draw(figure: "SubFigure", panel: Histograms) -> None:
     """Draw the histograms. A bin that is cut off ends above the others."""
     row = figure.subplots(1, max(1, len(panel.histograms)), squeeze=False)[0]
     color = series_color(panel.color)
-    row[0].set_ylabel(drawable(panel.title, MAX_NAME_LENGTH), fontsize=9, color=color, parse_math=False)
+    look: dict[str, Any] = {"fontproperties": text_font(9.0), "color": color, "parse_math": False}
+    row[0].set_ylabel(drawable(panel.title, MAX_NAME), **look)
     for axes, histogram in zip(row, panel.histograms, strict=False):
         counts = np.array(histogram.counts, float)
         axes.bar(panel.edges[:-1], counts, np.diff(panel.edges).max() or 1.0, align="edge", color=color)
         axes.set_ylim(0, _height(histogram))
         note = {"transform": axes.transAxes, "ha": "right", "va": "top", "size": 7}
-        axes.text(0.96, 0.95, histogram.note, **note)
-        name = drawable(histogram.name, MAX_NAME_LENGTH)
-        axes.set_title(name, fontsize=8, color=MUTED_COLOR, parse_math=False)
+        axes.text(0.96, 0.95, drawable(histogram.note, MAX_NOTE), parse_math=False, **note)
+        name = drawable(histogram.name, MAX_NAME)
+        axes.set_title(name, fontproperties=text_font(8.0), color=MUTED_COLOR, parse_math=False)
         axes.set_yticks([])
         axes.tick_params(labelsize=6, length=2)
         axes.spines[["top", "left", "right"]].set_visible(False)

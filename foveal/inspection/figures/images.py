@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from foveal.inspection.figures.text import drawable, wrapped
+from foveal.inspection.figures.text import drawable, wrapped, write_title
 from foveal.inspection.panels import Caption, ImageRow, Images, Mark, Tile
 from foveal.inspection.style import ROLE_COLORS, text_font
 
@@ -54,7 +54,7 @@ def draw(figure: "SubFigure", panel: Images) -> None:
         for number, caption in enumerate(captions):
             _write(axes, grid.left, lines + number * LINE, caption, "left", caption.text)
     axes.set(xlim=(0, grid.width), ylim=(grid.height, 0), aspect="equal", anchor="NW")
-    axes.set_title(drawable(panel.title, int(grid.width / LETTER)), loc="left", fontsize=9, parse_math=False)
+    write_title(axes, panel.title, grid.width)
 
 
 def _grid(panel: Images) -> _Grid:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable
+from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable, write_axis_names, write_title
 from foveal.inspection.panels import Lines, Series
 from foveal.inspection.style import FAINT_COLOR, series_color, text_font
 
@@ -21,8 +21,8 @@ LOOKS: dict[str, dict[str, Any]] = {
 """How the styles of series are drawn."""
 WIDE = 6.0
 """Inches from which letters are larger."""
-MAX_LEGEND_NAME = 60
-"""Letters of a name in the legend."""
+LEGEND_LETTER = 0.08
+"""Inches of a letter in the legend."""
 
 
 def size(panel: Lines) -> tuple[float, float]:
@@ -35,13 +35,12 @@ def draw(figure: "SubFigure", panel: Lines) -> None:
     axes = figure.subplots()
     large, small = (10.0, 9.0) if panel.size[0] >= WIDE else (8.0, 7.0)
     for series in panel.series:
-        _draw_series(axes, series, small)
+        _draw_series(axes, series, small, int(panel.size[0] / LEGEND_LETTER) - 10)
     _scale(axes, panel)
     if not any(len(series.x) for series in panel.series):
         axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center")
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
-    axes.set_xlabel(panel.x_label, fontsize=large)
-    axes.set_ylabel(panel.y_label, fontsize=large)
+    write_title(axes, panel.title, panel.size[0])
+    write_axis_names(axes, panel.x_label, panel.y_label, large)
     axes.tick_params(which="both", labelsize=small)
     axes.grid(alpha=0.25)
     if panel.legend and len(panel.series) > 1:
@@ -49,29 +48,30 @@ def draw(figure: "SubFigure", panel: Lines) -> None:
             text.set_parse_math(False)
 
 
-def _draw_series(axes: "Axes", series: Series, letters: float) -> None:
+def _draw_series(axes: "Axes", series: Series, size: float, max_name: int) -> None:
     look = {"color": series_color(series.color)} | LOOKS[series.style]
-    axes.plot(series.x, series.y, label=drawable(series.name, MAX_LEGEND_NAME), **look)
+    axes.plot(series.x, series.y, label=drawable(series.name, max_name), **look)
     if series.band is not None:
         axes.fill_between(series.x, *series.band, color=look["color"], alpha=0.15, linewidth=0)
     place: dict[str, Any] = {"textcoords": "offset points", "xytext": (3, 3), "parse_math": False}
     for x, y, text in zip(series.x, series.y, series.labels, strict=False):
         name = drawable(text, MAX_NAME_LENGTH)
-        axes.annotate(name, (x, y), fontproperties=text_font(letters), color=look["color"], **place)
+        axes.annotate(name, (x, y), fontproperties=text_font(size), color=look["color"], **place)
 
 
 def _scale(axes: "Axes", panel: Lines) -> None:
+    """Set the scales. Without a positive value there is no logarithmic scale."""
     from matplotlib.ticker import MaxNLocator
 
     x = {position for series in panel.series for position in series.x}
     whole = all(float(position).is_integer() for position in x)
-    if panel.log_x:
+    if panel.log_x and any(position > 0 for position in x):
         axes.set_xscale("log")
     elif whole:
         if len(x) == 1:
             axes.set_xlim(min(x) - 0.5, max(x) + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    if panel.log_y:
+    if panel.log_y and any(value > 0 for series in panel.series for value in series.y):
         axes.set_yscale("log")
     if panel.limits is not None:
         axes.set_ylim(*panel.limits)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from foveal.inspection.figures.text import drawable
+from foveal.inspection.figures.text import drawable, write_title
 from foveal.inspection.panels import Table
 from foveal.metrics.report import format_table
 
@@ -23,7 +23,7 @@ def draw(figure: "SubFigure", panel: Table) -> None:
     """Write the table."""
     axes = figure.subplots()
     axes.set_axis_off()
-    axes.set_title(drawable(panel.title), loc="left", fontsize=9, parse_math=False)
+    write_title(axes, panel.title, size(panel)[0])
     look: dict[str, Any] = {"family": "monospace", "size": 8, "va": "top", "parse_math": False}
     axes.text(0, 1, "\n".join(_lines(panel)), transform=axes.transAxes, **look)
 

@@ -1,6 +1,5 @@
 """Activations, seen: nets whose numbers are known, calls of every kind, first weights by the theory."""
 
-import io
 import math
 from itertools import pairwise
 from typing import Any
@@ -8,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.inspection.activations.compute import HISTOGRAM_BINS, ActivationStats, collect_activations
-from foveal.inspection.activations.plot import plot_activations
+from foveal.inspection.activations.panels import activations_payload
+from foveal.inspection.figures.compose import draw_payload
+from foveal.inspection.panels import Bars, Histograms, Lines
 from foveal.layers.blocks.feedforward import MLP
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.initialization import initialize
@@ -109,7 +109,7 @@ def test_numbers_that_are_not_finite():
     found = seen(nn.ReLU(), torch.tensor([[1.0, math.inf], [math.nan, 2.0]]))
     assert sum(found[0].counts) == 2
     assert found[0].to_json()["deviation"] is None
-    assert plot_activations({"odd": found}, "odd")
+    assert draw_payload(activations_payload("odd", {"odd": found}))
 
 
 class Functions(nn.Module):
@@ -262,13 +262,31 @@ def test_tanh_saturates_with_large_weights_and_vanishes_with_small_ones():
     assert shares["0.01"][-1].deviation == pytest.approx((0.01 * math.sqrt(WIDTH)) ** 10, rel=0.3)
 
 
-def test_the_picture_has_a_row_for_each():
+def test_the_panels_have_a_row_or_a_line_for_each():
     rows = {}
     for depth, rule in ((3, "0.01"), (14, "kaiming")):
         model = straight(nn.ReLU, depth, 30)
         initialize(model, rule, nn.Identity())
         rows[rule] = seen(model, torch.randn(20, 30))
-    width, height = Image.open(io.BytesIO(plot_activations(rows, "Two depths"))).size
-    assert width > height > 600
-    one = Image.open(io.BytesIO(plot_activations({"0.01": rows["0.01"]}, "One"))).size
-    assert one[1] < height
+    payload = activations_payload("two depths", rows)
+    shallow, deep, sizes, gradients, shares = payload.drawn()
+    assert isinstance(shallow, Histograms)
+    assert isinstance(deep, Histograms)
+    assert [one.name for one in shallow.histograms] == ["1 relu", "2 relu", "3 relu"]
+    assert len(deep.histograms) == 10
+    assert deep.histograms[-1].name == "14 relu"
+    layer, drawn = rows["0.01"][1], shallow.histograms[1]
+    assert drawn.counts == layer.counts
+    assert drawn.cut == 0
+    assert drawn.note == f"0: {layer.zeros:.0%}"
+    assert isinstance(sizes, Lines)
+    assert isinstance(gradients, Lines)
+    lines = {series.name: [*series.y] for series in sizes.series}
+    assert lines["deviation, kaiming"] == [one.deviation for one in rows["kaiming"]]
+    assert lines["mean, 0.01"] == [abs(one.mean) for one in rows["0.01"]]
+    assert [*gradients.series[1].y][:-1] == [one.gradient for one in rows["kaiming"][:-1]]
+    assert math.isnan(gradients.series[1].y[-1]), "a gradient of 0 has no place on this axis"
+    assert isinstance(shares, Bars)
+    assert shares.array.values[0].tolist() == [100 * (one.dead or 0) for one in rows["0.01"]] + [0] * 11
+    tables = payload.panels[5:]
+    assert [table.title for table in tables] == ["0.01", "kaiming"]

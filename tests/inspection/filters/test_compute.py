@@ -1,23 +1,17 @@
 """Filters: what the gradient of a unit by the pixels is; and their pictures, all on one scale."""
 
-import io
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 from torch import Tensor
 
 from foveal.encoders.video import Conv3dEncoder
 from foveal.inspection.filters.compute import Filters, first_layer_filters
-from foveal.inspection.filters.plot import (
-    MAX_FILTERS,
-    filter_images,
-    plot_filters,
-    select_filters,
-    weight_scale,
-)
+from foveal.inspection.filters.pixels import MAX_FILTERS, filter_images, select_filters, weight_scale
+from foveal.inspection.filters.view import filters_payload
+from foveal.inspection.panels import Images
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.image_networks import image_encoder, image_head
 from tests.support.named_networks import logits
@@ -89,16 +83,16 @@ def test_tiles_are_the_weights_on_one_scale() -> None:
     weights[0, 0, 0, 0, 1], weights[1, 2, 0, 1, 0], weights[1, :, 0, 1, 1] = 2.0, -1.0, 2.0
     assert weight_scale(some(weights)) == pytest.approx(2)
     found = filter_images(some(weights))
-    assert found[0, 0, 1].tolist() == [1, 0.5, 0.5]
-    assert found[1, 1, 0].tolist() == [0.5, 0.5, 0.25]
-    assert found[1, 1, 1].tolist() == [1, 1, 1]
-    assert (filter_images(some(np.zeros((2, 1, 3, 2, 2)))) == 0.5).all()
+    assert found[0, 0, 1].tolist() == [255, 128, 128]
+    assert found[1, 1, 0].tolist() == [128, 128, 64]
+    assert found[1, 1, 1].tolist() == [255, 255, 255]
+    assert (filter_images(some(np.zeros((2, 1, 3, 2, 2)))) == 128).all()
 
 
 def test_frames_stand_side_by_side_in_grey() -> None:
     weights = np.zeros((1, 1, 2, 1, 1))
     weights[0, 0, 1] = 1
-    assert filter_images(some(weights)).tolist() == [[[[0.5] * 3, [1.0] * 3]]]
+    assert filter_images(some(weights)).tolist() == [[[[128] * 3, [255] * 3]]]
 
 
 def test_the_largest_are_drawn_first_and_classes_as_they_come() -> None:
@@ -110,11 +104,16 @@ def test_the_largest_are_drawn_first_and_classes_as_they_come() -> None:
     assert filters.idle == 2
 
 
-@pytest.mark.parametrize("labels", [None, ["a", "$b", "c_", "d", "e", "f", "g"]])
-def test_the_picture(labels: list[str] | None) -> None:
-    with Image.open(
-        io.BytesIO(plot_filters(some(np.random.randn(7, 3, 1, 8, 8)), labels, "title $"))
-    ) as picture:
-        assert picture.size[0] == 936
-        middle = np.asarray(picture.convert("RGB"))
-    assert (middle != 255).mean() > 0.4
+@pytest.mark.parametrize("labels", [None, ("a", "$b", "c_", "d", "e", "f", "g")])
+def test_the_images_are_filters_in_order_with_their_labels(labels: tuple[str, ...] | None) -> None:
+    filters = some(np.random.randn(7, 3, 1, 8, 8))
+    payload = filters_payload("run", filters, labels)
+    (images,) = payload.drawn()
+    assert isinstance(images, Images)
+    numbers = select_filters(filters, labels)
+    assert len(images.tiles()) == 7
+    for tile, number in zip(images.tiles(), numbers, strict=True):
+        assert (tile.pixels == filter_images(filters)[number]).all()
+        assert [caption.text for caption in tile.captions] == ([labels[number]] if labels else [])
+    assert payload.values["norms"] == pytest.approx(filters.norms.tolist())
+    assert dict(payload.facts)["templates" if labels else "filters"] == "7 of 3 x 8 x 8"

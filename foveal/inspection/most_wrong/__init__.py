@@ -1,0 +1,1 @@
+"""The view `most-wrong`: the held-out rows with the most probable wrong labels."""
