@@ -50,10 +50,10 @@ def run_of(kind: str) -> UntrainedRun:
 def layer_of(weights: Float[Tensor, "H T S"], kind: str = "self", **more: Any) -> AttentionLayer:
     record = Record("stack/weights", 1 << 30)
     record.kept.append(weights[None])
-    names = (
+    queries, keys = (
         tuple(f"{axis}{i}" for i in range(size)) for axis, size in zip("qk", weights.shape[1:], strict=True)
     )
-    return AttentionLayer("stack", record, kind, *names, **more)
+    return AttentionLayer("stack", record, kind, queries, keys, **more)
 
 
 class HandBuilt(nn.Module):
