@@ -98,8 +98,13 @@ class Mamba(TappedModule):
         r, B, C = self.selection(u).split([self.rank, self.states, self.states], 2)
         # A step of 0 leaves the state as it is.
         delta = zero_padding(mamba_delta(linear(r, self.delta.weight), self.delta.bias), lengths)
-        self.tap("delta", lambda: delta)
         y, h = selective_scan(u, delta, -self.A_log.exp(), B, C, state["h"])
+        self.tap("delta", lambda: delta)
+        self.tap("u", lambda: u)
+        self.tap("B", lambda: B)
+        self.tap("C", lambda: C)
+        scanned = y
+        self.tap("y", lambda: scanned)
         y = self.output(mamba_gate(y, u, self.skip, z))
         return zero_padding(y, lengths), {"inputs": updated_history(history, inputs, lengths), "h": h}
 
