@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 
 from foveal.api.view import AnyView, all_views, choose_view, compute_view, fitting_views
 from foveal.commands import COMMON_HELP
-from foveal.commands.inspect_page import check_report_path, print_report
+from foveal.commands.inspect_page import OPEN_FLAG, check_report_path, open_page, print_report
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
@@ -33,6 +33,7 @@ EXAMPLES = f"""Examples:
     foveal inspect runs/photos-image-classification-1 confusion --out confusion.png
     foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png
     foveal inspect runs/photos-image-classification-1 --report photos.html
+    foveal inspect runs/photos-image-classification-1 --open
 
 {COMMON_HELP}"""
 
@@ -81,6 +82,9 @@ def inspect(*tokens: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> No
     views = all_views()
     if not tokens or tokens[0] in HELP_FLAGS:
         _print_help(views)
+        return
+    if OPEN_FLAG in tokens:
+        open_page(tokens)
         return
     subject, *rest = tokens
     if subject.startswith("-"):
@@ -167,7 +171,15 @@ def _view_app(view: AnyView, subject: str) -> App:
         "common": Annotated[CommonOptions, Parameter(name="*")],
     }
     usage = f"Usage: foveal inspect {subject} {view.name} [OPTIONS]{'' if hidden else ' [KEY.SUB=VALUE...]'}"
-    parser = App(name="inspect", help=view.summary, usage=usage, version_flags=(), console=STDOUT)
+    no_empty = Parameter(negative_iterable=())
+    parser = App(
+        name="inspect",
+        help=view.summary,
+        usage=usage,
+        version_flags=(),
+        console=STDOUT,
+        default_parameter=no_empty,
+    )
     parser.default(parse)
     return parser
 
