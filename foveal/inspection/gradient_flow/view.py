@@ -48,8 +48,8 @@ CAVEAT = (
 class GradientFlowOptions:
     data: str | None = None
     """Other text than the run's held-out part."""
-    compare: tuple[str, ...] = ()
-    """Another run to draw beside this one; may be repeated."""
+    with_: tuple[str, ...] | None = None
+    """Another run, drawn over this one; may be given several times."""
     layer: str | None = None
     """The state, such as stack.blocks.0.mixer/h; all states of the lowest layer if not given."""
     steps: WholeNumber = 100
@@ -111,11 +111,12 @@ class GradientFlowView(View[GradientFlowOptions]):
         if options.steps < 1:
             raise UserError(f"--steps {options.steps}: expected a number from 1 on")
         flows, recurrences = list[_Flow](), list[_Recurrence]()
-        for number, path in enumerate(["", *options.compare]):
-            progress(number, len(options.compare) + 1)
+        paths = ["", *(options.with_ or ())]
+        for number, path in enumerate(paths):
+            progress(number, len(paths))
             other = run.other_run(path) if path else run
             if why := self.fits(other):
-                raise UserError(f"--compare {path}: {why}")
+                raise UserError(f"--with {path}: {why}")
             tokens, targets = _examples(other, options, log)
             flows += _flows(other, options.layer, tokens, targets)
             recurrences += _recurrences(other, tokens)

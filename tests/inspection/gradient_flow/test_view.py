@@ -51,7 +51,7 @@ def test_one_layer_of_attention_is_shown_from_its_inputs():
 def test_runs_beside_each_other(monkeypatch):
     run, other = language_run(TEXT), language_run(TEXT, "model.mixers=rnn")
     monkeypatch.setattr(LanguageRun, "other_run", lambda self, path: other)
-    payload = inspect(run, compare=("b",), steps=9)
+    payload = inspect(run, with_=("b",), steps=9)
     lines = payload.panels[0]
     assert isinstance(lines, Lines)
     assert [(series.color, series.style) for series in lines.series][:2] == [(0, "line"), (0, "dotted")]
@@ -67,7 +67,7 @@ def test_runs_beside_each_other(monkeypatch):
         ({"layer": "x"}, "no such layer; it has stack.blocks.0.mixer/c"),
         ({"steps": 0}, "--steps 0: expected a number from 1 on"),
         ({"data": "A"}, "at least 2 tokens"),
-        ({"compare": ("no such run",)}, "no such run"),
+        ({"with_": ("no such run",)}, "no such run"),
     ],
 )
 def test_wrong_options(options, message):
