@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 LETTER, LINE, GAP, ROW_GAP = 0.075, 0.16, 0.35, 0.3
 """Inches of a letter and a line, and between boxes."""
+EDGE_ROLE_COLORS = {"plain": MUTED_COLOR, "muted": EDGE_COLOR}
+"""The colors of arrows that are lighter than the letters of boxes of their role."""
 MAX_LETTERS = 34
 """Letters of a line in a box."""
 
@@ -37,7 +39,7 @@ def draw(figure: "SubFigure", panel: Graph) -> None:
         boxes[node.name] = _draw_node(axes, node, places[node.name], panel)
     for edge in panel.edges:
         start, end = places[edge.source], places[edge.target]
-        color = MUTED_COLOR if edge.role == "plain" else ROLE_COLORS[edge.role]
+        color = EDGE_ROLE_COLORS.get(edge.role, ROLE_COLORS[edge.role])
         arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": color, "linewidth": 0.9}
         arrow |= {"patchA": boxes[edge.source], "patchB": boxes[edge.target], "shrinkA": 0, "shrinkB": 1}
         axes.annotate("", end, start, arrowprops=arrow, zorder=2)
