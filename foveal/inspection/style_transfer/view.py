@@ -37,7 +37,7 @@ CAVEAT = (
 class StyleTransferOptions(InputOptions):
     style: str | None = None
     """The image with the style; the next row if not given."""
-    weight: float = 100.0
+    weight: float = 10.0
     """The weight of the style against the content."""
     tv: float = 0.01
     """The weight of the squared differences of neighboring pixels."""
