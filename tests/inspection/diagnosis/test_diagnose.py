@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_constant_losses_of_any_sign_raise_nothing(steps: int, loss: float) -> N
 
 
 def test_records_become_arrays() -> None:
-    records = {
+    records: dict[str, list[dict[str, Any]]] = {
         "step": [
             {"step": 1, "loss": 2.0, "rate": 0.1},
             {"step": 2, "loss": None, "rate": 0.1},
