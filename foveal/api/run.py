@@ -245,17 +245,19 @@ class Run:
         return vectors
 
     @plain_errors
-    def inspect(self, view: str | None = None, **options: Any) -> Picture:
+    def inspect(self, view: str | None = None, *, control: bool = False, **options: Any) -> Picture:
         """Return a view of the run: a picture with its numbers. `options` are those of the view
-        (`foveal inspect RUN VIEW --help`).
+        (`foveal inspect RUN VIEW --help`). With `control`, the same view of random weights follows, and what
+        it costs to remove what the view highlights.
 
-        Raises: UserError: there is no such view or option, or the view does not fit the run.
+        Raises: UserError: there is no such view or option, the view does not fit the run, or it has no
+            control.
         """
         chosen = choose_view(view)
         if options.get("data") is not None:
             options["data"] = self._path_of(options["data"])
         self.model.eval()
-        return Picture(compute_view(chosen, self.session, view_options(chosen, options)))
+        return Picture(compute_view(chosen, self.session, view_options(chosen, options), control))
 
     @plain_errors
     def curves(self) -> Picture:

@@ -6,9 +6,9 @@ penalty. Unfinished hypotheses get the other slots.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -37,11 +37,11 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class _Path:
+class BeamPath:
     """A partial hypothesis. Paths share their prefixes, so the cost of a step does not grow with
     the length."""
 
-    parent: "_Path | None" = None
+    parent: "BeamPath | None" = None
     token: int = -1
     length: int = 0
     log_probability: float = 0.0
@@ -54,6 +54,18 @@ class _Path:
             backwards.append(path.token)
             path = path.parent
         return tuple(reversed(backwards))
+
+
+class BeamStep(NamedTuple):
+    """A step of the search for one prompt: the slots before and after it, and the logits of those before.
+
+    A path after the step is one of those before, which had ended, or has one of them as its parent.
+    """
+
+    prompt: int
+    logits: Float[Tensor, "R V"]
+    before: Sequence[BeamPath]
+    after: Sequence[BeamPath]
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -74,6 +86,7 @@ def beam_search(
     end_tokens: Collection[int] = (),
     doubtful_limits: Sequence[int] | None = None,
     chunk: int = 512,
+    watch: Callable[[BeamStep], None] | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `best` hypotheses of each prompt, the highest score first.
 
@@ -82,7 +95,7 @@ def beam_search(
     Hypotheses that are unfinished at the limit are scored at that length. A prompt ends early only if no
     unfinished hypothesis can still be among the best; or after its number of tokens in `doubtful_limits`, if
     every hypothesis has more than 1.5 nats a token, as those of an untrained model have. Fewer than `best`
-    hypotheses are returned only if no more exist.
+    hypotheses are returned only if no more exist. `watch` receives each step of each prompt.
 
     Raises: UserError: a number is out of range.
     """
@@ -101,12 +114,13 @@ def beam_search(
     prompt_ids = torch.arange(len(prompts), device=device).repeat_interleave(beam)
     features, state = features[prompt_ids], select_rows(state, prompt_ids)
     # All slots of a prompt start alike, so only the first counts.
-    empty_slot = _Path(log_probability=-math.inf)
-    beams = {prompt: [_Path()] + [empty_slot] * (beam - 1) for prompt in range(len(prompts))}
+    empty_slot = BeamPath(log_probability=-math.inf)
+    beams = {prompt: [BeamPath()] + [empty_slot] * (beam - 1) for prompt in range(len(prompts))}
     results: dict[int, list[Hypothesis]] = {}
 
     while True:
-        log_probs, tokens = _top_log_probabilities(next_logits(head, features), beam)
+        logits = next_logits(head, features)
+        log_probs, tokens = top_log_probabilities(logits, beam)
         totals, parents, last_tokens = _best_continuations(log_probs, tokens, list(beams.values()))
         unfinished, rows = {}, []
         for position, (prompt, paths) in enumerate(beams.items()):
@@ -116,10 +130,12 @@ def beam_search(
             ):
                 path = paths[parent]
                 if total < math.inf:  # else the path has ended, and keeps its slot
-                    path = _Path(
+                    path = BeamPath(
                         path, token, path.length + 1, total, token in end_tokens and total > -math.inf
                     )
                 extended.append(path)
+            if watch is not None:
+                watch(BeamStep(prompt, logits[position * beam : (position + 1) * beam], paths, extended))
             doubtful = doubtful_limits is not None and _is_doubtful(extended, doubtful_limits[prompt])
             if doubtful or _is_finished(extended, limits[prompt], best, alpha):
                 results[prompt] = _ranked(extended, alpha)[:best]
@@ -138,7 +154,7 @@ def beam_search(
         features = features[:, 0]
 
 
-def _top_log_probabilities(
+def top_log_probabilities(
     logits: Float[Tensor, "R V"], count: int
 ) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"]]:
     """Return log-probabilities and tokens of the `count` most likely tokens, or of all tokens if there are
@@ -157,7 +173,7 @@ def _top_log_probabilities(
 
 
 def _best_continuations(
-    log_probs: Float[Tensor, "R N"], tokens: Int[Tensor, "R N"], beams: list[list[_Path]]
+    log_probs: Float[Tensor, "R N"], tokens: Int[Tensor, "R N"], beams: list[list[BeamPath]]
 ) -> tuple[list[list[float]], list[list[int]], list[list[int]]]:
     """Return the best `beam` continuations (total, parent, token) of each prompt, as three lists (P, beam).
 
@@ -176,7 +192,7 @@ def _best_continuations(
     return ordered[:, :beam].tolist(), (index // N).tolist(), chosen.tolist()
 
 
-def _is_finished(paths: list[_Path], max_new_tokens: int, best: int, alpha: float) -> bool:
+def _is_finished(paths: list[BeamPath], max_new_tokens: int, best: int, alpha: float) -> bool:
     """Return True if more steps can't change the best hypotheses.
 
     Log-probabilities can only fall, and the penalty is the mildest at the limit. Together they bound the
@@ -190,13 +206,13 @@ def _is_finished(paths: list[_Path], max_new_tokens: int, best: int, alpha: floa
     return len(ended) >= best and ended[best - 1].score > bound
 
 
-def _is_doubtful(paths: list[_Path], limit: int) -> bool:
+def _is_doubtful(paths: list[BeamPath], limit: int) -> bool:
     """Return True if the paths have `limit` tokens, and all of them are unlikely."""
     nats = [-path.log_probability / path.length for path in paths if path.log_probability > -math.inf]
     return max(path.length for path in paths) >= limit and min(nats) > DOUBTFUL_NATS
 
 
-def _ranked(paths: list[_Path], alpha: float) -> list[Hypothesis]:
+def _ranked(paths: list[BeamPath], alpha: float) -> list[Hypothesis]:
     """Return the hypotheses of the paths, the highest score first."""
     hypotheses = [
         Hypothesis(

@@ -64,6 +64,7 @@ def generate(
     end_tokens: Collection[int] = (),
     stop: Callable[[int, int], bool] = lambda row, token: False,
     chunk: int = 512,
+    watch: Callable[[Tensor, Tensor], None] | None = None,
 ) -> Iterator[GeneratedToken]:
     """Continue each prompt `samples` times, and yield the tokens as they are generated.
 
@@ -72,7 +73,7 @@ def generate(
     function of its prompt in `noise_keys`, its sample number and the step. A row ends at a token in
     `end_tokens`, when `stop(row, token)` returns True, or at the limit. The state of the row is then dropped.
     `stop` is called once for each token, in order, but not for `end_tokens`. Prompts are read `chunk` tokens
-    at a time.
+    at a time. `watch` receives the logits (R, V) of each step, and the tokens (R,) that were chosen by them.
 
     Raises: UserError: a prompt is empty, or a limit or the number of samples is below 1.
     """
@@ -96,6 +97,8 @@ def generate(
                 present = _token_presence(prompts, logits.shape[-1])[copies.cpu()].to(logits.device)
             tokens = choose_tokens(logits, sampling, present, uniform)
             log_probs = log_probabilities(logits, tokens).tolist()
+            if watch is not None:
+                watch(logits, tokens)
         live = []
         for position, (row, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
             reason: FinishReason | None = None

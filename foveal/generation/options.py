@@ -11,6 +11,8 @@ from foveal.core.whole_number import WholeNumber
 from foveal.generation.sampling import Sampling
 
 DEFAULT_TEMPERATURE = 0.8
+TARGET_BEAM, TARGET_LENGTH_PENALTY = 5, 1.0
+"""Beam size and length penalty of the beam search for the targets of sources, also in evaluation."""
 
 
 @Parameter(name="*")

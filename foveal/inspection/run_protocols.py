@@ -97,6 +97,9 @@ class InspectedRun(Protocol):
     def held_out(self, data: str | None, option_hint: str, log: Log) -> Any:
         """Return a held-out split, its name and its facts: all of `data`, or the run's own held-out split."""
 
+    def with_random_weights(self) -> "InspectedRun":
+        """Return the same run with a model of its own, whose weights are those of before any training."""
+
     def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""
 

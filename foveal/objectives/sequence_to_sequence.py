@@ -151,7 +151,7 @@ class SequenceToSequenceObjective(StatelessObjective):
         return beam_search(
             self.model.head,
             prompts,
-            self._limits(batch),
+            self.limits(batch),
             beam=beam,
             best=best,
             alpha=alpha,
@@ -178,7 +178,7 @@ class SequenceToSequenceObjective(StatelessObjective):
             self.model.head,
             prompts,
             texts,
-            self._limits(batch),
+            self.limits(batch),
             sampling,
             samples=samples,
             memory=memory,
@@ -191,7 +191,7 @@ class SequenceToSequenceObjective(StatelessObjective):
                 sampled[row] = Hypothesis(tuple(tokens[row]), totals[row], totals[row], ended)
         return [sampled[row : row + samples] for row in range(0, len(sampled), samples)]
 
-    def _limits(self, batch: ExampleBatch) -> list[int]:
+    def limits(self, batch: ExampleBatch) -> list[int]:
         """Return the maximum number of tokens of each target."""
         # Without lengths all sources have one size.
         lengths = batch.lengths.get("source", torch.zeros(len(batch.rows)))

@@ -16,6 +16,8 @@ CIRCLE = 0.3
 """Inches of a circle."""
 BELOW_BOXES = 0.5
 """The order of a line that boxes hide."""
+EDGE_ROLE_COLORS = {"plain": MUTED_COLOR, "muted": EDGE_COLOR}
+"""The colors of arrows that are lighter than the letters of boxes of their role."""
 MAX_LETTERS = 34
 """Letters of a line in a box."""
 
@@ -44,7 +46,7 @@ def draw(figure: "SubFigure", panel: Graph) -> None:
         boxes[node.name] = _draw_node(axes, node, places[node.name], panel)
     for edge in panel.edges:
         start, end = places[edge.source], places[edge.target]
-        color = MUTED_COLOR if edge.role == "plain" else ROLE_COLORS[edge.role]
+        color = EDGE_ROLE_COLORS.get(edge.role, ROLE_COLORS[edge.role])
         arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": color, "linewidth": 0.9}
         arrow |= {"patchA": boxes[edge.source], "patchB": boxes[edge.target], "shrinkA": 0, "shrinkB": 1}
         if edge.bend:
@@ -53,7 +55,7 @@ def draw(figure: "SubFigure", panel: Graph) -> None:
             axes.plot(*line, color=color, linewidth=0.9, zorder=BELOW_BOXES)
             start = turn, end[1]
             arrow["patchA"] = None
-        axes.annotate("", end, start, arrowprops=arrow, zorder=2)
+        axes.annotate("", end, start, arrowprops=arrow, zorder=BELOW_BOXES)
         if edge.text:
             middle = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
             look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False, "color": color}

@@ -12,7 +12,7 @@ from foveal.inspection.figures.text import (
     write_unit,
 )
 from foveal.inspection.panels import Axis, Heatmap
-from foveal.inspection.style import DIVERGING_MAP, SEQUENTIAL_MAP, text_font
+from foveal.inspection.style import DIVERGING_MAP, HIGHLIGHT_COLOR, SEQUENTIAL_MAP, text_font
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,15 +22,17 @@ CELL, AROUND, SMALLEST, LARGEST = 0.42, 1.8, 4.2, 9.0
 """Inches of the largest cell, of what stands around the cells, and of the smallest and the largest map."""
 LABEL = 0.13
 """Inches of a label at an axis: where cells are smaller, some labels are left away."""
-MAX_CELL_TEXT = 10
-"""Letters of the text in a cell."""
+LETTER, MAX_CELL_TEXT = 0.075, 14
+"""Inches of a letter in a cell, and letters at most: a cell is as wide as its text."""
 
 
 def size(panel: Heatmap) -> tuple[float, float]:
     """Return width and height in inches."""
     rows, columns = panel.array.values.shape
     cell = min(CELL, LARGEST / max(rows, columns, 1))
-    return max(SMALLEST, AROUND + cell * columns) + 0.7, max(SMALLEST, AROUND + cell * rows)
+    letters = min(MAX_CELL_TEXT, max((len(text) for row in panel.texts for text in row), default=0))
+    width = max(cell, LETTER * letters)
+    return max(SMALLEST, AROUND + width * columns) + 0.7, max(SMALLEST, AROUND + cell * rows)
 
 
 def draw(figure: "SubFigure", panel: Heatmap) -> None:
@@ -39,11 +41,14 @@ def draw(figure: "SubFigure", panel: Heatmap) -> None:
     values, (rows, columns) = panel.array.values, panel.array.values.shape
     image = draw_cells(axes, values, panel.low, panel.high, panel.diverging)
     middle, reach = (0.0, panel.high) if panel.diverging else (panel.low, panel.high - panel.low)
-    look: dict[str, Any] = {"ha": "center", "va": "center", "size": 7, "parse_math": False}
+    look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False}
+    look["fontproperties"] = text_font(7.0)
     for row, texts in enumerate(panel.texts):
         for column, text in enumerate(texts):
             color = "white" if abs(values[row, column] - middle) > 0.5 * reach else "black"
             axes.text(column, row, drawable(text, MAX_CELL_TEXT), color=color, **look)
+    for row, column in panel.marks:
+        axes.add_patch(_frame(row, column))
     down, across = panel.array.axes
     write_axis_names(axes, across.name, down.name, 10.0)
     cell = min(CELL, LARGEST / max(rows, columns, 1))
@@ -60,6 +65,13 @@ def draw_cells(axes: "Axes", values: Any, low: float, high: float, diverging: bo
     return axes.imshow(
         np.ma.masked_invalid(values), cmap=colors, vmin=low, vmax=high, interpolation="nearest", aspect="auto"
     )
+
+
+def _frame(row: int, column: int) -> Any:
+    """Return the frame of a marked cell."""
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=HIGHLIGHT_COLOR, linewidth=1.5)
 
 
 def _ticks(axis: Axis, count: int, cell: float) -> dict[str, Any]:

@@ -116,9 +116,9 @@ def fitting_depth(trace: Trace) -> int:
 def places(graph: ModelGraph) -> dict[str, tuple[int, float]]:
     """Return the column and the row of each box.
 
-    The row is the length of the longest way from an input. A box stands below the box that it reads and whose
-    name begins most like its own, if that place is free, else beside it. Inputs stand above the first box that
-    reads them.
+    The row is the length of the longest way from an input. Of the boxes that a box reads, it stands below the
+    one whose name begins most like its own, or beside that place. Inputs stand above the first box that reads
+    them.
     """
     order, before = _computed_order(graph)
     cells: dict[str, tuple[int, int]] = {}

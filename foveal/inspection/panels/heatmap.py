@@ -19,6 +19,8 @@ class Heatmap:
     low: float
     high: float
     texts: tuple[tuple[str, ...], ...] = ()
+    marks: tuple[tuple[int, int], ...] = ()
+    """Rows and columns of cells with a frame."""
 
     def __post_init__(self) -> None:
         rows, columns = self.array.values.shape
@@ -38,4 +40,7 @@ class Heatmap:
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers with their names."""
-        return {"array": self.array.to_json(), "low": self.low, "high": self.high}
+        cells: dict[str, Any] = {"texts": [[*row] for row in self.texts]} if self.texts else {}
+        if self.marks:
+            cells["marks"] = [[*mark] for mark in self.marks]
+        return {"array": self.array.to_json(), "low": self.low, "high": self.high} | cells

@@ -24,7 +24,13 @@ from foveal.data.text.text_target import TextTarget
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.events import Artifact, GenerationEvent, Output, Summary
-from foveal.generation.options import DEFAULT_BEAM_SEARCH, DEFAULT_SAMPLING, AttentionMapOptions
+from foveal.generation.options import (
+    DEFAULT_BEAM_SEARCH,
+    DEFAULT_SAMPLING,
+    TARGET_BEAM,
+    TARGET_LENGTH_PENALTY,
+    AttentionMapOptions,
+)
 from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRequest
 from foveal.metrics.score import MetricResult
 from foveal.models.decoder import decoder
@@ -45,8 +51,6 @@ from foveal.tasks.shapes.text_baseline import text_answers, text_memory
 
 NUM_PREVIEWS = 3
 NO_BLEU = "BLEU is left out: it compares four words in a row, and no reference has four"
-EVAL_BEAM, EVAL_LENGTH_PENALTY = 5, 1.0
-"""Beam size and length penalty of the beam search for evaluation."""
 Metric = Callable[[list[str], list[str]], MetricResult | None]
 """A function from references and outputs to a score, or to None if it says nothing about such texts."""
 
@@ -174,7 +178,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         objective, answers = self.objective(), dict[int, Answer]()
         # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
         for batch in iterate_batches(self.example_batches(examples), progress):
-            decoded = objective.beam_decode(batch, max(EVAL_BEAM, top), top, EVAL_LENGTH_PENALTY)
+            decoded = objective.beam_decode(batch, max(TARGET_BEAM, top), top, TARGET_LENGTH_PENALTY)
             for row, hypotheses in zip(batch.rows.tolist(), decoded, strict=True):
                 texts = [self.target_text(objective, hypothesis) for hypothesis in hypotheses]
                 means = [each.log_probability / max(1, len(each.tokens)) for each in hypotheses]
@@ -264,11 +268,11 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         """Return the hypotheses of each source: the best of a beam search, or samples."""
         hypotheses: list[list[Hypothesis]] = [[]] * len(sources)
         beam, sampling = request.beam, request.sampling
-        alpha = EVAL_LENGTH_PENALTY if beam.length_penalty is None else beam.length_penalty
+        alpha = TARGET_LENGTH_PENALTY if beam.length_penalty is None else beam.length_penalty
         for batch in iterate_batches(self.example_batches(examples), progress):
             rows = batch.rows.tolist()
             if sampling == DEFAULT_SAMPLING:
-                decoded = objective.beam_decode(batch, beam.beam or EVAL_BEAM, beam.best, alpha)
+                decoded = objective.beam_decode(batch, beam.beam or TARGET_BEAM, beam.best, alpha)
             else:
                 texts = [sources[row] for row in rows]
                 decoded = objective.sample_decode(batch, texts, sampling.sampling, sampling.samples)

@@ -1,0 +1,1 @@
+"""The view `beam-tree`: the hypotheses of a beam search, kept, pruned and finished."""
