@@ -109,8 +109,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         return SpecialTokens(self.processor.target.tokenizer.size).vocab_size
 
     def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
-        target = prepared.processor.target.tokenizer
-        task = f"{self.name}: {self.source_in_words()} to {tokens_in_words(target)}"
+        task = f"{self.name}: {self.source_in_words()} to {tokens_in_words(self.processor.target.tokenizer)}"
         return TaskSummary(self.examples_in_words, task, self.num_outcomes, "target tokens")
 
     @abstractmethod
