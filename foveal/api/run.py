@@ -15,7 +15,7 @@ from foveal.api.generation import check_input, collect_events, stream_text
 from foveal.api.interruption import interruptible
 from foveal.api.prediction import apply_threshold, are_texts, check_is_no_text, check_numbers
 from foveal.api.results.answer_table import AnswerTable
-from foveal.api.results.log_table import log_curves, log_table
+from foveal.api.results.log_table import log_table
 from foveal.api.results.picture import Picture
 from foveal.api.results.predictions import prediction_table
 from foveal.api.results.run_facts import run_facts
@@ -261,11 +261,11 @@ class Run:
 
     @plain_errors
     def curves(self) -> Picture:
-        """Return the curves of the training: loss on training and validation data, and the learning rate.
+        """Return the curves of the training with their diagnosis: losses, gradients, and the learning rate.
 
         Raises: UserError: a line of the log is damaged.
         """
-        return log_curves(self.path, self.path.name, self.task.speed_unit, self.task.loss_unit)
+        return self.inspect("curves")
 
     @plain_errors
     def resume(

@@ -171,7 +171,15 @@ def _view_app(view: AnyView, subject: str) -> App:
         "common": Annotated[CommonOptions, Parameter(name="*")],
     }
     usage = f"Usage: foveal inspect {subject} {view.name} [OPTIONS]{'' if hidden else ' [KEY.SUB=VALUE...]'}"
-    parser = App(name="inspect", help=view.summary, usage=usage, version_flags=(), console=STDOUT)
+    no_empty = Parameter(negative_iterable=())
+    parser = App(
+        name="inspect",
+        help=view.summary,
+        usage=usage,
+        version_flags=(),
+        console=STDOUT,
+        default_parameter=no_empty,
+    )
     parser.default(parse)
     return parser
 

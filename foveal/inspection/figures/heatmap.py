@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 CELL, AROUND, SMALLEST, LARGEST = 0.42, 1.8, 4.2, 9.0
 """Inches of the largest cell, of what stands around the cells, and of the smallest and the largest map."""
-LETTER, MAX_LETTERS = 0.075, 14
-"""Inches of a letter in a cell, and letters at most: a cell is as wide as its text."""
 LABEL = 0.13
 """Inches of a label at an axis: where cells are smaller, some labels are left away."""
+LETTER, MAX_CELL_TEXT = 0.075, 14
+"""Inches of a letter in a cell, and letters at most: a cell is as wide as its text."""
 
 
 def size(panel: Heatmap) -> tuple[float, float]:
     """Return width and height in inches."""
     rows, columns = panel.array.values.shape
     cell = min(CELL, LARGEST / max(rows, columns, 1))
-    letters = min(MAX_LETTERS, max((len(text) for row in panel.texts for text in row), default=0))
+    letters = min(MAX_CELL_TEXT, max((len(text) for row in panel.texts for text in row), default=0))
     width = max(cell, LETTER * letters)
     return max(SMALLEST, AROUND + width * columns) + 0.7, max(SMALLEST, AROUND + cell * rows)
 
@@ -41,16 +41,12 @@ def draw(figure: "SubFigure", panel: Heatmap) -> None:
     values, (rows, columns) = panel.array.values, panel.array.values.shape
     image = draw_cells(axes, values, panel.low, panel.high, panel.diverging)
     middle, reach = (0.0, panel.high) if panel.diverging else (panel.low, panel.high - panel.low)
-    look: dict[str, Any] = {
-        "ha": "center",
-        "va": "center",
-        "fontproperties": text_font(7.0),
-        "parse_math": False,
-    }
+    look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False}
+    look["fontproperties"] = text_font(7.0)
     for row, texts in enumerate(panel.texts):
         for column, text in enumerate(texts):
             color = "white" if abs(values[row, column] - middle) > 0.5 * reach else "black"
-            axes.text(column, row, drawable(text, MAX_LETTERS), color=color, **look)
+            axes.text(column, row, drawable(text, MAX_CELL_TEXT), color=color, **look)
     for row, column in panel.marks:
         axes.add_patch(_frame(row, column))
     down, across = panel.array.axes

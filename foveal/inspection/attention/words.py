@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt8
 
 from foveal.core.errors import UserError
 from foveal.metrics.unicode_scripts import is_spaceless
@@ -35,6 +36,20 @@ class WordAttention:
         Raises: UserError: there is no such head.
         """
         return self.weights.mean(0) if head is None else self.weights[head_index(head, self.heads)]
+
+
+class ImageAttention(NamedTuple):
+    """Attention to an image: `weights[t, s]` is how much attention the model pays to grid cell s for
+    `words[t]`.
+
+    Cells of the `grid` (rows, columns) are numbered row by row. `pixels` are the pixels that the model read.
+    The grid covers exactly these pixels.
+    """
+
+    pixels: UInt8[np.ndarray, "H W 3"]
+    grid: tuple[int, int]
+    weights: Float[np.ndarray, "T S"]
+    words: Sequence[str]
 
 
 def head_index(head: str, heads: Sequence[str]) -> int:
@@ -92,7 +107,7 @@ def split_words(tokens: Sequence[TokenText]) -> tuple[tuple[str, ...], Int[np.nd
     else:
         pairs = zip(character_starts, texts, ["", *texts], strict=False)
         starts = [i for i, text, previous in pairs if i == 0 or _starts_word(text, previous)]
-    return tuple(map(_visible_text, _join_tokens(encoded, starts))), np.array(starts)
+    return tuple(map(visible_text, _join_tokens(encoded, starts))), np.array(starts)
 
 
 def _is_continuation(token: bytes) -> bool:
@@ -118,7 +133,7 @@ def _starts_word(text: str, previous: str) -> bool:
     )
 
 
-def _visible_text(word: str) -> str:
-    """Return the word without white space around it; invisible characters become signs."""
+def visible_text(word: str) -> str:
+    """Return a word without white space around it; invisible characters become signs."""
     stripped = word.strip("".join(WORD_PREFIXES)) or "␣"
     return stripped.translate({ord("\n"): "↵", ord("\r"): "↵", ord("\t"): "⇥"})

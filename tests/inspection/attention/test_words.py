@@ -13,8 +13,8 @@ import pytest
 from matplotlib.image import imread
 
 from foveal.core.errors import UserError
-from foveal.inspection.attention_maps.compute import WordAttention, split_words, word_attention
-from foveal.inspection.attention_maps.render import write_word_attention
+from foveal.inspection.attention.render import write_word_attention
+from foveal.inspection.attention.words import WordAttention, split_words, word_attention
 
 HOSTILE = "</td></table><script>alert(1)</script>"
 
@@ -106,23 +106,9 @@ def test_a_picture_shows_where_the_weight_is(tmp_path: Path) -> None:
     assert len(rows) > 1000
 
 
-def test_a_picture_grows_with_words_and_examples(tmp_path: Path) -> None:
-    sizes = []
-    for given in ([example(12, 12)], [example(60, 60)], [example(12, 12)] * 2):
-        write_word_attention(tmp_path / "a.png", given)
-        sizes.append(picture(tmp_path / "a.png").shape[:2])
-    small, large, two = sizes
-    assert large[0] > 60 * 20  # pixels enough for a word's letters
-    assert large[1] > 60 * 20
-    assert two[0] > 1.8 * small[0]
-
-
 def test_a_picture_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveal.inspection.attention_maps.plot.MAX_SIDE_INCHES", 3.0)
-    write_word_attention(tmp_path / "a.png", [example(2, 30)])  # 30 small cells are 6.6 inches
-    assert picture(tmp_path / "a.png").shape[1] < 6 * 130
-    monkeypatch.setattr("foveal.inspection.style.MAX_HEIGHT", 4.0)
-    with pytest.raises(UserError, match="these 4 examples would be taller than 4 inches; give fewer"):
+    monkeypatch.setattr("foveal.inspection.figures.compose.MAX_HEIGHT", 4.0)
+    with pytest.raises(UserError, match=r"these 4 examples: a picture .* would be larger than 4 inches"):
         write_word_attention(tmp_path / "a.png", [example(2, 2)] * 4)
 
 
@@ -206,7 +192,7 @@ def test_a_page_asks_for_nothing_and_runs_only_its_own_script(tmp_path: Path) ->
 
 def test_what_cannot_be_written_is_one_plain_line(tmp_path: Path) -> None:
     path = tmp_path / "a.gif"
-    with pytest.raises(UserError, match=r"a\.gif: an alignment is written as \.png, \.html or \.json"):
+    with pytest.raises(UserError, match=r"a\.gif: an alignment is written as \.png, \.svg, \.pdf, \.html"):
         write_word_attention(path, [example()])
     with pytest.raises(UserError, match=r"a\.png: there are no examples to draw"):
         write_word_attention(tmp_path / "a.png", [])

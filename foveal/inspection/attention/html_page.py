@@ -15,7 +15,7 @@ from html import escape
 import numpy as np
 from jaxtyping import Float
 
-from foveal.inspection.attention_maps.compute import WordAttention
+from foveal.inspection.attention.words import WordAttention
 
 STYLE = """
 :root { --ink: 11 42 91; --paper: #fff; --text: #1f2933; --faint: #dfe4ea; --on: #ffd98a;
