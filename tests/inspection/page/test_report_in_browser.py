@@ -168,7 +168,7 @@ def test_hostile_strings_are_shown_as_text(browser: Any, tmp_path: Path) -> None
     """Each stands in a title, an axis, a label, a token, a caption, a fact or a cell; none executes."""
     strings = hostile_strings()
     used = iter(strings)
-    payloads = []
+    payloads: list[Payload] = []
     while len(payloads) < 12:
         payloads.append(payload(lambda name: f"{name}{next(used, '')}"))
     rows = tuple((text, str(place)) for place, text in enumerate(strings))
