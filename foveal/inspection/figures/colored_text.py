@@ -45,30 +45,43 @@ def size(panel: ColoredText) -> tuple[float, float]:
 
 def draw(figure: "SubFigure", panel: ColoredText) -> None:
     """Write the text once for each row, below the name of the row."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
     axes = figure.subplots()
     axes.set_axis_off()
     pieces = [*_place(panel.tokens)]
     shown = [piece for piece in pieces if piece.line < MAX_LINES]
     hidden = len({piece.token for piece in pieces}) - len({piece.token for piece in shown})
     more = f" ({hidden:,} more tokens)" if hidden else ""
-    colors = colormaps[DIVERGING_MAP if panel.diverging else SEQUENTIAL_MAP]
-    scale = ScalarMappable(Normalize(panel.low, panel.high), colors)
+    scale = _scale(panel)
     rows, top = panel.array.axes[0], 0.0
     for number, values in enumerate(panel.array.values):
         name = rows.labels[number] if rows.labels else f"{rows.name} {number}"
         look: dict[str, Any] = {"va": "center", "parse_math": False, "color": MUTED_COLOR}
         axes.text(0, top + LINE / 2, drawable(f"{name}{more}", 120), fontproperties=text_font(8.0), **look)
-        fills = np.where(np.isfinite(values)[:, None], colors(scale.norm(values)), WHITE)
+        fills = np.where(np.isfinite(values)[:, None], scale.cmap(scale.norm(values)), WHITE)
         _draw_pieces(axes, shown, fills, top)
         top += LINE * (_line_count(pieces) + 1.5)
     axes.set(xlim=(0, WIDTH - 0.2), ylim=(top, 0))
     write_title(axes, panel.title, WIDTH)
     place: dict[str, Any] = {"orientation": "horizontal", "fraction": 0.04, "aspect": 60, "shrink": 0.4}
-    write_unit(figure.colorbar(scale, ax=axes, pad=0, **place), panel.array.unit)
+    bar = figure.colorbar(scale, ax=axes, pad=0, **place)
+    if panel.kinds:
+        bar.set_ticks(range(len(panel.kinds)), labels=[drawable(kind, 12) for kind in panel.kinds])
+    write_unit(bar, panel.array.unit)
+
+
+def _scale(panel: ColoredText) -> Any:
+    """Return the colors of numbers, or a color for each kind."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    if not panel.kinds:
+        colors = colormaps[DIVERGING_MAP if panel.diverging else SEQUENTIAL_MAP]
+        return ScalarMappable(Normalize(panel.low, panel.high), colors)
+    count = len(panel.kinds)
+    palette = colormaps["Set3" if count <= 12 else "tab20"]
+    kinds = ListedColormap([palette(kind % palette.N) for kind in range(count)])
+    return ScalarMappable(Normalize(-0.5, count - 0.5), kinds)
 
 
 def _draw_pieces(axes: "Axes", pieces: list[_Placed], fills: Any, top: float) -> None:
