@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import ROOT, machine
-from foveal.inspection.curves import read_metrics_log, smooth
+from foveal.inspection.curves.compute import smooth
+from foveal.inspection.curves.log_records import read_metrics_log
 
 NETWORKS = {"plain-20": "#0072B2", "plain-56": "#E69F00", "resnet-56": "#009E73"}
 """The networks with their colors in the plot."""
@@ -44,13 +45,13 @@ def train(name: str, data: Path, runs: Path, budget: str) -> None:
 
 def losses(name: str, runs: Path) -> tuple[list[float], list[float]]:
     """Return the epochs of all steps, and the smoothed training loss there."""
-    steps = read_metrics_log(runs / name / "metrics.jsonl", "step")
+    steps = read_metrics_log(runs / name / "metrics.jsonl")["step"]
     return [step["epoch"] for step in steps], smooth([step["loss"] for step in steps])
 
 
 def last_epoch_loss(name: str, runs: Path) -> float:
     """Return the mean training loss of the last epoch."""
-    steps = read_metrics_log(runs / name / "metrics.jsonl", "step")
+    steps = read_metrics_log(runs / name / "metrics.jsonl")["step"]
     last_losses = [step["loss"] for step in steps if step["epoch"] > steps[-1]["epoch"] - 1]
     return sum(last_losses) / len(last_losses)
 

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.demo import split
 from benchmarks.timing import ROOT, machine, timed
 from foveal.config import preset_names
-from foveal.inspection.curves import read_metrics_log
+from foveal.inspection.curves.log_records import read_metrics_log
 from foveal.tasks.config import load_config
 
 SAMPLE_SECONDS = (0, 20, 60, 180)
@@ -66,10 +66,10 @@ class FinishedRun:
     def __init__(self, name: str, runs: Path):
         self.name, self.folder = name, runs / name
         self.result: dict[str, Any] = json.loads((runs / f"{name}.json").read_text())
-        steps = read_metrics_log(self.folder / "metrics.jsonl", "step")
+        steps = read_metrics_log(self.folder / "metrics.jsonl")["step"]
         self.tokens = steps[-1]["tokens"]
         self.seconds = {0: 0.0} | {record["step"]: record["seconds"] for record in steps}
-        evaluations = read_metrics_log(self.folder / "metrics.jsonl", "evaluation")
+        evaluations = read_metrics_log(self.folder / "metrics.jsonl")["evaluation"]
         self.curve = [(self.seconds[record["step"]], record["loss"]) for record in evaluations]
 
     def sample(self, seconds: float) -> tuple[int, str]:

@@ -15,7 +15,7 @@ from foveal.api.generation import check_input, collect_events, stream_text
 from foveal.api.interruption import interruptible
 from foveal.api.prediction import apply_threshold, are_texts, check_is_no_text, check_numbers
 from foveal.api.results.answer_table import AnswerTable
-from foveal.api.results.log_table import log_curves, log_table
+from foveal.api.results.log_table import log_table
 from foveal.api.results.picture import Picture
 from foveal.api.results.predictions import prediction_table
 from foveal.api.results.run_facts import run_facts
@@ -245,25 +245,27 @@ class Run:
         return vectors
 
     @plain_errors
-    def inspect(self, view: str | None = None, **options: Any) -> Picture:
+    def inspect(self, view: str | None = None, *, control: bool = False, **options: Any) -> Picture:
         """Return a view of the run: a picture with its numbers. `options` are those of the view
-        (`foveal inspect RUN VIEW --help`).
+        (`foveal inspect RUN VIEW --help`). With `control`, the same view of random weights follows, and what
+        it costs to remove what the view highlights.
 
-        Raises: UserError: there is no such view or option, or the view does not fit the run.
+        Raises: UserError: there is no such view or option, the view does not fit the run, or it has no
+            control.
         """
         chosen = choose_view(view)
         if options.get("data") is not None:
             options["data"] = self._path_of(options["data"])
         self.model.eval()
-        return Picture(compute_view(chosen, self.session, view_options(chosen, options)))
+        return Picture(compute_view(chosen, self.session, view_options(chosen, options), control))
 
     @plain_errors
     def curves(self) -> Picture:
-        """Return the curves of the training: loss on training and validation data, and the learning rate.
+        """Return the curves of the training with their diagnosis: losses, gradients, and the learning rate.
 
         Raises: UserError: a line of the log is damaged.
         """
-        return log_curves(self.path, self.path.name, self.task.speed_unit, self.task.loss_unit)
+        return self.inspect("curves")
 
     @plain_errors
     def resume(

@@ -7,6 +7,7 @@ from typing import Any
 from foveal.config import suggest
 from foveal.config.old_names import VIEWS as OLD_VIEWS
 from foveal.core.errors import UserError
+from foveal.inspection.control import check_has_control, with_control
 from foveal.inspection.payload import Payload
 from foveal.inspection.registry import VIEWS
 from foveal.inspection.view import View
@@ -58,13 +59,21 @@ def view_options(view: AnyView, options: Mapping[str, Any]) -> Any:
     return view.Options(**options)
 
 
-def compute_view(view: AnyView, session: Session, options: Any) -> Payload:
-    """Return the payload of a view of a run.
+def compute_view(view: AnyView, session: Session, options: Any, control: bool = False) -> Payload:
+    """Return the payload of a view of a run. With `control`, the same view of random weights stands beside
+    it, and what it costs to remove what the view highlights.
 
-    Raises: UserError: the view does not fit the run, or an option does not.
+    Raises: UserError: the view does not fit the run, an option does not, or the view has no control.
     """
+    if control:
+        check_has_control(view)
     if why := view.fits(session):
         names = ", ".join(other.name for other in fitting_views(session)[0])
         raise UserError(f"{session.run.path}: {why}; the views that fit this run: {names}")
     with ProgressBar(view.progress, before=view.progress) as progress:
-        return view.compute(session, options, log, progress)
+        payload = view.compute(session, options, log, progress)
+    if not control:
+        return payload
+    with ProgressBar(view.progress, before=f"control: {view.progress}") as progress:
+        random = view.compute(session.with_random_weights(), options, lambda line: None, progress)
+    return with_control(payload, random, view.ablate(session, options, log))

@@ -22,7 +22,7 @@ from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import SplitData, evenly_spaced
 from foveal.data.images.image_examples import ImageExamples
 from foveal.data.open import DataPaths
-from foveal.inspection.curves import read_metrics_log
+from foveal.inspection.curves.log_records import read_metrics_log
 from foveal.inspection.image_queries import with_center_crop
 from foveal.inspection.neighbors.compute import find_neighbors, majority_labels
 from foveal.metrics.report import format_table
@@ -235,7 +235,7 @@ def _evaluate_strategy(path: Path, device: str) -> dict[str, Any]:
     with SignalHandler():
         result = evaluate_run(load(path, resolve_device(device)), None)
     assert result.report is not None  # tasks with classes have one
-    last = read_metrics_log(open_run(path).metrics, "step")[-1]
+    last = read_metrics_log(open_run(path).metrics)["step"][-1]
     accuracy = result.report.scores[0].value
     low, high = result.report.intervals.get("accuracy") or (0.0, 1.0)
     duration = {"steps": last["step"], "seconds": last["seconds"]}

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 
 from foveal.api.view import AnyView, all_views, choose_view, compute_view, fitting_views
 from foveal.commands import COMMON_HELP
-from foveal.commands.inspect_page import check_report_path, print_report
+from foveal.commands.inspect_page import OPEN_FLAG, check_report_path, open_page, print_report
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
@@ -33,6 +33,7 @@ EXAMPLES = f"""Examples:
     foveal inspect runs/photos-image-classification-1 confusion --out confusion.png
     foveal inspect mlp-10 activations --initialization 0.01,0.05,kaiming --out first.png
     foveal inspect runs/photos-image-classification-1 --report photos.html
+    foveal inspect runs/photos-image-classification-1 --open
 
 {COMMON_HELP}"""
 
@@ -45,6 +46,8 @@ class CommonOptions:
 
     out: Path | None = None
     """Draw the view into this .png, .svg, .pdf or .html, or write its numbers into this .json."""
+    control: Annotated[bool, Parameter(negative="")] = False
+    """Show the same view of random weights, too, and what it costs to remove what the view highlights."""
     device: str = "auto"
     """cpu, cuda, mps, or auto."""
     json: Annotated[bool, Parameter(negative="")] = False
@@ -79,6 +82,9 @@ def inspect(*tokens: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> No
     views = all_views()
     if not tokens or tokens[0] in HELP_FLAGS:
         _print_help(views)
+        return
+    if OPEN_FLAG in tokens:
+        open_page(tokens)
         return
     subject, *rest = tokens
     if subject.startswith("-"):
@@ -165,7 +171,15 @@ def _view_app(view: AnyView, subject: str) -> App:
         "common": Annotated[CommonOptions, Parameter(name="*")],
     }
     usage = f"Usage: foveal inspect {subject} {view.name} [OPTIONS]{'' if hidden else ' [KEY.SUB=VALUE...]'}"
-    parser = App(name="inspect", help=view.summary, usage=usage, version_flags=(), console=STDOUT)
+    no_empty = Parameter(negative_iterable=())
+    parser = App(
+        name="inspect",
+        help=view.summary,
+        usage=usage,
+        version_flags=(),
+        console=STDOUT,
+        default_parameter=no_empty,
+    )
     parser.default(parse)
     return parser
 
@@ -212,7 +226,9 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
 def _compute(view: AnyView, subject: str, request: Request, device: torch.device) -> Payload:
     """Return the result of a view of a run or of a model before its training."""
     if not isinstance(view, ModelView) or Path(subject).is_dir():
-        return compute_view(view, load(subject, device), request.options)
+        return compute_view(view, load(subject, device), request.options, request.common.control)
+    if request.common.control:
+        raise UserError(f"{subject}: a model before training has random weights already: leave out --control")
     model = untrained_model(subject, request.settings, device)
     with ProgressBar(view.progress, before=view.progress) as progress:
         return view.compute_untrained(model, request.options, log, progress)

@@ -6,12 +6,14 @@ from foveal.core.errors import UserError
 
 EXTRAS = {
     "av": "video",
+    "fastapi": "page",
     "mlflow": "mlflow",
     "pandas": "pandas",
     "pyarrow": "parquet",
     "sklearn": "sklearn",
     "tensorboard": "tensorboard",
     "trackio": "trackio",
+    "uvicorn": "page",
     "wandb": "wandb",
 }
 """The extra that installs a package, by the package's name."""

@@ -1,10 +1,12 @@
 """The classification head: a Memory to one label."""
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from foveal.core.memory import Memory
 from foveal.core.tap import TappedModule
@@ -51,6 +53,19 @@ class ClassificationHead(TappedModule):
 
     def forward(self, memory: Memory) -> tuple[Float[Tensor, "B D"], AuxLosses]:
         return self.dropout(self._pool(memory)), {}
+
+    @property
+    def attention_heads(self) -> int:
+        """1 if attention pools the memory, else 0."""
+        return int(self.query is not None)
+
+    def without_head(self, head: int) -> RemovableHandle:
+        """Set the pooled vector to zero, until the result's `remove()` is called."""
+
+        def clear(module: nn.Module, args: tuple[Memory]) -> tuple[Memory]:
+            return (replace(args[0], vectors=torch.zeros_like(args[0].vectors)),)
+
+        return self.register_forward_pre_hook(clear)
 
     def project(self, features: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
         """Return the logits of the classes."""

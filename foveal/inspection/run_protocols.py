@@ -37,6 +37,15 @@ class InspectedTask(Protocol):
     @property
     def trains_networks(self) -> bool: ...
 
+    @property
+    def num_outcomes(self) -> int | None: ...
+
+    @property
+    def speed_unit(self) -> str: ...
+
+    @property
+    def loss_unit(self) -> str: ...
+
     def with_config(self, config: Config) -> "InspectedTask": ...
 
     def with_smooth_loss(self) -> "InspectedTask": ...
@@ -87,6 +96,9 @@ class InspectedRun(Protocol):
 
     def held_out(self, data: str | None, option_hint: str, log: Log) -> Any:
         """Return a held-out split, its name and its facts: all of `data`, or the run's own held-out split."""
+
+    def with_random_weights(self) -> "InspectedRun":
+        """Return the same run with a model of its own, whose weights are those of before any training."""
 
     def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 SERIES_COLORS = ("#1f4e8c", "#c2410c", "#4d7c0f", "#7c3aed", "#0f766e", "#a16207")
 """The colors of lines and bars side by side, in this order."""
-FAINT_COLOR, MUTED_COLOR, EDGE_COLOR, GRID_COLOR = "#b8c4d6", "#52606d", "#9aa5b1", "#dfe4ea"
-"""The colors of a noisy line, of captions and units, of a frame, and of lines between cells."""
+MUTED_COLOR, EDGE_COLOR, GRID_COLOR = "#52606d", "#9aa5b1", "#dfe4ea"
+"""The colors of captions and units, of a frame, and of lines between cells."""
 CORRECT_COLOR, INCORRECT_COLOR = "#15803d", "#b45309"
 HIGHLIGHT_COLOR = "#e11d48"
 """The color of marks over an image or a map: a path, a window."""

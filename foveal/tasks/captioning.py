@@ -16,6 +16,7 @@ from foveal.data.images.image_files import captioned_images
 from foveal.data.open import OpenedData
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
+from foveal.inspection.attention.render import PICTURES
 from foveal.interop.published.efficientnet import NAME as PRETRAINED
 from foveal.models.image_networks import output_grid
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
@@ -99,8 +100,10 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         return [answers[position] for position in positions.tolist()]
 
     def check_attention(self, run: str, file: Path) -> None:
-        if file.suffix != ".png":
-            raise UserError(f"{file}: attention to an image is drawn as .png; name a .png")
+        if file.suffix not in PICTURES:
+            raise UserError(
+                f"{file}: attention to an image is drawn as {', '.join(PICTURES)}; name one of them"
+            )
 
     def attention_map(
         self,
@@ -109,4 +112,4 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
         hypotheses: Sequence[Hypothesis],
         options: AttentionMapOptions,
     ) -> bytes:
-        return image_attention_file(self, objective, examples, hypotheses, options.head)
+        return image_attention_file(self, objective, examples, hypotheses, options)

@@ -90,3 +90,11 @@ class TaskFacts:
     """The view of a run that best shows what the model has learned."""
     generate_options: ClassVar[Collection[str]] = ()
     """The options of `foveal generate` that the task uses. Empty if the task does not generate."""
+
+    @property
+    def num_outcomes(self) -> int | None:
+        """The number of outcomes between which an untrained model guesses; None if there is no such number.
+
+        The task is bound to a processor.
+        """
+        return None

@@ -184,6 +184,10 @@ class LanguageModelTask(CorpusTask):
         name = f"counts of n-grams of up to {longest} {token_unit(self.processor.kind)}"
         return Baseline(name, "bits_per_character", bits, higher_is_better=False, is_rate=False)
 
+    @property
+    def num_outcomes(self) -> int:
+        return int(self.processor.size)
+
     def count_inputs(self, split: TokenArray) -> int:
         return count_windows(split, self.config.data.context_length)
 
@@ -196,7 +200,9 @@ class LanguageModelTask(CorpusTask):
     def summarize(self, prepared: PreparedCorpus) -> TaskSummary:
         kind, size = prepared.processor.kind, prepared.processor.size
         unit = token_unit(kind)
-        return TaskSummary(unit, f"language model: predict the next of {size:,} {kind} tokens", size, unit)
+        return TaskSummary(
+            unit, f"language model: predict the next of {size:,} {kind} tokens", self.num_outcomes, unit
+        )
 
     def encoder_weights(self, tensors: dict[str, Tensor], encoder: nn.Module) -> dict[str, Tensor]:
         """Return all weights except the projection. The special tokens are those of `encoder`."""

@@ -131,11 +131,15 @@ class MaskedLMTask(CorpusTask):
         best = min(means, key=means.__getitem__)
         return Baseline(best, "loss", means[best], higher_is_better=False, is_rate=False)
 
+    @property
+    def num_outcomes(self) -> int:
+        return SpecialTokens(self.processor.size).vocab_size
+
     def summarize(self, prepared: PreparedData[Tokenizer, TokenizedText]) -> TaskSummary:
         kind, size = prepared.processor.kind, prepared.processor.size
         unit = token_unit(kind)
         task = f"masked language model: predict hidden tokens of {size:,} {kind} tokens"
-        return TaskSummary(unit, task, SpecialTokens(size).vocab_size, unit)
+        return TaskSummary(unit, task, self.num_outcomes, unit)
 
     def count_inputs(self, split: TokenizedText) -> int:
         return self._windows(split).per_epoch

@@ -1,7 +1,7 @@
 """Open or create a run: its task, bound to processor and model, and its objective."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -128,6 +128,14 @@ class Session:
             sizes = config.data.model_copy(update={"valid_fraction": 0.0, "test_fraction": 0.0})
             config = config.model_copy(update={"data": sizes})
         return self.task.with_config(config).bind(None).prepare(DataPaths(data), log, reused)
+
+    def with_random_weights(self) -> "Session":
+        """Return the same run with a model of its own, whose weights are those of before any training: they
+        depend only on the config and its seed. Weights that were not drawn, but imported or fitted to data,
+        are random, too."""
+        device = next(self.model.parameters()).device
+        task = self.task.bind(self.processor, build_model(self.task, device).eval())
+        return replace(self, task=task, objective=task.objective())
 
     def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""

@@ -19,13 +19,9 @@ from PIL import Image
 from foveal import capture
 from foveal.core.progress import no_progress
 from foveal.data.text.special_tokens import SpecialTokens
-from foveal.inspection.attention_maps.plot_image import (
-    GAP,
-    PANEL_SIZE,
-    ImageAttention,
-    plot_image_attention,
-)
-from foveal.inspection.style import DPI
+from foveal.inspection.attention.render import images_payload
+from foveal.inspection.attention.words import ImageAttention
+from foveal.inspection.payload import Payload
 from foveal.metrics.captions import cider
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.store.sealed import open_tensors
@@ -135,15 +131,15 @@ def test_where_it_looked_is_drawn(
     monkeypatch.chdir(learnt(form).folder)
     drawn: list[ImageAttention] = []
 
-    def noted(looks: list[ImageAttention]) -> bytes:
+    def noted(looks: list[ImageAttention]) -> Payload:
         drawn.extend(looks)
-        return plot_image_attention(looks)
+        return images_payload(looks)
 
-    monkeypatch.setattr(attention, "plot_image_attention", noted)
+    monkeypatch.setattr(attention, "images_payload", noted)
     given = ("generate", "run", "--input", "shapes/4.png", "--attention", tmp_path / "out.png")
     assert "out.png" in succeed(*given).err
     with Image.open(tmp_path / "out.png") as picture:
-        assert picture.width == round(4 * (PANEL_SIZE + GAP) * DPI + GAP * DPI)
+        assert picture.width > picture.height
     (look,) = drawn
     assert (look.words, look.grid) == (tuple(caption(4).split()), (3, 3))
     assert (look.pixels == np.asarray(Image.open("shapes/4.png"))).all()

@@ -96,6 +96,7 @@ def test_what_can_not_be_looked_at(run: Path) -> None:
         "inspect", run, "activations", "--initialization", "0.01"
     )
     assert "expected a name that ends in .png" in refuse("inspect", "mlp", "--out", "mlp.gif")
+    assert "a model before training has random weights already" in refuse("inspect", "mlp", "--control")
     told = refuse("inspect", "mlp", "--initialization", "0.01,xaver")
     assert "model.initialization=xaver: expected default, xavier, kaiming or a deviation" in told
 

@@ -8,14 +8,14 @@ from torch import nn
 
 from foveal.api.errors import plain_errors
 from foveal.api.evaluation import RunEvaluation
-from foveal.api.results.log_table import log_curves
 from foveal.api.results.picture import Picture
 from foveal.api.results.scores import Evaluation
 from foveal.api.run import Run
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
-from foveal.inspection.curves import curves_payload
+from foveal.inspection.curves.log_records import LoggedTraining
+from foveal.inspection.curves.panels import curves_payload
 from foveal.inspection.files import write_payload
 from foveal.store.regular_files import read_regular
 from foveal.store.run import RunFolder
@@ -87,21 +87,20 @@ class ModuleRun(Run):
 
     @plain_errors
     def curves(self) -> Picture:
-        """Return the curves of the training: loss on training and validation data, and the learning rate.
+        """Return the curves of the training with their diagnosis: losses, gradients, and the learning rate.
 
         Raises: UserError: a line of the log is damaged.
         """
-        return log_curves(self.path, _title(self.folder, type(self.model).__name__), UNIT, None)
+        return Picture(curves_payload(_logged(self.folder, type(self.model).__name__)))
 
 
 def write_curves(folder: RunFolder, class_name: str) -> None:
     """Write the curves of a run into its folder."""
-    title = _title(folder, class_name)
-    write_payload(curves_payload(folder.metrics, title, UNIT, None), folder.curves)
+    write_payload(curves_payload(_logged(folder, class_name)), folder.curves)
 
 
-def _title(folder: RunFolder, class_name: str) -> str:
-    return f"{folder.path.name}: {class_name}"
+def _logged(folder: RunFolder, class_name: str) -> LoggedTraining:
+    return LoggedTraining(folder, f"{folder.path.name}: {class_name}", UNIT, None)
 
 
 def load_kept_weights(folder: RunFolder, module: nn.Module) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from foveal.core.callbacks import Callback
 from foveal.core.runtime import release_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
 from foveal.data.core.prepared_data import PreparedData
-from foveal.inspection.curves import curves_payload
+from foveal.inspection.curves.log_records import LoggedTraining
+from foveal.inspection.curves.panels import curves_payload
 from foveal.inspection.files import write_payload
 from foveal.metrics.report import Report, make_report
 from foveal.store.cache import shorten_unpacked_paths
@@ -145,8 +146,8 @@ def _report(
     if progress.step:
         with Activity("drawing the curves"):
             title = f"{run.path.name}: {', '.join(map(str, task.components()))}"
-            curves = curves_payload(run.metrics, title, parts.unit, task.loss_unit)
-            write_payload(curves, run.curves)
+            training = LoggedTraining(run, title, parts.unit, task.loss_unit, task.num_outcomes)
+            write_payload(curves_payload(training), run.curves)
 
 
 def _batch_fraction(batches: Batches, evaluated: Batches | None) -> float:

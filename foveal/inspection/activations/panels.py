@@ -32,7 +32,7 @@ def activations_payload(subject: str, rows: StatsByModel) -> Payload:
     panels += [
         Lines("mean (dotted) and deviation", _sizes(rows), "layer", log_y=True, legend=False),
         Lines("deviation of the gradient", _gradients(rows), "layer", log_y=True, legend=len(rows) > 1),
-        _shares(rows),
+        _saturated_or_dead(rows),
         *(_table(name, layers) for name, layers in rows.items()),
     ]
     values = {"activations": {name: [layer.to_json() for layer in layers] for name, layers in rows.items()}}
@@ -83,7 +83,7 @@ def _positive(value: float | None) -> float:
     return value or float("nan")
 
 
-def _shares(rows: StatsByModel) -> Bars:
+def _saturated_or_dead(rows: StatsByModel) -> Bars:
     """Return the fractions of saturated or dead units. A layer has at most one of the two."""
     shares = np.zeros((len(rows), max(map(len, rows.values()))))
     for row, layers in zip(shares, rows.values(), strict=True):

@@ -8,7 +8,13 @@ from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.tap import TAP_SITES, StepStates
-from foveal.ops.attention.attention_map import AttentionMap, Indices, resolve_indices, weights_tile
+from foveal.ops.attention.attention_map import (
+    AttentionMap,
+    Indices,
+    resolve_indices,
+    visibility_tile,
+    weights_tile,
+)
 from foveal.ui.console import format_bytes
 
 
@@ -99,9 +105,7 @@ class Record:
 
         Raises: UserError: the record is of no attention, or the tile is larger than the budget.
         """
-        value = self.kept[call]
-        if isinstance(value, Gradient) or not self.name.endswith("/weights"):
-            raise UserError(f"{self.name} is no attention: only names that end in /weights have tiles")
+        value = self._attention(call)
         B, H, T, S = value.shape
         try:
             parts = zip((heads, rows, columns), (H, T, S), strict=True)
@@ -119,6 +123,23 @@ class Record:
                 "or give a larger budget="
             )
         return weights_tile(value, heads, rows, columns)
+
+    def visibility(
+        self, heads: Indices = None, rows: Indices = None, columns: Indices = None, call: int = 0
+    ) -> Tensor:
+        """Return which keys the queries of a tile see, as truth values (batch, head, query, key).
+
+        A weight of 0 is masked, or so small that it was rounded to 0.
+
+        Raises: UserError: the record is of no attention.
+        """
+        return visibility_tile(self._attention(call), heads, rows, columns)
+
+    def _attention(self, call: int) -> Tensor | AttentionMap:
+        value = self.kept[call]
+        if isinstance(value, Gradient) or not self.name.endswith("/weights"):
+            raise UserError(f"{self.name} is no attention: only names that end in /weights have tiles")
+        return value
 
 
 def _arrived(name: str, gradient: Gradient) -> Tensor:

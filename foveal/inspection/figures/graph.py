@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from foveal.inspection.figures.text import drawable, write_title
 from foveal.inspection.panels import Graph, Node
-from foveal.inspection.style import EDGE_COLOR, FAINT_COLOR, MUTED_COLOR, ROLE_COLORS, text_font
+from foveal.inspection.style import EDGE_COLOR, MUTED_COLOR, ROLE_COLORS, text_font
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LETTER, LINE, GAP, ROW_GAP = 0.075, 0.16, 0.35, 0.3
 """Inches of a letter and a line, and between boxes."""
-EDGE_ROLE_COLORS = {"plain": MUTED_COLOR, "muted": FAINT_COLOR}
+EDGE_ROLE_COLORS = {"plain": MUTED_COLOR, "muted": EDGE_COLOR}
 """The colors of arrows that are lighter than the letters of boxes of their role."""
 MAX_LETTERS = 34
 """Letters of a line in a box."""

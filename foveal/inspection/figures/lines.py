@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable, write_axis_names, write_title
 from foveal.inspection.panels import Lines, Series
-from foveal.inspection.style import FAINT_COLOR, series_color, text_font
+from foveal.inspection.style import series_color, text_font
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,14 +13,18 @@ if TYPE_CHECKING:
 LOOKS: dict[str, dict[str, Any]] = {
     "line": {"linewidth": 1.3},
     "dots": {"linewidth": 1.2, "marker": "o", "markersize": 3.5},
-    "dotted": {"linewidth": 0.8, "linestyle": ":"},
-    "faint": {"linewidth": 0.6, "color": FAINT_COLOR},
+    "dotted": {"linewidth": 1.0, "linestyle": ":"},
+    "faint": {"linewidth": 0.6, "alpha": 0.35},
     "points": {"linestyle": "", "marker": "o", "markersize": 3.5, "alpha": 0.7},
     "ring": {"linestyle": "", "marker": "o", "markersize": 9, "fillstyle": "none"},
 }
 """How the styles of series are drawn."""
 WIDE = 6.0
-"""Inches from which letters are larger."""
+"""Inches from which letters are larger, and the axes of panels below each other begin at one place."""
+LABEL_PLACE = -0.065
+"""The place of the label beside a wide panel, in widths of its axes."""
+FEW_DECADES = 50
+"""The last value over the first up to which a logarithmic axis has three labels a decade."""
 LEGEND_LETTER = 0.08
 """Inches of a letter in the legend."""
 
@@ -41,6 +45,8 @@ def draw(figure: "SubFigure", panel: Lines) -> None:
         axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center")
     write_title(axes, panel.title, panel.size[0])
     write_axis_names(axes, panel.x_label, panel.y_label, large)
+    if panel.size[0] >= WIDE:
+        axes.yaxis.set_label_coords(LABEL_PLACE, 0.5)
     axes.tick_params(which="both", labelsize=small)
     axes.grid(alpha=0.25)
     if panel.legend and len(panel.series) > 1:
@@ -61,7 +67,7 @@ def _draw_series(axes: "Axes", series: Series, size: float, max_name: int) -> No
 
 def _scale(axes: "Axes", panel: Lines) -> None:
     """Set the scales. Without a positive value there is no logarithmic scale."""
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     x = {position for series in panel.series for position in series.x}
     whole = all(float(position).is_integer() for position in x)
@@ -73,6 +79,10 @@ def _scale(axes: "Axes", panel: Lines) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if panel.log_y and any(value > 0 for series in panel.series for value in series.y):
         axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < FEW_DECADES * low else (1,)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
     if panel.limits is not None:
         axes.set_ylim(*panel.limits)
     if panel.equal:

@@ -57,3 +57,22 @@ def _script_part(name: str) -> str:
 def style_sheet() -> str:
     """Return the style of the page."""
     return static_files()["style.css"][1].decode("utf-8")
+
+
+def index_page() -> str:
+    """Return the page that the server shows. All else comes from its modules."""
+    return """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>Foveal</title>
+<link rel="stylesheet" href="static/style.css">
+<script type="module" src="static/app.js"></script>
+</head>
+<body>
+<noscript>This page is drawn by its script, which this browser does not run.</noscript>
+</body>
+</html>
+"""

@@ -1,13 +1,14 @@
 """Recurrent decoders that read a memory, by attention at every step or as a single summary vector."""
 
 from collections.abc import Callable
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Float, Int
 from pydantic import model_validator
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.hooks import RemovableHandle
 
 from foveal.config.values import StrictModel
 from foveal.core.memory import Memory
@@ -101,6 +102,20 @@ class AttentionRNN(TappedModule):
         init_linear(self.first)
         if self.score is not None:
             self.score.reset_parameters()
+
+    @property
+    def attention_heads(self) -> int:
+        """1 with attention, 0 for a bottleneck."""
+        return int(self.score is not None)
+
+    def without_head(self, head: int) -> RemovableHandle:
+        """Set the context to zero, until the result's `remove()` is called."""
+
+        def clear(module: nn.Module, args: Any, keywords: Any) -> Any:
+            x, state = args
+            return (x, {**state, MEMORY_KEYS[1]: torch.zeros_like(state[MEMORY_KEYS[1]])}), keywords
+
+        return self.register_forward_pre_hook(clear, with_kwargs=True)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         vectors, mask = memory_tensors(memory, batch)

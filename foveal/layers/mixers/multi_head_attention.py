@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.hooks import RemovableHandle
 
 from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
@@ -37,6 +38,21 @@ class MultiHeadAttention(TappedModule):
         for layer in (self.query, self.key, self.value, self.output):
             nn.init.normal_(layer.weight, std=0.02)
             nn.init.zeros_(layer.bias)
+
+    @property
+    def attention_heads(self) -> int:
+        """The number of heads."""
+        return self.heads
+
+    def without_head(self, head: int) -> RemovableHandle:
+        """Set the output of a head to zero, until the result's `remove()` is called."""
+
+        def clear(module: nn.Module, args: tuple[Tensor]) -> Tensor:
+            heads = torch.unflatten(args[0], -1, (self.heads, -1)).clone()
+            heads[..., head, :] = 0
+            return heads.flatten(-2)
+
+        return self.output.register_forward_pre_hook(clear)
 
     def _project(self, x: Float[Tensor, "B T D"], *layers: Linear) -> Float[Tensor, "B T E K"]:
         """Return the heads of all `layers`, concatenated.

@@ -3,6 +3,7 @@
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from foveal.core.tap import TappedModule
 from foveal.layers.linear import Linear
@@ -41,6 +42,15 @@ class SelfAttention2d(TappedModule):
         for linear in (self.query, self.key, self.value, self.output):
             nn.init.normal_(linear.weight, std=linear.in_features**-0.5)
         nn.init.zeros_(self.gamma)
+
+    @property
+    def attention_heads(self) -> int:
+        """One head."""
+        return 1
+
+    def without_head(self, head: int) -> RemovableHandle:
+        """Set what is read from the positions to zero, until the result's `remove()` is called."""
+        return self.output.register_forward_pre_hook(lambda _, args: (torch.zeros_like(args[0]),))
 
     def forward(self, x: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
         vectors = x.flatten(2).mT

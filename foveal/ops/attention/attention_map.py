@@ -100,19 +100,37 @@ class AttentionMap:
     ) -> Float[Tensor, "B h t S"]:
         scale = 1 / math.sqrt(self.q.shape[3]) if self.scale is None else self.scale
         scores = (self.q[:, heads][:, :, rows].to(self.dtype) * scale) @ keys
+        if self.bias is not None:
+            scores = scores + _part(self.bias, heads, rows).to(self.dtype)
+        return masked_softmax(scores, self._visible(heads, rows))
+
+    def visibility(
+        self, heads: Indices = None, rows: Indices = None, columns: Indices = None
+    ) -> Bool[Tensor, "B h t s"]:
+        """Return which keys (columns) queries (rows) of some heads see."""
+        B, H, T, S = self.shape
+        head_ids, row_ids, column_ids = (
+            resolve_indices(part, size, self.q.device) for part, size in ((heads, H), (rows, T), (columns, S))
+        )
+        visible, shape = self._visible(head_ids, row_ids), (B, len(head_ids), len(row_ids), S)
+        if visible is None:
+            visible = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=self.q.device)
+        return visible.expand(shape)[..., column_ids]
+
+    def _visible(self, heads: Int[Tensor, " h"], rows: Int[Tensor, " t"]) -> Bool[Tensor, "*_"] | None:
+        """Return the mask, which fits (B, h, t, S) when expanded; None if all is visible."""
         visible = None if self.visible is None else _part(self.visible, heads, rows)
         if self.bias is not None:
-            bias = _part(self.bias, heads, rows).to(self.dtype)
-            scores = scores + bias
-            visible = bias > -torch.inf if visible is None else visible & (bias > -torch.inf)
+            finite = _part(self.bias, heads, rows) > -torch.inf
+            visible = finite if visible is None else visible & finite
         if self.causal:
             last = (rows + self.offset)[:, None]
-            positions = torch.arange(keys.shape[3], device=rows.device)
+            positions = torch.arange(self.shape[3], device=rows.device)
             reach = positions <= last
             if self.window:
                 reach &= positions > last - self.window
             visible = reach if visible is None else visible & reach
-        return masked_softmax(scores, visible)
+        return visible
 
 
 def weights_tile(
@@ -124,6 +142,15 @@ def weights_tile(
     indices = zip((heads, rows, columns), value.shape[1:], strict=True)
     head_ids, row_ids, column_ids = (resolve_indices(part, size, value.device) for part, size in indices)
     return value[:, head_ids][:, :, row_ids][..., column_ids]
+
+
+def visibility_tile(
+    value: "Tensor | AttentionMap", heads: Indices, rows: Indices, columns: Indices
+) -> Bool[Tensor, "B h t s"]:
+    """Return which keys queries see, of what a tap `weights` has given. Without a mask they see all."""
+    if isinstance(value, AttentionMap):
+        return value.visibility(heads, rows, columns)
+    return torch.ones_like(weights_tile(value, heads, rows, columns), dtype=torch.bool)
 
 
 def whole_weights(value: "Tensor | AttentionMap") -> Tensor:

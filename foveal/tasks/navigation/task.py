@@ -114,12 +114,15 @@ class NavigationTask(ExampleTask):
         config = self.config.model_copy(update={"task": table})
         return NavigationTask(config, self.processor, self.model)
 
+    @property
+    def num_outcomes(self) -> int | None:
+        return None if self._reinforces else len(MOVES)
+
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
         source, limit = prepared.processor.source, prepared.processor.target.length_limit.for_source(0)
         task = f"{self.name}: {source.size:,} {source.kind} tokens and views to at most {limit} moves"
         way = "REINFORCE" if self._reinforces else "imitation of the paths"
-        outcomes = None if self._reinforces else len(MOVES)
-        return TaskSummary("maps with instructions", f"{task}, by {way}", outcomes, self.speed_unit)
+        return TaskSummary("maps with instructions", f"{task}, by {way}", self.num_outcomes, self.speed_unit)
 
     def answers(self, examples: Examples, top: int, progress: ProgressCallback) -> list[Answer]:
         """Return the likeliest moves. There is only a single rollout, so `top` adds nothing."""

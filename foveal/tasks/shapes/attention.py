@@ -10,14 +10,15 @@ from foveal.data.core.length_buckets import collate_examples
 from foveal.data.images.image_examples import ImageExamples
 from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
-from foveal.inspection.attention_maps.compute import (
+from foveal.inspection.attention.render import images_payload, render_word_attention
+from foveal.inspection.attention.words import (
+    ImageAttention,
     WordAttention,
     average_target_words,
     head_index,
     word_attention,
 )
-from foveal.inspection.attention_maps.plot_image import ImageAttention, plot_image_attention
-from foveal.inspection.attention_maps.render import render_word_attention
+from foveal.inspection.files import payload_file
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.ops.audio.log_mel import HOP_SECONDS
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
@@ -80,13 +81,15 @@ def image_attention_file(
     objective: SequenceToSequenceObjective,
     images: ImageExamples,
     hypotheses: Sequence[Hypothesis],
-    head: str | None,
+    options: AttentionMapOptions,
 ) -> bytes:
-    """Return the PNG of the attention of each word to its image."""
-    rows = enumerate(hypotheses)
-    return plot_image_attention(
-        [_image_attention(task, objective, images, row, best, head) for row, best in rows]
-    )
+    """Return the picture of the attention of each word to its image, in the format of its suffix."""
+    maps = [
+        _image_attention(task, objective, images, row, best, options.head)
+        for row, best in enumerate(hypotheses)
+    ]
+    assert options.attention is not None
+    return payload_file(images_payload(maps), options.attention.suffix)
 
 
 def _image_attention(

@@ -127,11 +127,15 @@ class LabelingTask(ExampleTask, ABC):
                 )
         return [answers[row] for row in range(len(examples))]
 
+    @property
+    def num_outcomes(self) -> int:
+        return len(self.processor.target.labels)
+
     def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
         labels = prepared.processor.target.labels
         each = f" for each {self.place}," if self.place else ""
         task = f"{self.name}: {summarize_labels(labels)}{each} from {self.source_in_words()}"
-        return TaskSummary(self.examples_in_words, task, len(labels), self.speed_unit)
+        return TaskSummary(self.examples_in_words, task, self.num_outcomes, self.speed_unit)
 
     @abstractmethod
     def source_in_words(self) -> str:

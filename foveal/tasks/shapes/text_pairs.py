@@ -63,12 +63,15 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
     def preview_title(self, source: str) -> str:
         return source
 
+    @property
+    def num_outcomes(self) -> int:
+        return SpecialTokens(self.processor.target.tokenizer.size).vocab_size
+
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[Examples]]) -> TaskSummary:
         source, target = prepared.processor.source, prepared.processor.target.tokenizer
         sides = "of both sides together" if source is target else f"to {target.size:,}"
-        outcomes = SpecialTokens(target.size).vocab_size
         task = f"{self.name}: {self.source_in_words()} {sides}"
-        return TaskSummary(self.examples_in_words, task, outcomes, "target tokens")
+        return TaskSummary(self.examples_in_words, task, self.num_outcomes, "target tokens")
 
     def simple_answers(self, train: SplitData[Any], held_out: SplitData[Any]) -> SimpleAnswers:
         return {"a copy of the source": held_out.sources, **super().simple_answers(train, held_out)}

@@ -104,11 +104,14 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
         return EncoderWithHead(encoder, decoder(self.config.model, vocabulary, max_length, encoder.width))
 
+    @property
+    def num_outcomes(self) -> int:
+        return SpecialTokens(self.processor.target.tokenizer.size).vocab_size
+
     def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
         target = prepared.processor.target.tokenizer
         task = f"{self.name}: {self.source_in_words()} to {tokens_in_words(target)}"
-        outcomes = SpecialTokens(target.size).vocab_size
-        return TaskSummary(self.examples_in_words, task, outcomes, "target tokens")
+        return TaskSummary(self.examples_in_words, task, self.num_outcomes, "target tokens")
 
     @abstractmethod
     def source_in_words(self) -> str:

@@ -194,11 +194,14 @@ class VQAGenerateTask(BaseVQATask, SequenceToSequenceTask):
         vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
         return VQAModel(encoder, decoder(self.config.model, vocabulary, max_length, encoder.width))
 
+    @property
+    def num_outcomes(self) -> int:
+        return SpecialTokens(self.processor.target.tokenizer.size).vocab_size
+
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
         target = prepared.processor.target.tokenizer
         task = f"{self.name}: {tokens_in_words(target)} from {self.source_in_words()}"
-        outcomes = SpecialTokens(target.size).vocab_size
-        return TaskSummary(self.examples_in_words, task, outcomes, "target tokens")
+        return TaskSummary(self.examples_in_words, task, self.num_outcomes, "target tokens")
 
 
 class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):

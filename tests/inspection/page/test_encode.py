@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 import struct
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,10 @@ def decode(encoded: EncodedPayload) -> tuple[dict[str, Any], bytes]:
     return json.loads(encoded.content[8 : 8 + length]), encoded.content[8 + length :]
 
 
+def add_text(name: str, text: str) -> str:
+    return f"{name}{text}"
+
+
 def numbers(reference: dict[str, Any], content: bytes) -> np.ndarray:
     if "at" in reference:
         content = content[reference["at"] : reference["at"] + reference["size"]]
@@ -65,7 +70,9 @@ def test_every_kind_of_panel_has_its_numbers() -> None:
     assert [panel["sentence"] for panel in header["panels"]] == [panel.sentence() for panel in panels]
     one_head, grid, signed, lines, *_ = header["panels"]
     for place, panel in ((0, one_head), (2, signed)):
-        np.testing.assert_array_equal(numbers(panel["values"], body), panels[place].array.values.astype("f4"))
+        drawn = panels[place]
+        assert isinstance(drawn, Heatmap)
+        np.testing.assert_array_equal(numbers(panel["values"], body), drawn.array.values.astype("f4"))
     maps = [[numbers(one, body) for one in row] for row in grid["maps"]]
     np.testing.assert_array_equal(np.array(maps), attention())
     np.testing.assert_array_equal(numbers(grid["overview"], body), attention())
@@ -149,6 +156,6 @@ def test_hostile_strings_are_encoded() -> None:
     strings = hostile_strings()
     assert len(strings) > 300
     for text in strings[:: len(strings) // 12]:
-        header, _ = decode(encode_payload(payload(lambda name, text=text: f"{name}{text}")))
+        header, _ = decode(encode_payload(payload(partial(add_text, text=text))))
         assert header["title"] == f"a title{text}"
         assert report_page(text, [ReportedView(text, "", payload())], {text: text})

@@ -82,10 +82,16 @@ export class ImagesElement extends PanelElement {
   drawRow(row, number) {
     const strip = html("div", { class: "image-strip" });
     strip.style.gap = `${Math.max(3, this.panel.gap * PIXELS_PER_INCH)}px`;
-    row.tiles.forEach((tile, column) => strip.append(tile ? this.drawTile(tile, number, column) : html("div", { class: "tile empty" })));
+    row.tiles.forEach((tile, column) => strip.append(tile ? this.drawTile(tile, number, column) : this.emptyPlace()));
     const captions = row.captions.map((caption) => html("p", { class: `caption role-${caption.role}` }, html("bdi", {}, caption.text)));
     const name = row.name ? html("div", { class: "row-name" }, html("bdi", {}, row.name)) : null;
     return html("div", { class: "image-row" }, name, html("div", {}, strip, ...captions));
+  }
+
+  emptyPlace() {
+    const place = html("div", { class: "tile" });
+    place.style.width = `${this.panel.tile_size * PIXELS_PER_INCH}px`;
+    return place;
   }
 
   /**
@@ -106,7 +112,7 @@ export class ImagesElement extends PanelElement {
     frame.style.height = `${height}px`;
     const captions = tile.captions.map((caption) => html("p", { class: `caption role-${caption.role}` }, html("bdi", {}, caption.text)));
     const element = html("div", { class: "tile", "data-place": (this.shown ?? []).length }, frame, ...captions);
-    element.style.width = `${Math.max(width, 24)}px`;
+    element.style.width = `${this.panel.tile_size * PIXELS_PER_INCH}px`;
     this.shown?.push({ element, tile, row, column, heat, cell });
     return element;
   }

@@ -1,0 +1,67 @@
+"""The view `curves` of a run, or of several runs over each other."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.inspection.curves.log_records import LoggedTraining
+from foveal.inspection.curves.panels import curves_payload
+from foveal.inspection.payload import Payload
+from foveal.inspection.registry import register_view
+from foveal.inspection.run_protocols import InspectedRun
+from foveal.inspection.view import View
+from foveal.store.run import RunFolder, open_run
+
+AXES = ("step", "seconds", "tokens", "epoch")
+
+
+@dataclass(frozen=True)
+class CurvesOptions:
+    with_: tuple[str, ...] | None = None
+    """Another run of the same task, drawn over this one; may be given several times."""
+    by: str = "step"
+    """The axis: step, seconds, tokens or epoch."""
+
+
+@register_view("curves")
+class CurvesView(View[CurvesOptions]):
+    summary = "Losses, gradients and rates of the training, with a diagnosis; of several runs with --with."
+    Options = CurvesOptions
+    depends_on_weights = False
+
+    def fits(self, run: InspectedRun) -> str:
+        return "" if _has_log(run.run) else "it has no log of a training"
+
+    def compute(
+        self, run: InspectedRun, options: CurvesOptions, log: Log, progress: ProgressCallback
+    ) -> Payload:
+        """Read the logs."""
+        if options.by not in AXES:
+            raise UserError(f"by: expected {', '.join(AXES[:-1])} or {AXES[-1]}, not {options.by}")
+        return curves_payload(logged_training(run), [*_others(run, options.with_ or ())], options.by)
+
+
+def logged_training(run: InspectedRun) -> LoggedTraining:
+    """Return the log of a run's training."""
+    task, folder = run.task, run.run
+    return LoggedTraining(folder, folder.path.name, task.speed_unit, task.loss_unit, task.num_outcomes)
+
+
+def _has_log(folder: RunFolder) -> bool:
+    return folder.metrics.is_file() and folder.metrics.stat().st_size > 0
+
+
+def _others(run: InspectedRun, paths: tuple[str, ...]) -> Iterator[LoggedTraining]:
+    """Yield the logs of other runs.
+
+    Raises: UserError: a path is no run with a log, or a run of another task.
+    """
+    for path in paths:
+        folder, task = open_run(path), run.task
+        if folder.has_own_module or folder.config.task.name != task.name:
+            raise UserError(f"{path}: not of the task {task.name}, so its losses can't be compared")
+        if not _has_log(folder):
+            raise UserError(f"{path}: it has no log of a training")
+        yield LoggedTraining(folder, folder.path.name, task.speed_unit, task.loss_unit)

@@ -1,0 +1,1 @@
+"""The view `inversion`: images made from the features of an image at several layers."""

@@ -1,0 +1,221 @@
+// The page of a run: its views, the input, and another run beside it.
+
+import { html } from "./dom.js";
+import { formatNumber } from "./numbers.js";
+import { OptionForm } from "./option-form.js";
+import { joinCursors, payloadElement } from "./payload-view.js";
+import { computeView, fetchProgress, fetchRuns, fetchVersion, fetchViews } from "./server.js";
+
+/** @typedef {import("./server.js").RunFacts} RunFacts */
+/** @typedef {import("./server.js").ViewFacts} ViewFacts */
+
+const POLL = 500; // milliseconds between looks at the progress of a view
+const WATCH = 2500; // and at a run that is still training
+const FIRST_VIEW = "curves";
+const TRAINING = "training now";
+
+class App {
+  constructor() {
+    /** @type {RunFacts[]} */
+    this.runs = [];
+    this.run = 0;
+    /** @type {number | null} */
+    this.beside = null;
+    /** @type {ViewFacts[]} */
+    this.views = [];
+    this.view = "";
+    this.request = new AbortController();
+    /** @type {Record<number, string>} */
+    this.versions = {};
+    this.form = new OptionForm(() => void this.showView());
+    this.title = html("h1", {});
+    this.about = html("p", { class: "about" });
+    this.runChoice = html("select", { id: "run", onchange: () => void this.chooseRun(Number(this.runChoice.value)) });
+    this.besideChoice = html("select", { id: "beside", onchange: () => void this.chooseBeside(this.besideChoice.value) });
+    this.navigation = html("nav", { class: "views", "aria-label": "Views" });
+    this.heading = html("h2", { tabindex: -1 });
+    this.summary = html("p", { class: "view-summary" });
+    this.status = html("p", { class: "status", role: "status" });
+    this.columns = html("div", { class: "columns" });
+    this.main = html("main", {}, this.heading, this.summary, this.form.element, this.status, this.columns);
+  }
+
+  async start() {
+    const choosers = html(
+      "div",
+      { class: "choosers" },
+      html("label", { for: "run" }, "Run"),
+      this.runChoice,
+      html("label", { for: "beside" }, "Beside it"),
+      this.besideChoice,
+    );
+    const head = html("header", { class: "page-head" }, this.title, this.about, choosers);
+    document.body.replaceChildren(html("div", { class: "page" }, head, html("div", { class: "with-views" }, this.navigation, this.main)));
+    joinCursors(this.columns);
+    const { runs, start } = await fetchRuns();
+    this.runs = runs;
+    const kept = new URLSearchParams(location.hash.slice(1));
+    const number = (/** @type {string} */ name, /** @type {number | null} */ other) => {
+      const value = kept.get(name);
+      return value !== null && Number(value) < runs.length ? Number(value) : other;
+    };
+    this.beside = number("beside", start.beside);
+    this.view = kept.get("view") ?? start.view ?? "";
+    await this.chooseRun(number("run", start.run) ?? 0);
+    setInterval(() => void this.watch(), WATCH);
+  }
+
+  /**
+   * @param {number} run
+   */
+  async chooseRun(run) {
+    this.run = run;
+    if (this.beside === run) this.beside = null;
+    this.writeHead();
+    this.navigation.replaceChildren(html("p", { class: "note" }, "opening the run ..."));
+    try {
+      const { views, others } = await fetchViews(run);
+      this.views = views;
+      this.writeViews(others);
+      const chosen = [this.view, FIRST_VIEW].map((name) => views.find((one) => one.name === name)).find(Boolean) ?? views[0];
+      if (chosen) await this.chooseView(chosen.name, false);
+      else this.fail(this.columns, "no view fits this run");
+    } catch (error) {
+      this.navigation.replaceChildren();
+      this.columns.replaceChildren();
+      this.fail(this.columns, error);
+    }
+  }
+
+  /**
+   * @param {string} value
+   */
+  async chooseBeside(value) {
+    this.beside = value === "" ? null : Number(value);
+    this.writeHead();
+    await this.showView();
+  }
+
+  /**
+   * @param {string} name
+   * @param {boolean} focus
+   */
+  async chooseView(name, focus) {
+    this.view = name;
+    const view = this.views.find((one) => one.name === name);
+    this.heading.textContent = name;
+    this.summary.textContent = view?.summary ?? "";
+    this.form.show(view?.fields ?? []);
+    for (const button of this.navigation.querySelectorAll("button.view")) {
+      button.setAttribute("aria-current", String(/** @type {HTMLElement} */ (button).dataset.view === name));
+    }
+    if (focus) this.heading.focus();
+    await this.showView();
+  }
+
+  /** Compute the chosen view of each run, one after another. */
+  async showView() {
+    this.request.abort();
+    const request = new AbortController();
+    this.request = request;
+    this.keepPlace();
+    const runs = this.beside === null ? [this.run] : [this.run, this.beside];
+    const columns = runs.map((run) => {
+      const name = runs.length > 1 ? html("h3", { class: "run-name" }, html("bdi", {}, this.runs[run].name)) : null;
+      return html("section", { "aria-label": this.runs[run].name }, name);
+    });
+    this.columns.classList.toggle("two", runs.length > 1);
+    this.columns.setAttribute("aria-busy", "true");
+    this.columns.replaceChildren(...columns);
+    this.status.textContent = "computing ...";
+    const timer = setInterval(() => void this.writeProgress(request), POLL);
+    for (const [place, run] of runs.entries()) {
+      try {
+        this.versions[run] = await fetchVersion(run);
+        const { bundle, notes } = await computeView(run, this.view, this.form.chosen(), request.signal);
+        if (request.signal.aborted) break;
+        columns[place].append(...notes.map((note) => html("p", { class: "note" }, note)), payloadElement(bundle));
+      } catch (error) {
+        if (request.signal.aborted) break;
+        this.fail(columns[place], error);
+      }
+    }
+    clearInterval(timer);
+    if (request.signal.aborted) return;
+    this.columns.setAttribute("aria-busy", "false");
+    this.status.textContent = "";
+  }
+
+  /**
+   * @param {AbortController} request
+   */
+  async writeProgress(request) {
+    const { running, done, total, noun } = await fetchProgress();
+    if (request.signal.aborted || this.columns.getAttribute("aria-busy") !== "true") return;
+    this.status.textContent = running && total ? `${noun} ${formatNumber(done ?? 0)} of ${formatNumber(total)}` : "computing ...";
+  }
+
+  /** Show the view again if a run has gone on since. */
+  async watch() {
+    const shown = this.beside === null ? [this.run] : [this.run, this.beside];
+    if (document.hidden || this.columns.getAttribute("aria-busy") === "true") return;
+    if (!shown.some((run) => this.runs[run]?.state === TRAINING)) return;
+    try {
+      const versions = await Promise.all(shown.map(fetchVersion));
+      if (versions.every((version, place) => version === this.versions[shown[place]])) return;
+      this.runs = (await fetchRuns()).runs;
+      this.writeHead();
+      if (this.views.length) await this.showView();
+      else await this.chooseRun(this.run);
+    } catch (error) {
+      this.status.textContent = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  /** Write the name and facts of the run, and the choice of runs. */
+  writeHead() {
+    const run = this.runs[this.run];
+    document.title = `${run.name} - Foveal`;
+    this.title.replaceChildren(html("bdi", {}, run.name));
+    const score = run.score === null ? null : `${run.score_name} ${formatNumber(run.score)} (${run.score_split})`;
+    this.about.textContent = [run.model, run.data, score, run.state].filter(Boolean).join(" · ");
+    const options = (/** @type {number | null} */ chosen) =>
+      this.runs.map((one) => html("option", { value: one.id, selected: one.id === chosen }, one.name));
+    this.runChoice.replaceChildren(...options(this.run));
+    const others = options(this.beside).filter((_, place) => place !== this.run);
+    this.besideChoice.replaceChildren(html("option", { value: "" }, "no other"), ...others);
+  }
+
+  /**
+   * @param {Record<string, string>} others
+   */
+  writeViews(others) {
+    const items = this.views.map((one) => {
+      const button = html("button", { type: "button", class: "view", "data-view": one.name, title: one.summary }, one.name);
+      button.addEventListener("click", () => void this.chooseView(one.name, true));
+      return html("li", {}, button);
+    });
+    const reasons = Object.entries(others).map(([name, why]) => html("li", {}, `${name}: ${why}`));
+    const rest = html("details", {}, html("summary", {}, "Views that do not fit"), html("ul", {}, ...reasons));
+    this.navigation.replaceChildren(html("ul", {}, ...items), ...(reasons.length ? [rest] : []));
+  }
+
+  /** Keep the choice in the address, so that it is there when the page is loaded again. */
+  keepPlace() {
+    const place = new URLSearchParams({ run: String(this.run), view: this.view });
+    if (this.beside !== null) place.set("beside", String(this.beside));
+    history.replaceState(null, "", `#${place}`);
+  }
+
+  /**
+   * @param {HTMLElement} where
+   * @param {unknown} error
+   */
+  fail(where, error) {
+    where.append(html("p", { class: "error", role: "alert" }, error instanceof Error ? error.message : String(error)));
+  }
+}
+
+new App().start().catch((error) => {
+  document.body.append(html("p", { class: "error", role: "alert" }, error instanceof Error ? error.message : String(error)));
+});

@@ -1,0 +1,126 @@
+"""Curves whose course is known get the right verdict, and healthy ones none."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foveal.inspection.diagnosis.diagnose import MIN_STEPS, RULES, diagnose
+from foveal.inspection.diagnosis.history import History, history_from_records
+from tests.support.synthetic_curves import HEALTHY, LN10, PROBLEMS, constant, falling, history
+
+SEEDS = range(4)
+
+
+@pytest.mark.parametrize("curve", PROBLEMS)
+def test_the_right_verdict(curve: str) -> None:
+    verdict, make = PROBLEMS[curve]
+    assert [[finding.name for finding in diagnose(make(seed))] for seed in SEEDS] == [[verdict]] * len(SEEDS)
+
+
+def test_every_rule_has_a_curve() -> None:
+    assert {rule.name for rule in RULES} == {verdict for verdict, _ in PROBLEMS.values()}
+    assert len(PROBLEMS) >= 12
+    assert len(HEALTHY) == 6
+
+
+@pytest.mark.parametrize("curve", HEALTHY)
+def test_healthy_curves_have_none(curve: str) -> None:
+    assert [diagnose(HEALTHY[curve](seed)) for seed in SEEDS] == [[]] * len(SEEDS)
+
+
+def test_the_evidence_has_the_numbers() -> None:
+    (finding,) = diagnose(PROBLEMS["held-out loss rises"][1](0))
+    past = PROBLEMS["held-out loss rises"][1](0)
+    lowest = past.held_out.min()
+    assert finding.step == past.held_out_steps[past.held_out.argmin()]
+    assert f"from {lowest:.3f} to {past.held_out[-2:].mean():.3f}" in finding.evidence
+    assert all(finding.to_json().values())
+    (finding,) = diagnose(PROBLEMS["NaN"][1](0))
+    assert finding.step == 301
+    assert "1 time a number was not finite, first at step 301 in loss" in finding.evidence
+    (finding,) = diagnose(PROBLEMS["first loss far above ln C"][1](0))
+    assert "a guess among 10 outcomes has 2.303" in finding.evidence
+    (finding,) = diagnose(PROBLEMS["loss rises for good"][1](0))
+    assert 600 <= finding.step <= 850
+    (finding,) = diagnose(PROBLEMS["flat, then a drop"][1](0))
+    assert 250 <= finding.step <= 420
+
+
+def test_augmentation_is_no_leak() -> None:
+    """What is far below is a leak, unless the training rows are made harder."""
+    past = history(falling(2.3, 1.0, 6), falling(2.0, 0.4, 6), 0)
+    assert [finding.name for finding in diagnose(past)] == ["leak"]
+    assert diagnose(replace(past, regularizers=("model.dropout=0.5",))) == []
+
+
+def test_a_decay_of_the_rate_is_no_plateau_and_warm_up_no_flat_start() -> None:
+    past = PROBLEMS["loss stays, rate high"][1](0)
+    assert diagnose(replace(past, rate=np.linspace(0.1, 0, len(past.rate)))) == []
+    slow_start = history(lambda t: falling(2.3, 0.4, 8)(np.clip(t - 0.2, 0, None)), None, 0)
+    assert [finding.name for finding in diagnose(slow_start)] == ["bad first weights: flat start"]
+    warm_up = np.minimum(slow_start.rate, 0.1 * (np.arange(1, 1001) / 230) ** 2)
+    assert diagnose(replace(slow_start, rate=warm_up)) == []
+
+
+def test_an_unknown_number_of_outcomes() -> None:
+    """Without ln C no first loss is too high, and the start is the first loss."""
+    past = replace(PROBLEMS["both losses high"][1](0), chance=None)
+    assert "of the first" in diagnose(past)[0].evidence
+    first = replace(PROBLEMS["first loss far above ln C"][1](0), chance=None)
+    assert "bad first weights: first loss" not in [finding.name for finding in diagnose(first)]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, MIN_STEPS - 1])
+def test_too_few_steps_have_no_shape(steps: int) -> None:
+    past = (
+        history(lambda t: 2 + t, None, 0, steps=steps)
+        if steps
+        else history_from_records({"step": [], "evaluation": [], "refused": []})
+    )
+    assert diagnose(past) == []
+    spoiled = replace(past, nonfinite=((1, "loss"),))
+    assert [finding.name for finding in diagnose(spoiled)] == ["numbers not finite"]
+
+
+@pytest.mark.parametrize("steps", [MIN_STEPS, MIN_STEPS + 1, 79, 80, 81])
+@pytest.mark.parametrize("loss", [0.0, -1.0, 2.0])
+def test_constant_losses_of_any_sign_raise_nothing(steps: int, loss: float) -> None:
+    """Losses below 0 have no share of the start that means anything; there is no error."""
+    past = history(lambda t: np.full_like(t, loss), lambda t: np.full_like(t, loss), 0, steps=steps)
+    assert all(finding.name in ("underfitting",) for finding in diagnose(past))
+
+
+def test_records_become_arrays() -> None:
+    records: dict[str, list[dict[str, Any]]] = {
+        "step": [
+            {"step": 1, "loss": 2.0, "rate": 0.1},
+            {"step": 2, "loss": None, "rate": 0.1},
+            {"step": 4, "loss": 1.0, "rate": 0.2},
+        ],
+        "evaluation": [{"step": 4, "loss": None}, {"step": 5, "loss": 3.0}],
+        "refused": [{"step": 3, "culprit": "loss term loss"}],
+    }
+    past = history_from_records(records, LN10)
+    assert past.steps.tolist() == [1, 4]
+    assert past.held_out.tolist() == [3.0]
+    assert past.nonfinite == ((3, "loss term loss"), (4, "the held-out loss"))
+    assert past.start == 1.5
+
+
+def test_noise_and_levels() -> None:
+    """A straight course cancels; the standard error is that of independent noise."""
+    random = np.random.default_rng(0)
+    t = np.linspace(0, 1, 4000)
+    past = History(
+        np.arange(4000),
+        5 - 3 * t + 0.2 * random.standard_normal(4000),
+        constant(t),
+        np.arange(4000),
+        5 - 3 * t + 0.1 * random.standard_normal(4000),
+    )
+    assert past.held_out_noise == pytest.approx(0.1, rel=0.1)
+    assert past.between(0.0, 1.0).error == pytest.approx(0.2 / math.sqrt(4000), rel=0.1)
+    assert past.between(0.0, 1.0).mean == pytest.approx(3.5, abs=0.02)
