@@ -34,6 +34,8 @@ from foveal.inspection.view import Ablation, View
 
 MAX_ROWS, MAX_COUNTED, MAX_TOKENS = 200, 20_000, 64
 """Inputs and tokens at most whose experts are counted, and tokens of the map of gates."""
+MAX_BITS = 3.0
+"""Bits at the ends of the colors: rare classes have more by chance."""
 CAVEAT = (
     "an expert that gets one class of tokens need not know anything about it: the router may have learned to "
     "tell them apart by chance, and a class is only the form of a token. Information that the shuffled "
@@ -119,7 +121,7 @@ def experts_payload(
     loads = {path: load(one.gates, active) for path, one in counted.items()}
     (shown,) = (route for route in routes if route.layer == layer)
     own = counted[layer]
-    panels: list[Panel] = [_text(shown), _gates(shown), _bars(loads[layer])]
+    panels: list[Panel] = [_text(shown), _gates(shown)]
     facts = [
         ("input", chosen.name),
         ("layer", f"{layer}, {active} of {shown.gates.shape[1]} experts a token"),
@@ -133,6 +135,7 @@ def experts_payload(
         text = f"{table.information:.4f} bits about the class of a token; shuffled {control.information:.4f}"
         facts.append(("information", text))
         values |= {"information": table.information, "shuffled": control.information}
+    panels.append(_bars(loads[layer]))
     title = f"{subject}: {layer}"
     return Payload("experts", subject, title, tuple(panels), CAVEAT, "exact", tuple(facts), values)
 
@@ -182,11 +185,10 @@ def _bars(one: Load) -> Bars:
 
 
 def _maps(table: ClassTable, control: ClassTable) -> Iterator[Heatmap]:
-    reach = max(1e-3, float(np.nanmax(np.abs(table.pointwise))))
     for title, one in (("expert and class", table), ("control: classes shuffled", control)):
         axes = Axis("expert"), Axis("class of token", one.classes)
         array = NamedArray(one.pointwise, axes, "pointwise mutual information, bits")
-        yield Heatmap(title, array, -reach, reach)
+        yield Heatmap(title, array, -MAX_BITS, MAX_BITS)
 
 
 def _class_rows(table: ClassTable) -> Table:

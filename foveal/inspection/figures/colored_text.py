@@ -60,7 +60,9 @@ def draw(figure: "SubFigure", panel: ColoredText) -> None:
         fills = np.where(np.isfinite(values)[:, None], scale.cmap(scale.norm(values)), WHITE)
         _draw_pieces(axes, shown, fills, top)
         top += LINE * (_line_count(pieces) + 1.5)
-    axes.set(xlim=(0, WIDTH - 0.2), ylim=(top, 0))
+    # Letters keep their size where wider panels stretch this one, so a letter's place does, too.
+    width = max(WIDTH, figure.bbox.width / figure.dpi)
+    axes.set(xlim=(0, width - 0.2), ylim=(top, 0))
     write_title(axes, panel.title, WIDTH)
     place: dict[str, Any] = {"orientation": "horizontal", "fraction": 0.04, "aspect": 60, "shrink": 0.4}
     bar = figure.colorbar(scale, ax=axes, pad=0, **place)

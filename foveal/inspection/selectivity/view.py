@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.data.core.split_data import evenly_spaced
 from foveal.inspection.chosen_input import ChosenInput, InputOptions, choose_input, why_no_input
 from foveal.inspection.panels import Axis, ColoredText, Lines, NamedArray, Panel, Series, Table
 from foveal.inspection.payload import Payload
@@ -25,8 +26,8 @@ from foveal.inspection.selectivity.compute import (
 from foveal.inspection.text_writer import token_label
 from foveal.inspection.view import Ablation, View
 
-REACH, TOKENS_SHOWN = 1.0, 12
-"""Powers of two of the step size at the ends of the colors, and tokens of the table."""
+REACH, TOKENS_SHOWN, LAYERS_SHOWN = 1.5, 12, 2
+"""Powers of two of the step size at the ends of the colors, tokens of the table, and layers of the text."""
 CAVEAT = (
     "a half-life says how long a state keeps what it has, not that the outputs use it; where steps depend on "
     "the input, half-lives are those of the mean step, and a single large step may empty a state"
@@ -135,12 +136,24 @@ def _relative(layer: LayerMemory) -> Float[np.ndarray, " T"]:
 
 
 def _text(chosen: ChosenInput, layers: Sequence[LayerMemory]) -> ColoredText:
-    rows = np.stack([_relative(layer) for layer in layers])
-    tokens = chosen.position_names(rows.shape[1])
-    names = tuple(f"{layer.path}: red writes, blue passes by" for layer in layers)
-    axes = Axis("layer", names), Axis("token", tokens)
-    array = NamedArray(rows, axes, "log2 of step size by its mean")
-    return ColoredText("step sizes", tokens, array, -REACH, REACH)
+    """Return the text by the steps of some layers, and of the channel of each that selects most."""
+    rows, names = [], list[str]()
+    for number in evenly_spaced(len(layers), LAYERS_SHOWN):
+        layer = layers[number]
+        assert layer.step_sizes is not None
+        channel = int(layer.variation().argmax())
+        steps = layer.step_sizes[:, channel]
+        rows += [_relative(layer), np.log2(steps / steps.mean())]
+        names += [
+            f"{layer.path}, mean of its channels",
+            f"{layer.path}, channel {channel}, its most selective",
+        ]
+    values = np.stack(rows)
+    tokens = chosen.position_names(values.shape[1])
+    array = NamedArray(
+        values, (Axis("layer", tuple(names)), Axis("token", tokens)), "log2 of step by its mean"
+    )
+    return ColoredText("step sizes: red writes, blue passes by", tokens, array, -REACH, REACH)
 
 
 def _largest(chosen: ChosenInput, layers: Sequence[LayerMemory]) -> Table:
