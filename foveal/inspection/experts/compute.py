@@ -51,7 +51,7 @@ class Load(NamedTuple):
         return self.tokens * self.active - int(self.counts.sum())
 
     @property
-    def shares(self) -> Float[np.ndarray, " E"]:
+    def fractions(self) -> Float[np.ndarray, " E"]:
         return self.counts / max(1, self.counts.sum())
 
     @property
@@ -62,7 +62,7 @@ class Load(NamedTuple):
     @property
     def effective(self) -> float:
         """The effective number of experts."""
-        used = self.shares[self.shares > 0]
+        used = self.fractions[self.fractions > 0]
         return float(np.exp(-(used * np.log(used)).sum()))
 
     @property

@@ -180,7 +180,7 @@ def _bars(one: Load) -> Bars:
     )
     return Bars(
         "load: share of held-out tokens (blue), balanced share (orange)",
-        NamedArray(np.stack([one.shares, balanced]), axes, "share"),
+        NamedArray(np.stack([one.fractions, balanced]), axes, "share"),
     )
 
 

@@ -118,6 +118,7 @@ def test_the_steps_are_those_of_the_layer() -> None:
     with torch.no_grad():
         chosen.log_probabilities()
         expected = torch.nn.functional.softplus(mixer.delta(read[0][0, :, : mixer.rank]))
+        assert layer.step_sizes is not None
         assert np.allclose(layer.step_sizes, expected.numpy(), atol=1e-6)
         assert np.allclose(layer.half_lives, mixer.half_lives(expected.mean(0)).numpy(), rtol=1e-4)
     handle.remove()
