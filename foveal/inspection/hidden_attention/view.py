@@ -15,7 +15,7 @@ from foveal.core.progress import ProgressCallback
 from foveal.core.whole_number import WholeNumber
 from foveal.inspection.attention.compute import summarize_layer
 from foveal.inspection.attention.layers import ENCODER, START, attending_modules, capture_attention
-from foveal.inspection.attention.panels import MOST_GRID_CELLS, grid_panels
+from foveal.inspection.attention.panels import MOST_GRID_CELLS, MOST_OF_CELLS, grid_panels
 from foveal.inspection.attention.words import visible_text
 from foveal.inspection.capture.capture import capture
 from foveal.inspection.chosen_input import ChosenInput, InputOptions, choose_input, why_no_input
@@ -91,6 +91,7 @@ class HiddenAttentionView(View[HiddenAttentionOptions]):
         facts = [
             ("input", chosen.name),
             ("shown", f"{shown.path}, {_channel_name(options.unit)}"),
+            ("channels", f"with the largest weights in it: {_listed(shown)}"),
             ("weights", f"the scan's outputs deviate by {deviation:.1e} at most from the kernel's"),
         ]
         if len(chosen.source) > MOST_POSITIONS:
@@ -133,24 +134,32 @@ def _shown_panel(scan: Scan, channel: int | None) -> Heatmap:
     return Heatmap(f"{scan.path}, {_channel_name(channel)}", NamedArray(values, axes, "weight"), -high, high)
 
 
+def _largest_channels(scan: Scan, count: int) -> list[int]:
+    """Return the channels with the largest weights."""
+    channels: list[int] = scan.matrices.abs().mean((1, 2)).topk(count).indices.tolist()
+    return channels
+
+
+def _listed(scan: Scan) -> str:
+    count = min(CHANNELS, len(scan.matrices))
+    return ", ".join(map(str, _largest_channels(scan, count)))
+
+
 def _grid_panel(scans: Sequence[Scan]) -> HeatmapGrid:
-    """Return the mean and the channels with the largest weights of each layer, on one scale."""
+    """Return the channels with the largest weights of each layer, on one scale, which ends where nearly all
+    weights do."""
     count = min(CHANNELS, *(len(scan.matrices) for scan in scans))
-    rows = []
-    for scan in scans:
-        strongest = scan.matrices.abs().mean((1, 2)).topk(count).indices.tolist()
-        maps = [scan.matrices.mean(0), *(scan.matrices[i] for i in strongest)]
-        rows.append(np.stack([*map(_masked, maps)]))
-    values = np.stack(rows)
-    high = float(np.nanmax(np.abs(values))) or 1.0
-    columns = "mean of channels", *(f"channel {i + 1} by size" for i in range(count))
+    maps = [[_masked(scan.matrices[i]) for i in _largest_channels(scan, count)] for scan in scans]
+    values = np.array(maps)
+    high = float(np.nanquantile(np.abs(values), MOST_OF_CELLS)) or 1.0
     axes = (
         Axis("layer", tuple(f"layer {number}" for number in range(len(scans)))),
-        Axis("channel", columns),
+        Axis("channel", tuple(f"channel {rank} by size" for rank in range(1, count + 1))),
         Axis("output"),
         Axis("input"),
     )
-    return HeatmapGrid("scans", NamedArray(values, axes, "weight"), -high, high)
+    title = f"scans of the channels with the largest weights, {high:.2g} or more are darkest"
+    return HeatmapGrid(title, NamedArray(values, axes, "weight"), -high, high)
 
 
 def _masked(matrix: Float[Tensor, "T T"]) -> Float[np.ndarray, "T T"]:

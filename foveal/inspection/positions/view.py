@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from foveal.core.errors import UserError
@@ -53,11 +54,14 @@ class PositionsView(View[PositionsOptions]):
         if options.positions < 2:
             raise UserError(f"--positions {options.positions}: expected 2 or more")
         panels, facts = list[Panel](), list[tuple[str, str]]()
+        drawn = list[Tensor]()  # an encoder and a decoder may have equal sinusoids
         for path, module in position_modules(run.model):
             count = options.positions if module.limit is None else min(options.positions, module.limit)
             side = _grid_side(run.model, path, module)
             vectors = position_vectors(module, max(count, side * side))
-            panels += vector_panels(path, vectors, side)
+            if not any(torch.equal(vectors, other) for other in drawn):
+                panels += vector_panels(path, vectors, side)
+            drawn.append(vectors)
             limit = "any number of positions" if module.limit is None else f"{module.limit:,} positions"
             facts.append((path, f"{type(module).__name__}, {limit}"))
         for path, head_width in dict.fromkeys(rotary_modules(run.model)):
