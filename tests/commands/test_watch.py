@@ -31,7 +31,7 @@ class RecordedProcess:
 def test_the_page_ends_with_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
     RecordedProcess.made = []
     monkeypatch.setattr(subprocess, "Popen", RecordedProcess)
-    monkeypatch.setattr(watch.os, "setpriority", lambda *numbers: None)
+    monkeypatch.setattr("os.setpriority", lambda *numbers: None, raising=False)
     with pytest.raises(KeyboardInterrupt), watch.watched(Path("runs/a")):
         raise KeyboardInterrupt
     (process,) = RecordedProcess.made
