@@ -8,7 +8,8 @@ import { colorOf, colorTable, onSchemeChange, shadeOf } from "./palette.js";
 /** @typedef {import("./bundle.js").NumberMap} NumberMap */
 /** @typedef {{low: number, high: number, diverging: boolean}} Scale */
 /** @typedef {{top: number, left: number, rows: number, columns: number}} Area */
-/** @typedef {{map: NumberMap, axes: [Axis, Axis], scale: Scale, unit: string, texts: string[][], prefix: string}} MapContent */
+/** @typedef {{map: NumberMap, axes: [Axis, Axis], scale: Scale, unit: string, texts: string[][], marks: [number, number][],
+ *   prefix: string}} MapContent */
 
 const LARGEST_CELL = 32;
 const TALLEST = 560;
@@ -118,6 +119,7 @@ export class MapView {
     context.drawImage(imageOf(shown, content.scale), gutterLeft, gutterTop, wide, tall);
     if (cell >= GAP_FROM) drawGaps(context, gutterLeft, gutterTop, shown, cell, colors);
     if (shown.pool === 1 && cell >= TEXT_FROM && content.texts.length) this.drawTexts(context, shown);
+    this.drawMarks(context, colors);
     this.drawLabels(context, shown, colors);
     this.writeLegend();
     this.placeCursor();
@@ -138,6 +140,22 @@ export class MapView {
         const [x, y] = [this.corner.x + (column + 0.5) * this.cell, this.corner.y + (row + 0.5) * this.cell];
         context.fillText(texts[this.area.top + row][this.area.left + column], x, y, this.cell - 2);
       }
+    }
+  }
+
+  /**
+   * Frame the marked cells.
+   * @param {CanvasRenderingContext2D} context
+   * @param {CSSStyleDeclaration} colors
+   */
+  drawMarks(context, colors) {
+    const size = Math.max(3, this.cell);
+    context.strokeStyle = colors.getPropertyValue("--mark");
+    context.lineWidth = 1.5;
+    for (const [row, column] of /** @type {MapContent} */ (this.content).marks) {
+      const [down, across] = [row - this.area.top, column - this.area.left].map((place) => Math.floor(place / this.pool));
+      const isShown = down >= 0 && across >= 0 && down * this.pool < this.area.rows && across * this.pool < this.area.columns;
+      if (isShown) context.strokeRect(this.corner.x + across * this.cell, this.corner.y + down * this.cell, size, size);
     }
   }
 
@@ -202,13 +220,14 @@ export class MapView {
    * @returns {Promise<string>}
    */
   async describe(row, column) {
-    const { map, axes, unit, texts, prefix } = /** @type {MapContent} */ (this.content);
+    const { map, axes, unit, texts, marks, prefix } = /** @type {MapContent} */ (this.content);
     const [down, across] = axes;
     const about = map.rounded ? "about " : "";
     if (this.pool === 1) {
       const cells = await map.cells({ top: row, left: column, rows: 1, columns: 1 });
       const text = texts.length && texts[row][column] ? ` (${texts[row][column]})` : "";
-      const value = `${about}${formatNumber(cells.values[0])}${unit ? ` ${unit}` : ""}${text}`;
+      const marked = marks.some((mark) => mark[0] === row && mark[1] === column) ? ", marked" : "";
+      const value = `${about}${formatNumber(cells.values[0])}${unit ? ` ${unit}` : ""}${text}${marked}`;
       return `${prefix}${positionSentence(down, row)}, ${positionSentence(across, column)}: ${value}`;
     }
     const area = this.square(row, column);
