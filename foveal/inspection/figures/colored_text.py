@@ -91,7 +91,8 @@ def _draw_pieces(axes: "Axes", pieces: list[_Placed], fills: Any, top: float) ->
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     # Inches across, whatever the width of the axes: letters keep their size, so their places do, too.
-    across = axes.figure.dpi_scale_trans + ScaledTranslation(0, 0, axes.transAxes)
+    corner: Any = axes.transAxes
+    across = axes.figure.dpi_scale_trans + ScaledTranslation(0, 0, corner)
     inches = blended_transform_factory(across, axes.transData)
     lines: dict[tuple[int, str], list[str]] = {}
     for piece in pieces:
