@@ -30,6 +30,7 @@ __all__ = [
     "register_mixer",
     "register_model",
     "register_task",
+    "register_view",
     "stream",
     "train",
 ]
@@ -55,6 +56,7 @@ _EXPORTS = {
     "register_mixer": "foveal.layers.mixers.registry",
     "register_model": "foveal.models.network_registry",
     "register_task": "foveal.tasks.registry",
+    "register_view": "foveal.inspection.registry",
     "stream": "foveal.api.generate",
     "train": "foveal.api.train",
 }
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from foveal.data.datasets.dataset_registry import register_dataset
     from foveal.heads.registry import register_head
     from foveal.inspection.capture.capture import capture
+    from foveal.inspection.registry import register_view
     from foveal.layers.mixers.registry import register_mixer
     from foveal.metrics.registry import register_metric
     from foveal.models.encoder_registry import register_encoder

@@ -61,6 +61,7 @@ def test_it_registers_one_part_of_each_kind() -> None:
         "data set": ["short-reviews"],
         "metric": ["mistake-cost"],
         "callback": ["heartbeat"],
+        "view": ["label-shares"],
     }
 
 
@@ -87,6 +88,8 @@ def test_the_ordinary_commands_open_it(here: Path) -> None:
     answers = succeed("predict", "run", "--text", "a dull and slow play", *PLUGIN).out
     assert answers.splitlines()[0].startswith("text,answer,probability")
     assert json.loads(succeed("inspect", "run", "confusion", "--json", *PLUGIN).out)
+    shown = json.loads(succeed("inspect", "run", "label-shares", "--json", "--control", *PLUGIN).out)
+    assert [panel["kind"] for panel in shown["panels"]] == ["bars", "bars"]
     run = foveal.load("run", trust_plugin=True)
     assert len(run.predict(["a bright and great song"])) == 1
 

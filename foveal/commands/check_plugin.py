@@ -1,4 +1,4 @@
-"""`foveal check-plugin FILE|PACKAGE`: what mixers, encoders and heads promise, checked on a plugin's own."""
+"""`foveal check-plugin FILE|PACKAGE`: what mixers, encoders, heads and views promise, checked on a plugin."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ from foveal.ui.console import STDOUT, log, print_json
 
 
 def check_plugin(plugin: str, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
-    """Check that the parts of PLUGIN keep the laws of mixers, encoders and heads.
+    """Check that the parts of PLUGIN keep the laws of mixers, encoders, heads and views.
 
     The exit code is 1 if a law is broken.
 

@@ -41,7 +41,7 @@ class Payload:
             for panel in self.panels
         ]
         about = {"view": self.view, "of": self.subject, "title": self.title}
-        honest = {"caveat": self.caveat, "exactness": self.exactness}
+        honest = {"caveat": self.caveat, "exactness": self.exactness, "facts": [*self.facts]}
         content: dict[str, Any] = finite_json(about | self.values | honest | {"panels": panels})
         return content
 

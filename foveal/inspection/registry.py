@@ -1,11 +1,12 @@
 """The registry of views. Each view registers itself; plugins have views, too."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
 from foveal.core.errors import UserError
 from foveal.inspection.view import View
-from foveal.plugins.registry import Registry, package_modules
+from foveal.plugins.registry import Registry, file_of, package_modules, registering_module
 
 ViewT = TypeVar("ViewT", bound=type[View[Any]])
 PACKAGES = ("foveal.inspection", "foveal.tasks")
@@ -18,12 +19,35 @@ def view_modules(*packages: str) -> Iterator[str]:
         yield from package_modules(package, "view")
 
 
+COMMON_OPTIONS = ("out", "report", "open", "control", "device", "json")
+"""The names of options that no view has for itself."""
+
+
 def _make_view(name: str, view: Any) -> View[Any]:
-    if not (isinstance(view, type) and issubclass(view, View)):
-        raise UserError(f"the view {name}: expected a class below foveal.inspection.view.View")
+    if problem := _problem(view):
+        raise UserError(f"{file_of(registering_module(view))}: the view {name}: {problem}")
     made: View[Any] = view()
     made.name = name
     return made
+
+
+def _problem(view: Any) -> str:
+    """Return what is wrong with a class of a view; an empty text if nothing is."""
+    if not (isinstance(view, type) and issubclass(view, View)):
+        return "expected a class below foveal.inspection.view.View"
+    if missing := sorted(getattr(view, "__abstractmethods__", ())):
+        return f"has no method {missing[0]}"
+    if not isinstance(getattr(view, "summary", None), str):
+        return "has no summary, a text of one line"
+    options = getattr(view, "Options", None)
+    if not (isinstance(options, type) and is_dataclass(options)):
+        return "Options is a dataclass, with a default for each option"
+    for field in fields(options):
+        if field.default is MISSING and field.default_factory is MISSING:
+            return f"the option {field.name} has no default"
+        if field.name in COMMON_OPTIONS:
+            return f"the option {field.name} is one of every view; rename it"
+    return ""
 
 
 VIEWS: Registry[View[Any]] = Registry("view", lambda: view_modules(*PACKAGES), _make_view)

@@ -1,4 +1,4 @@
-"""The laws applied to the parts of a plugin: mixers, encoders, heads and networks."""
+"""The laws applied to the parts of a plugin: mixers, encoders, heads, networks and views."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +12,7 @@ from foveal.config import EncoderConfig, suggest
 from foveal.core.errors import UserError
 from foveal.core.module_facts import HasInputBlock
 from foveal.heads.registry import HEADS, HeadSpec
+from foveal.inspection.registry import VIEWS
 from foveal.laws import encoder_laws, head_laws, mixer_laws
 from foveal.laws.law import LawBroken, randomize, reset_everything
 from foveal.laws.module_states import example_memory
@@ -25,6 +26,7 @@ from foveal.ops.jit.dispatch import reference_only
 from foveal.plugins.loading import Plugin, line_in_plugin
 from foveal.plugins.registry import registry_of
 from foveal.studies.example_sources import ExampleSource, example_images, example_source
+from foveal.studies.view_check import view_checks
 
 WIDTH, OTHER_WIDTH, MEMORY_WIDTH, CLASSES = 8, 6, 5, 3
 WEIGHTS = 0.7
@@ -57,6 +59,7 @@ CHECKS: dict[str, Callable[[str], Iterator[Law]]] = {
     "encoder": lambda name: encoder_checks(ENCODERS[name], EncoderConfig(kind=name)),
     "head": lambda name: head_checks(HEADS[name]),
     "model": lambda name: network_checks(name, *published_input(name)[:2]),
+    "view": lambda name: view_checks(VIEWS[name]),
 }
 """The laws of a part, by its kind and name."""
 

@@ -92,7 +92,7 @@ def test_scores_vectors_and_views(classifier: foveal.Run) -> None:
     assert not np.array_equal(vectors[0], vectors[1])
     picture = classifier.inspect("confusion", data=None)
     assert picture._repr_png_()[1:4] == b"PNG"
-    assert picture.to_dict()["labels"] == ("bad", "good")
+    assert picture.to_dict()["labels"] == ["bad", "good"]
     assert picture.save("confusion.png").is_file()
     assert isinstance(classifier.model, torch.nn.Module)
 
@@ -193,7 +193,7 @@ def test_images_and_series() -> None:
     scores = run.evaluate(values)
     assert run.evaluate((pictures, labels == 1)).scores == scores.scores
     assert all(str(row["source"]).startswith("dict[") for row in scores.worst)
-    assert run.inspect("confusion", data=values).to_dict()["labels"] == ("false", "true")
+    assert run.inspect("confusion", data=values).to_dict()["labels"] == ["false", "true"]
 
 
 def test_series() -> None:

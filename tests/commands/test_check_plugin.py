@@ -21,7 +21,7 @@ def test_the_examples_keep_every_law(path: Path) -> None:
     laws = json.loads(result.out)["laws"]
     assert len(laws) >= 10
     assert all(law["holds"] for law in laws)
-    kinds = {"mixer"} if path == PATH else {"mixer", "encoder", "head", "model"}
+    kinds = {"mixer"} if path == PATH else {"mixer", "encoder", "head", "model", "view"}
     assert {law["kind"] for law in laws} == kinds
     assert ("callback heartbeat" in result.err) == (path == EXAMPLE)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image, ImageColor
+from PIL import Image
 
 from foveal.inspection.style import CORRECT_COLOR
 from foveal.metrics.captions import caption_words, cider
@@ -26,11 +26,6 @@ def moving(number: int) -> bytes:
     first, *rest = (Image.fromarray(frame) for frame in film(number)[0])
     first.save(out, "GIF", save_all=True, append_images=rest)
     return out.getvalue()
-
-
-def colours(path: str) -> set[Any]:
-    with Image.open(path) as picture:
-        return {colour for _, colour in picture.convert("RGB").getcolors(1 << 24) or ()}
 
 
 def train(data: str, *more: object, run: str = "run", steps: int = 60) -> dict[str, Any]:
@@ -53,20 +48,17 @@ def test_a_label_for_each_frame() -> None:
     assert len(strips) == 6
     assert all(len(one["right"].split()) == len(one["output"].split()) for one in strips)
     with Image.open("film.png") as picture:
-        assert picture.size[0] <= 5 * 74 + 4
+        assert picture.size[0] > 400
     Path("one.gif").write_bytes(moving(1))
     told = succeed("inspect", "run", "filmstrip", "--query", "one.gif")
-    assert "source  one.gif" in told.out
+    assert "source   one.gif" in told.out
     assert "right" not in told.out
     data = write_films("some.npz", 8)
-    told = succeed("inspect", "run", "filmstrip", "--query", data, "--out", "some.png", "--json")
+    told = succeed("inspect", "run", "filmstrip", "--query", data, "--out", "some.svg", "--json")
     rights = [" ".join(film(number)[1]) for number in range(8)]
     assert [one["right"] for one in json.loads(told.out)["clips"]] == rights
-    succeed("inspect", "run", "filmstrip", "--query", "one.gif", "--out", "one.png")
-    assert [ImageColor.getrgb(CORRECT_COLOR) in colours(name) for name in ("some.png", "one.png")] == [
-        True,
-        False,
-    ]
+    succeed("inspect", "run", "filmstrip", "--query", "one.gif", "--out", "one.svg")
+    assert [CORRECT_COLOR in Path(name).read_text() for name in ("some.svg", "one.svg")] == [True, False]
 
 
 def test_one_label_by_3d_convolutions() -> None:
@@ -101,6 +93,7 @@ def test_videos() -> None:
     assert found["output"] in ("down", "across")
 
 
+@pytest.mark.slow
 def test_a_text() -> None:
     result = train(write_films(), *NARRATE, "model.encoder.mixers=gru,attention", "model.encoder.layers=2")
     assert {"chrf", "exact", "cider", "cider_interval"} <= result.keys()
@@ -115,7 +108,7 @@ def test_a_text() -> None:
     assert "--attention: run reads clips, for which there is no such figure" in refuse(
         "generate", "run", *picture
     )
-    assert "output  it goes " in succeed("inspect", "run", "filmstrip", "--query", "one.gif").out
+    assert "output   it goes " in succeed("inspect", "run", "filmstrip", "--query", "one.gif").out
     films: dict[str, Any] = dict(np.load("films.npz"))
     films["text"][::2] = "a block moves"
     twice: dict[str, Any] = {name: np.concatenate([films[name]] * 2) for name in films if name != "text"}

@@ -1,17 +1,16 @@
 """Views are found by a walk over packages, and their options are their own."""
 
-import ast
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
-from inspect import getsource
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
 
 from foveal.core.errors import UserError
 from foveal.inspection.registry import VIEWS, register_view, view_modules
+from foveal.inspection.view import View
+from foveal.studies.view_check import options_without_help
 
 MADE_VIEW = '''
 from dataclasses import dataclass
@@ -43,19 +42,6 @@ def test_each_view_says_what_it_is(name: str) -> None:
     assert options_without_help(view.Options) == []
 
 
-def options_without_help(options: type) -> list[str]:
-    """Return the fields without a docstring below them."""
-    tree = ast.parse(dedent(getsource(options))).body[0]
-    assert isinstance(tree, ast.ClassDef)
-    below = [*tree.body[1:], None]
-    return [
-        ast.unparse(field.target)
-        for field, text in zip(tree.body, below, strict=True)
-        if isinstance(field, ast.AnnAssign)
-        and not (isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant))
-    ]
-
-
 def test_one_view_is_the_default() -> None:
     assert sum(view.is_default for _, view in VIEWS.items()) == 1
 
@@ -83,7 +69,35 @@ def test_a_name_is_taken_once() -> None:
         register_view("confusion")(other)
 
 
+def make_view(**parts: Any) -> type:
+    """Return a class of a view, right but for the given parts."""
+    right = {"summary": "A view.", "Options": type(VIEWS["confusion"]).Options, "compute": lambda *_: None}
+    return type("Made", (View,), {"__module__": __name__} | right | parts)
+
+
+@dataclass(frozen=True)
+class NoDefault:
+    depth: int
+
+
+@dataclass(frozen=True)
+class CommonName:
+    out: str = ""
+
+
 @pytest.mark.usefixtures("own_registries")
-def test_what_is_no_view_is_refused() -> None:
-    with pytest.raises(UserError, match="the view plain: expected a class below"):
-        register_view("plain")(object)  # type: ignore[type-var]
+@pytest.mark.parametrize(
+    ("view", "problem"),
+    [
+        (object, "expected a class below"),
+        (make_view(compute=View.compute), "has no method compute"),
+        (make_view(summary=None), "has no summary, a text of one line"),
+        (make_view(Options=None), "Options is a dataclass, with a default for each option"),
+        (make_view(Options=NoDefault), "the option depth has no default"),
+        (make_view(Options=CommonName), "the option out is one of every view; rename it"),
+    ],
+)
+def test_wrong_classes_are_refused_in_one_line(view: Any, problem: str) -> None:
+    with pytest.raises(UserError, match=f": the view wrong: {problem}") as error:
+        register_view("wrong")(view)
+    assert "\n" not in str(error.value)

@@ -122,4 +122,5 @@ NAMES: dict[str, Callable[[], Names]] = {
     "docs/pretraining.md": sentence_encoder,
     "docs/quickstart.md": notes,
     "docs/capture.md": first_run,
+    "docs/looking-inside.md": first_run,
 }
