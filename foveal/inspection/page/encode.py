@@ -116,7 +116,9 @@ def _(panel: Bars, bundle: Bundle) -> dict[str, Any]:
 def _(panel: ColoredText, bundle: Bundle) -> dict[str, Any]:
     scale = {"low": panel.low, "high": panel.high, "diverging": panel.diverging}
     return (
-        _axes(panel.array) | scale | {"tokens": [*panel.tokens], "values": bundle.whole(panel.array.values)}
+        _axes(panel.array)
+        | scale
+        | {"tokens": [*panel.tokens], "kinds": [*panel.kinds], "values": bundle.whole(panel.array.values)}
     )
 
 
@@ -179,11 +181,11 @@ def _mark(mark: Mark) -> dict[str, Any]:
 @encode_panel.register
 def _(panel: Graph, bundle: Bundle) -> dict[str, Any]:
     nodes = [
-        {"name": one.name, "lines": [*one.lines], "place": [*one.place], "role": one.role}
+        {"name": one.name, "lines": [*one.lines], "place": [*one.place], "role": one.role, "shape": one.shape}
         for one in panel.nodes
     ]
     edges = [
-        {"source": one.source, "target": one.target, "text": one.text, "role": one.role}
+        {"source": one.source, "target": one.target, "text": one.text, "role": one.role, "bend": one.bend}
         for one in panel.edges
     ]
     return {"nodes": nodes, "edges": edges, "shape": panel.shape}

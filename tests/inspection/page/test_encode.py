@@ -22,7 +22,7 @@ from foveal.inspection.page.modules import (
     style_sheet,
 )
 from foveal.inspection.page.report import ReportedView, report_page
-from foveal.inspection.panels import Axis, Heatmap, HeatmapGrid, NamedArray, Panel
+from foveal.inspection.panels import Axis, Graph, Heatmap, HeatmapGrid, NamedArray, Panel
 from foveal.inspection.payload import Payload
 from tests.support.payloads import attention, every_panel, hostile_strings, payload
 
@@ -94,6 +94,9 @@ def test_no_field_of_a_panel_is_forgotten() -> None:
         if isinstance(panel, HeatmapGrid):
             names = names - {"values"} | {"maps"}
         assert names - {*sent} == set(), type(panel)
+        if isinstance(panel, Graph):
+            for part, one in ((panel.nodes, sent["nodes"]), (panel.edges, sent["edges"])):
+                assert {field.name for field in fields(part[0])} == {*one[0]}
 
 
 def test_a_large_map_is_an_overview_and_tiles() -> None:

@@ -3,7 +3,7 @@
 import { html } from "./dom.js";
 import { colorBar } from "./map-view.js";
 import { formatNumber, positionName, positionSentence, visible } from "./numbers.js";
-import { colorOf, onSchemeChange } from "./palette.js";
+import { colorOf, kindColor, onSchemeChange } from "./palette.js";
 import { PanelElement } from "./panel-element.js";
 
 export class ColoredTextElement extends PanelElement {
@@ -53,7 +53,7 @@ export class ColoredTextElement extends PanelElement {
       rows: async (/** @type {number} */ from, /** @type {number} */ to) =>
         Array.from({ length: to - from }, (_, place) => [
           visible(this.panel.tokens[from + place]),
-          ...every.map((row) => formatNumber(this.value(row, from + place))),
+          ...every.map((row) => this.panel.kinds[this.value(row, from + place)] ?? formatNumber(this.value(row, from + place))),
         ]),
     };
   }
@@ -69,11 +69,36 @@ export class ColoredTextElement extends PanelElement {
   /** Color the text by the chosen row. */
   color() {
     this.spans?.forEach((/** @type {HTMLElement} */ span, /** @type {number} */ place) => {
-      const { fill, letters } = colorOf(this.value(this.row ?? 0, place), /** @type {any} */ (this.panel));
+      const { fill, letters } = this.colorOf(this.value(this.row ?? 0, place));
       span.style.backgroundColor = fill;
       span.style.color = letters;
     });
-    this.legend?.replaceChildren(colorBar(/** @type {any} */ (this.panel), this.panel.unit));
+    this.legend?.replaceChildren(...this.keys());
+  }
+
+  /**
+   * Return the color of a value: of an amount by the scale, of a kind by its number.
+   * @param {number} value
+   */
+  colorOf(value) {
+    /** @type {string[]} */
+    const kinds = this.panel.kinds;
+    if (!kinds.length || !Number.isFinite(value)) return colorOf(value, /** @type {any} */ (this.panel));
+    return kindColor(value, kinds.length);
+  }
+
+  /** Return the scale, or the color of each kind. */
+  keys() {
+    /** @type {string[]} */
+    const kinds = this.panel.kinds;
+    if (!kinds.length) return [colorBar(/** @type {any} */ (this.panel), this.panel.unit)];
+    return kinds.map((kind, number) => {
+      const key = html("span", { class: "token" }, html("bdi", {}, ` ${kind} `));
+      const { fill, letters } = kindColor(number, kinds.length);
+      key.style.backgroundColor = fill;
+      key.style.color = letters;
+      return key;
+    });
   }
 
   /**
@@ -91,7 +116,9 @@ export class ColoredTextElement extends PanelElement {
    */
   describe(token) {
     const [rows] = this.panel.axes;
-    const value = `${formatNumber(this.value(this.row ?? 0, token))}${this.panel.unit ? ` ${this.panel.unit}` : ""}`;
+    const number = this.value(this.row ?? 0, token);
+    const kind = this.panel.kinds[number];
+    const value = kind === undefined ? `${formatNumber(number)}${this.panel.unit ? ` ${this.panel.unit}` : ""}` : kind;
     return `token '${visible(this.panel.tokens[token])}', ${positionSentence(rows, this.row ?? 0)}: ${value}`;
   }
 

@@ -6,8 +6,8 @@ import { arrowHead } from "./images.js";
 import { shorten } from "./numbers.js";
 import { PanelElement } from "./panel-element.js";
 
-/** @typedef {{name: string, lines: string[], place: [number, number], role: string}} GraphNode */
-/** @typedef {{source: string, target: string, text: string, role: string}} GraphEdge */
+/** @typedef {{name: string, lines: string[], place: [number, number], role: string, shape: string}} GraphNode */
+/** @typedef {{source: string, target: string, text: string, role: string, bend: number}} GraphEdge */
 
 const LETTER_WIDTH = 7;
 const LINE_TALL = 16;
@@ -85,10 +85,12 @@ export class GraphElement extends PanelElement {
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", focusable: "false" });
     for (const edge of this.edges()) {
       const [from, to] = [places.get(edge.source) ?? [0, 0], places.get(edge.target) ?? [0, 0]];
-      const [start, end] = [rim(from, to, box), rim(to, from, box)];
-      picture.append(svg("line", { class: `edge role-${edge.role}`, x1: start[0], y1: start[1], x2: end[0], y2: end[1] }), arrowHead(start, end, `edge role-${edge.role}`));
-      const look = { class: `edge-text role-${edge.role}`, x: (start[0] + end[0]) / 2, y: (start[1] + end[1]) / 2 + 4, "text-anchor": "middle" };
-      if (edge.text) picture.append(svg("text", look, shorten(edge.text, MAX_LETTERS)));
+      const points = edge.bend ? bent(from, to, box, edge.bend * cell.width) : [rim(from, to, box), rim(to, from, box)];
+      const [start, end] = points.slice(-2);
+      const look = `edge role-${edge.role}`;
+      picture.append(svg("polyline", { class: look, points: points.join(" ") }), arrowHead(start, end, look));
+      const place = { class: `edge-text role-${edge.role}`, x: (start[0] + end[0]) / 2, y: (start[1] + end[1]) / 2 + 4, "text-anchor": "middle" };
+      if (edge.text) picture.append(svg("text", place, shorten(edge.text, MAX_LETTERS)));
     }
     nodes.forEach((node, number) => picture.append(this.drawNode(node, number, middle(node), box)));
     return picture;
@@ -110,7 +112,8 @@ export class GraphElement extends PanelElement {
         this.moved();
       },
     });
-    group.append(svg("rect", corner));
+    const radius = Math.min(box.height, box.width) / 2;
+    group.append(node.shape === "circle" ? svg("circle", { cx: middle[0], cy: middle[1], r: radius }) : svg("rect", corner));
     const first = middle[1] - ((node.lines.length - 1) * LINE_TALL) / 2 + 4;
     node.lines.forEach((line, place) => {
       group.append(svg("text", { x: middle[0], y: first + place * LINE_TALL, "text-anchor": "middle" }, shorten(line, MAX_LETTERS)));
@@ -168,6 +171,19 @@ function rim(middle, to, box) {
   const [x, y] = [to[0] - middle[0], to[1] - middle[1]];
   const share = Math.min(box.width / 2 / (Math.abs(x) || 1e-9), box.height / 2 / (Math.abs(y) || 1e-9), 1);
   return [middle[0] + x * share, middle[1] + y * share];
+}
+
+/**
+ * Return the points of an arrow that goes to the right, turns up or down, and comes back to its target.
+ * @param {number[]} from
+ * @param {number[]} to
+ * @param {{width: number, height: number}} box
+ * @param {number} reach
+ */
+function bent(from, to, box, reach) {
+  const turn = from[0] + reach;
+  const end = to[0] + (Math.sign(turn - to[0]) * box.width) / 2;
+  return [[from[0] + box.width / 2, from[1]], [turn, from[1]], [turn, to[1]], [end, to[1]]];
 }
 
 /**

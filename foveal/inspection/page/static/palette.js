@@ -94,6 +94,17 @@ export function colorOf(value, scale) {
 }
 
 /**
+ * Return the color of a kind as CSS, light enough for black letters. Hues lie as far apart as they can.
+ * @param {number} kind
+ * @param {number} count
+ * @returns {{fill: string, letters: string}}
+ */
+export function kindColor(kind, count) {
+  const hue = Math.round((360 * kind) / Math.max(1, count) + 215) % 360;
+  return { fill: `hsl(${hue} 62% ${kind % 2 ? 84 : 74}%)`, letters: "#000" };
+}
+
+/**
  * Return the relative luminance of a color (WCAG 2).
  * @param {Color} color
  * @returns {number}
