@@ -91,6 +91,7 @@ def test_each_form_learns(form: str, learnt: Callable[[str], Learnt]) -> None:
     assert np.mean([one["output"] == caption(int(Path(one["source"]).stem)) for one in answers]) > 0.9
 
 
+@pytest.mark.slow
 def test_a_run_is_measured_again(attending: Path) -> None:
     first = json.loads(Path("run/samples.jsonl").read_text().splitlines()[0])
     assert ".png -> " in first["text"]

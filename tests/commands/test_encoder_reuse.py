@@ -15,6 +15,7 @@ from tests.support.shape_questions import check_same_image_encoder, write_questi
 GLIMPSE = (*SMALL, "--model", "glimpses", "model.width=24", "task.glimpse_size=4")
 
 
+@pytest.mark.slow
 def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:
     """The network and the statistics of the channels: not what reads the questions."""
     write_questions("shapes", count=20)
@@ -36,6 +37,7 @@ def test_what_was_asked_about_pictures_lends_its_eyes_to_labels() -> None:
     assert "the encoder of answers; the head is new" in told.err
 
 
+@pytest.mark.slow
 def test_a_run_of_captions_goes_on_with_larger_pictures() -> None:
     """Which it sees whole."""
     write_questions("shapes", count=20)

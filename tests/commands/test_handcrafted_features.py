@@ -19,6 +19,7 @@ class Killed(BaseException):
     """Nothing after it is done."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", ["color-histogram", "visual-words", "patch-similarities"])
 def test_colours_are_told_from_one_another(network: str) -> None:
     given = ("--model", "hog", f"model.encoder.network={network}", "schedule.warmup_steps=0")
@@ -32,6 +33,7 @@ def test_edges_need_a_cell() -> None:
     assert "6x6 are too small for model.encoder.network=hog" in why
 
 
+@pytest.mark.slow
 def test_a_codebook_outlasts_a_kill_before_the_first_checkpoint() -> None:
     def die() -> None:
         raise Killed

@@ -86,6 +86,7 @@ def test_a_stop_and_a_resume_end_as_if_there_had_been_none(given: tuple[str, ...
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 def test_another_head_s_weights_go_on() -> None:
     write_images()
     train("squares")
@@ -150,6 +151,7 @@ def test_a_network_is_described() -> None:
     assert "lstm reads no images" in refuse("models", "describe", "lstm", "--input", "3x8x8")
 
 
+@pytest.mark.slow
 def test_a_run_is_asked_several_views(monkeypatch: pytest.MonkeyPatch) -> None:
     train(write_images(), steps=2)
     calls = record_calls(monkeypatch, ClassificationObjective, "_logits")

@@ -49,6 +49,7 @@ def canvas(run: str) -> NDArray[np.float32]:
     return tensors["canvas"].numpy()
 
 
+@pytest.mark.slow
 def test_it_is_learnt_measured_and_draws() -> None:
     """No labels are needed; the images' mean alone costs more than twice as much."""
     given = (write_patterns(), *TINY)

@@ -31,6 +31,7 @@ def exported(family: str, *more: str) -> Path:
     return Path("out")
 
 
+@pytest.mark.slow
 @families
 def test_a_run_comes_back(family: str) -> None:
     """Exported and imported it has the same logits, tokenizer and text, and is a run like any other."""

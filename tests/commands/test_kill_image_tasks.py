@@ -38,6 +38,7 @@ KINDS: dict[str, tuple[Callable[[], object], str, tuple[str, ...]]] = {
 """How data are written, where, and the settings."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_behind_a_checkpoint(here: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     check_killed_run(here, monkeypatch, *KINDS[kind])

@@ -137,6 +137,7 @@ def test_a_stop_and_a_resume_end_as_if_there_had_been_none(way: str) -> None:
     assert Path("parts/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 def test_what_can_not_be_used_is_a_line() -> None:
     rows = write_maps()
     Path("bare.jsonl").write_text("".join(f"{json.dumps(row | {'path': ''})}\n" for row in rows))

@@ -141,6 +141,7 @@ def write_captioned_photos(side: int) -> str:
     return "photos"
 
 
+@pytest.mark.slow
 def test_captions_of_few_photos_start_from_them(fetched: list[str]) -> None:
     data = write_captioned_photos(70)
     small = (*FEW, "data.tokenizer=word", "data.image.size=32", "--budget", "1steps")

@@ -3,11 +3,14 @@
 import csv
 from pathlib import Path
 
+import pytest
+
 import foveal
 from tests.support.command_line import TINY_MODEL, refuse, succeed
 from tests.support.logged_numbers import from_csv, metrics_of_run
 
 
+@pytest.mark.slow
 def test_a_finished_run_goes_on_with_a_larger_budget_and_more_loggers(run: Path) -> None:
     assert f"finished after 20 steps; to go on: foveal resume {run} --budget +10m" in refuse("resume", run)
     curves = (run / "curves.png").read_bytes()

@@ -41,6 +41,7 @@ def test_train_evaluate_predict_inspect(preset: str) -> None:
     assert Path("run/curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_label_for_each_step() -> None:
     """Whether this value and the next are above 0: a window of two steps, one of them ahead."""
     chance = np.random.default_rng(0)
@@ -70,6 +71,7 @@ def test_stopped_and_resumed_with_augmentation_it_ends_alike() -> None:
     assert weights[0] == weights[1]
 
 
+@pytest.mark.slow
 def test_series_by_themselves_are_so_in_predictions() -> None:
     """A sensor with another offset and scale gets the same answers, if series are standardized alone."""
     train(write_ts(), "series-resnet", "data.series.standardize=series", steps=20)

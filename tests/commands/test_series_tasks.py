@@ -60,6 +60,7 @@ def test_stopped_and_resumed_it_ends_alike() -> None:
     assert "has changed since run was made" in refuse("evaluate", "run")
 
 
+@pytest.mark.slow
 def test_a_test_file_and_a_head_on_new_series() -> None:
     data, test = write_ts(), write_ts("test.ts", count=20, seed=1)
     assert train(data, "--test", test, steps=4)["split"] == "test"

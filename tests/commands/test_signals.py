@@ -21,7 +21,7 @@ def own_cache(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("place", INTERRUPT_POINTS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_every_phase(whole: dict[str, Any], number: signal.Signals, place: str) -> None:
     handler = signal.getsignal(number)
     with act_at(place, lambda: os.kill(os.getpid(), number)):

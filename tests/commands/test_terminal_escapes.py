@@ -77,6 +77,7 @@ def test_half_characters_are_refused(argument: str) -> None:
     assert "not UTF-8 text; write it in UTF-8" in refuse("train", "text.txt", argument)
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_generated_text_escaped_and_a_file_gets_it_exactly(here: Path) -> None:
     Path("odd.txt").write_bytes(b"\x1b[2J\x0c\x07 text\n" * 500)
     succeed("train", "odd.txt", *TINY_MODEL, "--budget", "20steps", "--run", "odd", "optimizer.lr=0.05")

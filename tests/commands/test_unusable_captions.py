@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.captioned_shapes import SMALL, write_shapes
 from tests.support.command_line import refuse, succeed
 
 
+@pytest.mark.slow
 def test_a_collapse_is_told() -> None:
     """As many texts as pictures, and a model that has learnt their most frequent words alone."""
     write_shapes(count=100)

@@ -93,6 +93,7 @@ def test_videos() -> None:
     assert found["output"] in ("down", "across")
 
 
+@pytest.mark.slow
 def test_a_text() -> None:
     result = train(write_films(), *NARRATE, "model.encoder.mixers=gru,attention", "model.encoder.layers=2")
     assert {"chrf", "exact", "cider", "cider_interval"} <= result.keys()

@@ -68,6 +68,7 @@ def test_empty_rows(name, lengths):
     assert y[1].eq(0).all()
 
 
+@pytest.mark.slow
 @every_row
 def test_very_long(name):
     trial = trial_of(name)

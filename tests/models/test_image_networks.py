@@ -125,6 +125,7 @@ def test_grids(network, stem, size, grid):
     assert memory.vectors.shape[1] == grid**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stem", ["published", "small"])
 @pytest.mark.parametrize(
     "network",

@@ -66,6 +66,7 @@ def clear_texts(answer: Answer) -> list[str]:
     return [text for text, share, top in places(answer) if len(top) == 1 or share - top[1][1] > 1e-4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERING)
 def test_rows_in_are_rows_out(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))

@@ -115,6 +115,7 @@ def test_likeliest_labels_are_sorted_in_chunks(monkeypatch: pytest.MonkeyPatch) 
     assert likeliest_labels.likeliest_labels(logits, 4) == whole
 
 
+@pytest.mark.slow
 def test_two_thousand_labels_are_trained_scored_and_predicted() -> None:
     """Above the number of classes from which all logits are never in memory together."""
     rows = [f"word{label} number{label},label{label}" for label in range(2000) for _ in range(3)]

@@ -41,6 +41,7 @@ def trained(*options: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_trained_evaluated_and_generated() -> None:
     result = trained("--budget", "20steps")
     again = json.loads(succeed("evaluate", "run", "--json").out)
@@ -89,6 +90,7 @@ def test_no_such_length() -> None:
     assert "2 or more" in error
 
 
+@pytest.mark.slow
 def test_each_text_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sorting the n-grams takes seconds; the cost, the training and the scores have the same batches."""
     looked_up: list[tuple[str, int]] = []

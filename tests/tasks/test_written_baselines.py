@@ -85,6 +85,7 @@ def test_each_task_that_writes(
     assert metric in baseline
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["vqa", "vqa-generate", "vqa-multiple-choice"])
 def test_questions_are_answered_without_the_image(way: str) -> None:
     shape_questions.write_questions("shapes", "choices", "history")

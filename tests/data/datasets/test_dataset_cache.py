@@ -116,6 +116,7 @@ def test_what_cannot_be_fetched_is_one_line_with_the_client_s_last(
     assert_nothing_half_written(cache)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["shakespeare", "python-source"])
 def test_a_failure_while_writing_leaves_nothing(
     name: str, index: list[list[str]], cache: Path, monkeypatch: pytest.MonkeyPatch

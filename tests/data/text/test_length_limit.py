@@ -110,6 +110,7 @@ def config(max_length: int) -> Config:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("times", "max_length"), [(1, 400), (2, 400), (1, 120)])
 def test_a_model_of_short_rows_has_room_for_long_ones(tmp_path: Path, times: int, max_length: int) -> None:
     """Trained on copies of 1 to 5 words; here it never stops, so it writes all that it may."""

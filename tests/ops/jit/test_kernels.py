@@ -107,6 +107,7 @@ def test_several_processes_fill_one_cache(cache):
     assert len(list(cache.iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("in the way")
     assert elsewhere(FOVEAL_CACHE=str(tmp_path / "file")).stdout == "True\n"

@@ -101,6 +101,7 @@ def test_who_draws_nothing_knows_the_first_canvas() -> None:
     assert (loss - result.metrics["latent_nats"][0]) / rows == pytest.approx(float(expected), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_three_images_are_learnt_by_heart_and_drawn() -> None:
     torch.manual_seed(0)
     images = torch.zeros(3, 6, 6)

@@ -5,6 +5,7 @@ The trainer is the same; the loss, the sampling and the reward's baseline are th
 
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -96,6 +97,7 @@ def accuracy(model: Glimpses) -> float:
         return float((model(batch.pictures)[0].argmax(1) == batch.labels).float().mean())
 
 
+@pytest.mark.slow
 def test_it_learns_where_to_look():
     """Two looks anywhere find the bright place in 7 of 16 pictures; taught by the trainer's step, in all."""
     torch.manual_seed(3)

@@ -161,6 +161,7 @@ def test_evaluation_draws_nothing_and_one_glimpse_is_enough() -> None:
     assert [float(result.terms[name].sum) for name in ("path", "baseline")] == [0, 0]
 
 
+@pytest.mark.slow
 def test_it_learns_where_to_look() -> None:
     """The brightest of four quarters determines the class. The first glimpse shows all quarters, but only
     coarsely."""

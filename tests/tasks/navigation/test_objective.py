@@ -68,6 +68,7 @@ def test_who_stops_elsewhere_or_not_at_all_has_not_arrived() -> None:
     assert reached_goal(batch, walk).tolist() == [True, False, False]
 
 
+@pytest.mark.slow
 def test_imitation_fits_a_few_errands() -> None:
     chance = Random(2)
     part, processor = encode_episodes(*(random_episode(chance) for _ in range(6)))
@@ -83,6 +84,7 @@ def test_imitation_fits_a_few_errands() -> None:
     assert [moves_to_text(moves) for moves in objective.predict_batch(batch).rows()] == part.references
 
 
+@pytest.mark.slow
 def test_reinforce_alone_finds_the_way() -> None:
     part, processor = encode_episodes(CORRIDOR)
     model = small_agent(processor)
