@@ -25,8 +25,8 @@ MOST_TOKENS, ROWS = 20_000, 16
 NAMES = {"i": "input gate", "f": "forget gate", "o": "output gate", "r": "reset gate", "z": "update gate"}
 """The gates that are sigmoids."""
 CAVEAT = (
-    "a gate that is always open or closed may belong to a unit that nothing reads; the limits 0.1 and 0.9 are "
-    "a convention"
+    "a gate that is always open or closed may belong to a unit that nothing reads; the limits 0.1 and "
+    "0.9 are a convention"
 )
 
 
