@@ -21,7 +21,7 @@ class Saturation(NamedTuple):
     right: Float[Tensor, " U"]
 
 
-def saturation(chunks: Iterable[Mapping[str, Float[Tensor, "R t U"]]]) -> dict[str, Saturation]:
+def saturation(chunks: Iterable[Mapping[str, Float[Tensor, "_ _ _"]]]) -> dict[str, Saturation]:
     """Return the fractions for each gate by name, from the values of gates in chunks of a text."""
     steps, left, right = 0, dict[str, Tensor](), dict[str, Tensor]()
     for chunk in chunks:

@@ -58,12 +58,16 @@ class GatesView(View[GatesOptions]):
         tokens = tokens.to(next(run.model.parameters()).device)
         names = _gate_names(run.model)
         chunks = read_chunks(run.model, tokens, run.config.data.context_length, names, progress)
-        shares = saturation(chunk.states for chunk in chunks)
+        saturations = saturation(chunk.states for chunk in chunks)
         subject = str(run.run.path)
-        facts = tuple((name, _describe(each)) for name, each in shares.items())
-        values = {"run": subject, "split": split, "gates": {n: _json(each) for n, each in shares.items()}}
+        facts = tuple((name, _describe(each)) for name, each in saturations.items())
+        values = {
+            "run": subject,
+            "split": split,
+            "gates": {n: _json(each) for n, each in saturations.items()},
+        }
         title = f"{subject}, {split}: a point is a unit"
-        return Payload("gates", subject, title, _panels(shares), CAVEAT, "exact", facts, values)
+        return Payload("gates", subject, title, _panels(saturations), CAVEAT, "exact", facts, values)
 
 
 def _gate_names(model: torch.nn.Module) -> list[str]:
@@ -77,10 +81,10 @@ def _gate_names(model: torch.nn.Module) -> list[str]:
     ]
 
 
-def _panels(shares: Mapping[str, Saturation]) -> tuple[Lines, ...]:
+def _panels(saturations: Mapping[str, Saturation]) -> tuple[Lines, ...]:
     """Return a panel for each gate, with a color for each layer."""
-    layers = [*dict.fromkeys(name.rpartition("/")[0] for name in shares)]
-    gates = [*dict.fromkeys(name.rpartition("/")[2] for name in shares)]
+    layers = [*dict.fromkeys(name.rpartition("/")[0] for name in saturations)]
+    gates = [*dict.fromkeys(name.rpartition("/")[2] for name in saturations)]
     x_label, y_label = f"share of steps below {LEFT}", f"share of steps above {RIGHT}"
     return tuple(
         Lines(
@@ -88,7 +92,7 @@ def _panels(shares: Mapping[str, Saturation]) -> tuple[Lines, ...]:
             tuple(
                 Series(layer, each.left.tolist(), each.right.tolist(), "points", number)
                 for number, layer in enumerate(layers)
-                if (each := shares.get(f"{layer}/{gate}")) is not None
+                if (each := saturations.get(f"{layer}/{gate}")) is not None
             ),
             x_label,
             y_label,
