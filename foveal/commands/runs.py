@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from foveal.commands.watch import watch_runs
 from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.run_list import RunSummary, list_runs
 from foveal.ui.console import STDOUT, log, print_json
@@ -21,6 +22,7 @@ def runs(
     /,
     *,
     sort: Literal["run", "data", "model", "score", "minutes", "state"] = "run",
+    watch: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """List the runs in FOLDER (runs if not given): data, model, score, minutes and state.
@@ -31,11 +33,15 @@ def runs(
         The folder that has the runs.
     sort
         The column to sort by; scores with the best first, by their names.
+    watch
+        Show the runs in the browser, the one that is training first.
     json
         Print one JSON object with all runs on standard output.
     """
     rows = sorted(list_runs(folder), key=lambda row: _sort_key(row, sort))
-    if json:
+    if watch:
+        watch_runs(folder, rows)
+    elif json:
         print_json({"runs": [asdict(row) for row in rows]})
     elif rows:
         STDOUT.print_table([_cells(row) for row in rows], DROPPED)

@@ -1,5 +1,6 @@
 """`foveal train DATA`: from data on disk to a trained run."""
 
+from contextlib import nullcontext
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -8,6 +9,7 @@ from foveal.api.training.choose import choose
 from foveal.api.training.options import NO_OPTIONS, TrainingOptions
 from foveal.api.training.prepare import log_lines, prepare
 from foveal.api.training.report import ignore_result
+from foveal.commands.watch import check_watchable, watched
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.tasks.read_settings import config_to_toml
@@ -21,6 +23,7 @@ def train(
     options: TrainingOptions = NO_OPTIONS,
     print_config: Annotated[bool, Parameter(negative="")] = False,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
+    watch: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Train a model on DATA: text, pairs, labeled texts, series or images, captions, or a named data set.
@@ -38,11 +41,15 @@ def train(
         Print the settings of this training with their meanings as TOML, which --model takes; train nothing.
     dry_run
         Say all that is decided and what the training would cost; train nothing, and write nothing.
+    watch
+        Show curves and samples in the browser while the model trains.
     json
         Print one JSON object with the result on standard output.
     """
     if print_config and (json or dry_run):
         raise UserError(f"--print-config prints TOML: leave out {'--json' if json else '--dry-run'}")
+    if watch:
+        check_watchable()
     chosen = choose(data, overrides, options)
     if print_config:
         log_lines(chosen.lines())
@@ -56,4 +63,6 @@ def train(
             log("nothing was trained or written: leave out --dry-run to begin")
             on_result(prepared.to_json())
         else:
-            prepared.train(prepared.create_run(), signals, on_result)
+            run = prepared.create_run()
+            with watched(run.path) if watch else nullcontext():
+                prepared.train(run, signals, on_result)

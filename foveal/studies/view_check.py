@@ -20,7 +20,9 @@ from foveal.inspection.files import payload_file
 from foveal.inspection.payload import Payload
 from foveal.inspection.view import View
 from foveal.laws.law import LawBroken
+from foveal.models.network_registry import NETWORKS
 from foveal.tasks.config import load_config
+from foveal.tasks.configure import network_config
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import Session, build_model, new_run
 
@@ -29,12 +31,9 @@ EXAMPLES = {
         *("attention", "text.txt", "model.width=16", "model.layers=1", "model.attention.heads=2"),
         *("data.context_length=16", "data.batch_tokens=64"),
     ),
-    "a classifier of images": (
-        *("image-classification", "images", "model.encoder.network=lenet-5"),
-        *("data.image.size=32", "data.image.batch_size=8"),
-    ),
+    "a classifier of images": ("lenet-5", "images", "data.image.size=32", "data.image.batch_size=8"),
 }
-"""The preset, the data and the settings of each example run."""
+"""The preset or network, the data and the settings of each example run."""
 DRAWN = (".json", ".svg", ".html")
 """The formats that a payload is written in. The other pictures are drawn by the same code."""
 
@@ -69,7 +68,8 @@ def _folder() -> "TemporaryDirectory[str]":
 
 
 def _example_run(folder: Path, preset: str, data: str, *settings: str) -> Session:
-    task, paths = task_of(load_config(preset, settings)), DataPaths(str(folder / data))
+    config = network_config(preset, settings) if preset in NETWORKS else load_config(preset, settings)
+    task, paths = task_of(config), DataPaths(str(folder / data))
     prepared = task.prepare(paths, lambda line: None)
     run = new_run(folder / f"run-{data}", task, prepared, paths, preset)
     task = task.bind(prepared.processor)

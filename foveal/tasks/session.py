@@ -21,7 +21,7 @@ from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import evenly_spaced
 from foveal.data.files.aligned import check_same_order
 from foveal.data.files.data_part import open_part
-from foveal.data.open import DataPaths, OpenedData
+from foveal.data.open import DataPaths
 from foveal.layers.initialization import initialize
 from foveal.plugins.stored import open_plugins
 from foveal.store.cache import shorten_unpacked_paths, with_short_paths
@@ -33,6 +33,7 @@ from foveal.tasks.calibration import apply_calibration
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
 from foveal.tasks.run_plugins import run_plugins
+from foveal.tasks.trained_on import absolute_paths, was_trained_on
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
 from foveal.training.freezing import freeze
 from foveal.ui.console import log as log_to_console
@@ -94,7 +95,7 @@ class Session:
             if own := data_facts(self.run.manifest, self.run.path).data:
                 check_same_order(open_part(own).aligned, open_part(data).aligned)
             split_data, facts = self.task.prepare_held_out(data, log)
-            if _was_trained_on(self.run, data, facts):
+            if was_trained_on(self.run, data, facts):
                 log(
                     f"{data}: the run was trained on rows of these data, so the scores say little about "
                     f"others; foveal evaluate {self.run.path} scores the held-out rows"
@@ -254,7 +255,7 @@ def new_run(
     that the run is stopped before its first checkpoint. `has_number_labels` says whether the labels were
     numbers or truth values in memory.
     """
-    paths = {split: _absolute_paths(name) for split, name in data_paths._asdict().items()}
+    paths = {split: absolute_paths(name) for split, name in data_paths._asdict().items()}
     data_facts: dict[str, Any] = {**paths, "preset": preset, "device": device, "facts": prepared.facts}
     data_facts |= {NUMBER_LABELS: True} if has_number_labels else {}
     lines = (
@@ -269,26 +270,6 @@ def new_run(
         files = files | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
     toml, plugins = config_to_toml(task.config), run_plugins(task.config, paths.values())
     return create_run(path, task.config, toml, files, data_facts, extra_files=extra_files, plugins=plugins)
-
-
-def _was_trained_on(run: RunFolder, data: str, facts: dict[str, Any]) -> bool:
-    """Return whether `data` are the training split or all of the data of a run, by their hash or path."""
-    own = run.manifest["data"]
-    hashes = {split: part.get("sha256") for split, part in own["facts"]["parts"].items()}
-    digest = facts.get("sha256")
-    if digest is not None and digest in (hashes.get("valid"), hashes.get("test")):
-        return False
-    is_train = digest is not None and digest == hashes.get("train")
-    return is_train or (own["data"] is not None and _absolute_paths(data) == own["data"])
-
-
-def _absolute_paths(data: str | OpenedData | None) -> str | None:
-    """Return absolute paths. A name of the catalog does not change."""
-    if data is None:
-        return None
-    name = str(data)
-    names = [name] if Path(name).exists() else name.split(",")
-    return ",".join(str(Path(each).absolute()) if Path(each).exists() else each for each in names)
 
 
 def prepare_run_data(run: RunFolder, log: Log) -> PreparedData[Any, Any]:

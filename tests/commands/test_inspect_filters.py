@@ -50,7 +50,7 @@ def test_what_has_no_filters(finished: Path) -> None:
     )
     train(write_images(), "--model", "hog", "data.image.size=16", steps=1)
     assert "no layer has filters for pixels: model.encoder.network=" in refuse("inspect", "run", "filters")
-    assert "ends in .png" in refuse("inspect", "run", "filters", "--out", "filters.html")
+    assert "ends in .png" in refuse("inspect", "run", "filters", "--out", "filters.gif")
     assert "always uses the run's settings" in refuse("inspect", "run", "filters", "model.width=3")
 
 

@@ -47,7 +47,7 @@ def test_of_pictures_and_of_held_out_images() -> None:
 
 @pytest.mark.usefixtures("run")
 def test_what_has_no_neighbors() -> None:
-    assert "ends in .png" in refuse("inspect", "run", "neighbors", "--out", "sheet.html")
+    assert "ends in .png" in refuse("inspect", "run", "neighbors", "--out", "sheet.gif")
     assert "expected 1 or more" in refuse("inspect", "run", "neighbors", "--nearest", "0")
     assert "nowhere.jpg" in refuse("inspect", "run", "neighbors", "--query", "nowhere.jpg")
 

@@ -59,7 +59,7 @@ def test_what_is_no_layer_of_maps(finished: Path) -> None:
     assert "makes no feature map of an image; choose one of encoder.blocks.0" in refuse(
         "inspect", "run", "units", "--layer", "head"
     )
-    assert "ends in .png" in refuse("inspect", "run", "units", "--out", "units.html")
+    assert "ends in .png" in refuse("inspect", "run", "units", "--out", "units.gif")
     without = "this view needs an image network with trained convolutions"
     assert without in refuse("inspect", finished, "units")
     train("squares", "model.encoder.network=linear", run="linear", steps=1)

@@ -75,6 +75,7 @@ def every_panel(spoil: Callable[[str], str] = plain) -> tuple[Panel, ...]:
             -3.0,
             3.0,
             tuple(tuple(spoil(f"{row}{column}") for column in range(4)) for row in range(3)),
+            ((1, 2),),
         ),
         Lines(spoil("loss"), (curve,), spoil("step"), spoil("nats")),
         Histograms("sizes", edges, (counts,)),

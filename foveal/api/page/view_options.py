@@ -41,7 +41,8 @@ def _parser(view: AnyView) -> App:
 
 def option_fields(view: AnyView) -> list[OptionField]:
     """Return the fields of the form for a view's options."""
-    defaults = {field.name: field.default for field in fields(view.Options)}
+    # The field `with_` is the option `--with`.
+    defaults = {field.name.rstrip("_"): field.default for field in fields(view.Options)}
     arguments = _parser(view).assemble_argument_collection(parse_docstring=True)
     made = []
     for argument in arguments:

@@ -36,7 +36,7 @@ from foveal.inspection.view import Ablation, View
 
 CAVEAT = (
     "weights say from where a layer mixed values, not why the model decided (Jain and Wallace 2019): a head "
-    "with clear weights may change nothing, which --ablate measures; masked cells are gray"
+    "with clear weights may change nothing, which --control measures; masked cells are gray"
 )
 OUTSTANDING = 0.5
 """The mean weight from which a head is said to look at a position."""
@@ -74,8 +74,8 @@ class AttentionView(View[AttentionOptions]):
         summaries = [summarize_layer(layer, MOST_GRID_CELLS) for layer in layers]
         number, head, reason = choose_head(layers, summaries, options)
         panels = (
-            head_panel(layers[number], head),
             *_over_image(layers, number, head, chosen),
+            head_panel(layers[number], head),
             *grid_panels(layers, summaries),
             table_panel(layers, summaries),
         )
@@ -120,8 +120,8 @@ def choose_head(
     chosen: Sequence[int] = range(len(layers))
     reason = ""
     if options.layer is not None:
-        found = find_layer(layers, options.layer)
-        chosen = [layers.index(found)]
+        named = find_layer(layers, options.layer)
+        chosen = [layers.index(named)]
     else:
         chosen = [n for n, layer in enumerate(layers) if layer.kind == "cross"] or chosen
     heads = [(n, h, summaries[n].statistics[h]) for n in chosen for h in range(layers[n].shape[0])]

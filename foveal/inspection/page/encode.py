@@ -97,8 +97,8 @@ def _axes(array: NamedArray) -> dict[str, Any]:
 @encode_panel.register
 def _(panel: Heatmap, bundle: Bundle) -> dict[str, Any]:
     scale = {"low": panel.low, "high": panel.high, "diverging": panel.diverging}
-    texts = [[*row] for row in panel.texts]
-    return _axes(panel.array) | scale | {"texts": texts, "values": bundle.map(panel.array.values)}
+    cells = {"texts": [[*row] for row in panel.texts], "marks": [[*mark] for mark in panel.marks]}
+    return _axes(panel.array) | scale | cells | {"values": bundle.map(panel.array.values)}
 
 
 @encode_panel.register

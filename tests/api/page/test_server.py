@@ -26,6 +26,7 @@ from foveal.api.page.security import OnlyOwnPages
 from foveal.api.page.serve import bind
 from foveal.api.page.view_options import option_fields, parse_options
 from foveal.core.errors import UserError
+from foveal.inspection.page import arrays
 from foveal.inspection.page.encode import encode_payload
 from foveal.inspection.payload import Payload
 from foveal.inspection.view import View
@@ -72,6 +73,14 @@ class DemoSession:
         path = "run"
 
 
+def compute_without_run(
+    view: Any, session: Any, options: Any, control: bool, log: Any, progress: Any
+) -> Payload:
+    assert not control
+    result: Payload = view.compute(session, options, log, progress)
+    return result
+
+
 class DemoRuns(OpenedRuns):
     """Runs without models."""
 
@@ -85,6 +94,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
     view = DemoView()
     monkeypatch.setattr(page_app_module, "choose_view", lambda name: view)
     monkeypatch.setattr(page_app_module, "fitting_views", lambda session: ([view], {"other": "does not fit"}))
+    monkeypatch.setattr(page_app_module, "compute_payload", compute_without_run)
     (tmp_path / "run").mkdir()
     state = PageState(DemoRuns([tmp_path / "run"], torch.device("cpu")), {"start": {"run": 0}})
     app = OnlyOwnPages(page_app(state), 8237, TOKEN)
@@ -231,3 +241,13 @@ def test_numbers_of_the_header_are_finite(client: TestClient) -> None:
     content = client.get(f"/{TOKEN}/api/results/{number}").content
     header = json.loads(content[8 : 8 + struct.unpack("<Q", content[:8])[0]])
     assert np.isfinite(header["panels"][0]["high"])
+
+
+def test_tiles_are_sent_on_demand(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "WHOLE_CELLS", 10)
+    number = compute(client).json()["result"]
+    blobs = encode_payload(payload()).blobs
+    assert len(blobs) > 12
+    for place in (0, 5, len(blobs) - 1):
+        assert client.get(f"/{TOKEN}/api/results/{number}/{place}").content == blobs[place]()
+    assert client.get(f"/{TOKEN}/api/results/{number}/{len(blobs)}").status_code == 404

@@ -14,7 +14,7 @@ from foveal.inspection.figures.compose import FORMATS, RENDERERS, draw_payload
 from foveal.inspection.files import payload_file
 from foveal.inspection.panels import Panel, Table
 from foveal.inspection.payload import Payload
-from tests.inspection.figures.every_panel import KINDS, panel
+from tests.support.every_panel import KINDS, panel
 
 HOSTILE = (
     "</script><b>&amp; שלום 😀 e\u0301\u0302 \x00\x1b[31m \ud800 \ufffe $x^2$ \\frac \u202e"

@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 import struct
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -79,6 +80,20 @@ def test_every_kind_of_panel_has_its_numbers() -> None:
     np.testing.assert_array_equal(numbers(lines["series"][0]["y"], body), [3.0, 2.5, np.nan, 2.25])
     tile = header["panels"][7]["rows"][0]["tiles"][0]
     assert body[tile["png"]["at"] :][:4] == b"\x89PNG"
+
+
+SENT_AS = {"array": "values"}
+"""The names in the header of fields that have another there."""
+
+
+def test_no_field_of_a_panel_is_forgotten() -> None:
+    """A new field of a panel has to be sent, or the page draws something else than pictures do."""
+    header, _ = decode(encode_payload(payload()))
+    for panel, sent in zip(every_panel(), header["panels"], strict=True):
+        names = {SENT_AS.get(field.name, field.name) for field in fields(panel)}
+        if isinstance(panel, HeatmapGrid):
+            names = names - {"values"} | {"maps"}
+        assert names - {*sent} == set(), type(panel)
 
 
 def test_a_large_map_is_an_overview_and_tiles() -> None:

@@ -105,7 +105,7 @@ class App {
     const view = this.views.find((one) => one.name === name);
     this.heading.textContent = name;
     this.summary.textContent = view?.summary ?? "";
-    this.form.show(view?.fields ?? []);
+    this.form.show(view?.fields ?? [], view?.has_control ?? false);
     for (const button of this.navigation.querySelectorAll("button.view")) {
       button.setAttribute("aria-current", String(/** @type {HTMLElement} */ (button).dataset.view === name));
     }
@@ -126,18 +126,24 @@ class App {
     });
     this.columns.classList.toggle("two", runs.length > 1);
     this.columns.setAttribute("aria-busy", "true");
-    this.columns.replaceChildren(...columns);
+    const before = [...this.columns.children];
+    const subject = [...runs, this.view].join(" ");
+    // The same view of the same runs stays until the new one is there.
+    if (before.length !== columns.length || this.columns.dataset.subject !== subject) this.columns.replaceChildren(...columns);
+    this.columns.dataset.subject = subject;
     this.status.textContent = "computing ...";
     const timer = setInterval(() => void this.writeProgress(request), POLL);
     for (const [place, run] of runs.entries()) {
       try {
         this.versions[run] = await fetchVersion(run);
-        const { bundle, notes } = await computeView(run, this.view, this.form.chosen(), request.signal);
+        const { bundle, notes } = await computeView(run, this.view, this.form.chosen(), this.form.control.checked, request.signal);
         if (request.signal.aborted) break;
         columns[place].append(...notes.map((note) => html("p", { class: "note" }, note)), payloadElement(bundle));
+        this.columns.children[place].replaceWith(columns[place]);
       } catch (error) {
         if (request.signal.aborted) break;
         this.fail(columns[place], error);
+        this.columns.children[place].replaceWith(columns[place]);
       }
     }
     clearInterval(timer);
@@ -165,8 +171,10 @@ class App {
       if (versions.every((version, place) => version === this.versions[shown[place]])) return;
       this.runs = (await fetchRuns()).runs;
       this.writeHead();
-      if (this.views.length) await this.showView();
-      else await this.chooseRun(this.run);
+      const view = this.views.find((one) => one.name === this.view);
+      if (!view) await this.chooseRun(this.run);
+      else if (view.has_control) this.status.textContent = "The run has gone on since; Show computes this view again.";
+      else await this.showView();
     } catch (error) {
       this.status.textContent = error instanceof Error ? error.message : String(error);
     }

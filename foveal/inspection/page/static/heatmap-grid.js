@@ -90,6 +90,7 @@ export class HeatmapGridElement extends PanelElement {
       scale: { low, high, diverging },
       unit,
       texts: [],
+      marks: [],
       prefix: this.chosenName(),
     });
   }

@@ -13,8 +13,8 @@ export class HeatmapElement extends PanelElement {
     this.map = new NumberMap(/** @type {Bundle} */ (this.bundle), panel.values);
     this.view = new MapView((text, announced) => this.say(text, announced), (axis, position) => this.lead(axis, position));
     const [down, across] = panel.axes;
-    const { low, high, diverging, unit, texts } = panel;
-    void this.view.show({ map: this.map, axes: [down, across], scale: { low, high, diverging }, unit, texts, prefix: "" });
+    const { low, high, diverging, unit, texts, marks } = panel;
+    void this.view.show({ map: this.map, axes: [down, across], scale: { low, high, diverging }, unit, texts, marks, prefix: "" });
     return [this.view.element, this.view.legend];
   }
 

@@ -8,10 +8,11 @@ import { colorOf, colorTable, onSchemeChange, shadeOf } from "./palette.js";
 /** @typedef {import("./bundle.js").NumberMap} NumberMap */
 /** @typedef {{low: number, high: number, diverging: boolean}} Scale */
 /** @typedef {{top: number, left: number, rows: number, columns: number}} Area */
-/** @typedef {{map: NumberMap, axes: [Axis, Axis], scale: Scale, unit: string, texts: string[][], prefix: string}} MapContent */
+/** @typedef {{map: NumberMap, axes: [Axis, Axis], scale: Scale, unit: string, texts: string[][], marks: [number, number][],
+ *   prefix: string}} MapContent */
 
 const LARGEST_CELL = 32;
-const TALLEST = 680;
+const TALLEST = 560;
 const SMALLEST_ZOOM = 8;
 const LETTER_HEIGHT = 13;
 const LABEL_LETTERS = 18;
@@ -95,7 +96,7 @@ export class MapView {
     context.font = FONT;
     const [down, across] = content.axes;
     const gutterLeft = Math.min(labelWidth(context, down, this.area.top, this.area.rows), this.width * 0.34) + 8;
-    const gutterTop = across.labels.length ? Math.min(130, labelWidth(context, across, this.area.left, this.area.columns) + 8) : 20;
+    const gutterTop = !isUpright(across) ? Math.min(130, labelWidth(context, across, this.area.left, this.area.columns) + 8) : 20;
     const room = Math.max(60, this.width - gutterLeft - 2);
     const side = Math.max(16, Math.floor(Math.min(room, 640)));
     const shown = await content.map.window(this.area, side);
@@ -118,6 +119,7 @@ export class MapView {
     context.drawImage(imageOf(shown, content.scale), gutterLeft, gutterTop, wide, tall);
     if (cell >= GAP_FROM) drawGaps(context, gutterLeft, gutterTop, shown, cell, colors);
     if (shown.pool === 1 && cell >= TEXT_FROM && content.texts.length) this.drawTexts(context, shown);
+    this.drawMarks(context, colors);
     this.drawLabels(context, shown, colors);
     this.writeLegend();
     this.placeCursor();
@@ -142,6 +144,22 @@ export class MapView {
   }
 
   /**
+   * Frame the marked cells.
+   * @param {CanvasRenderingContext2D} context
+   * @param {CSSStyleDeclaration} colors
+   */
+  drawMarks(context, colors) {
+    const size = Math.max(3, this.cell);
+    context.strokeStyle = colors.getPropertyValue("--mark");
+    context.lineWidth = 1.5;
+    for (const [row, column] of /** @type {MapContent} */ (this.content).marks) {
+      const [down, across] = [row - this.area.top, column - this.area.left].map((place) => Math.floor(place / this.pool));
+      const isShown = down >= 0 && across >= 0 && down * this.pool < this.area.rows && across * this.pool < this.area.columns;
+      if (isShown) context.strokeRect(this.corner.x + across * this.cell, this.corner.y + down * this.cell, size, size);
+    }
+  }
+
+  /**
    * @param {CanvasRenderingContext2D} context
    * @param {{rows: number, columns: number, pool: number}} shown
    * @param {CSSStyleDeclaration} colors
@@ -157,8 +175,8 @@ export class MapView {
       const name = shorten(positionName(down, this.area.top + row * shown.pool), LABEL_LETTERS);
       context.fillText(name, this.corner.x - 6, this.corner.y + (row + 0.5) * this.cell, this.corner.x - 8);
     }
-    const upright = across.labels.length === 0;
-    const apart = upright ? Math.max(1, Math.ceil(34 / this.cell)) : every;
+    const upright = isUpright(across);
+    const apart = upright ? Math.max(1, Math.ceil((across.labels.length ? LETTER_HEIGHT : 34) / this.cell)) : every;
     for (let column = 0; column < shown.columns; column += apart) {
       const name = shorten(positionName(across, this.area.left + column * shown.pool), LABEL_LETTERS);
       const x = this.corner.x + (column + 0.5) * this.cell;
@@ -202,13 +220,14 @@ export class MapView {
    * @returns {Promise<string>}
    */
   async describe(row, column) {
-    const { map, axes, unit, texts, prefix } = /** @type {MapContent} */ (this.content);
+    const { map, axes, unit, texts, marks, prefix } = /** @type {MapContent} */ (this.content);
     const [down, across] = axes;
     const about = map.rounded ? "about " : "";
     if (this.pool === 1) {
       const cells = await map.cells({ top: row, left: column, rows: 1, columns: 1 });
       const text = texts.length && texts[row][column] ? ` (${texts[row][column]})` : "";
-      const value = `${about}${formatNumber(cells.values[0])}${unit ? ` ${unit}` : ""}${text}`;
+      const marked = marks.some((mark) => mark[0] === row && mark[1] === column) ? ", marked" : "";
+      const value = `${about}${formatNumber(cells.values[0])}${unit ? ` ${unit}` : ""}${text}${marked}`;
       return `${prefix}${positionSentence(down, row)}, ${positionSentence(across, column)}: ${value}`;
     }
     const area = this.square(row, column);
@@ -351,6 +370,15 @@ export class MapView {
     else return;
     void (this.scroll() ? this.draw() : Promise.resolve()).then(() => this.placeCursor());
   }
+}
+
+/**
+ * Return whether the labels of an axis fit above the cells as they are: numbers and single letters.
+ * @param {Axis} axis
+ * @returns {boolean}
+ */
+function isUpright(axis) {
+  return axis.labels.every((label) => label.length <= 1);
 }
 
 /**

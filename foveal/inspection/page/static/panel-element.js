@@ -10,6 +10,7 @@ const ROWS_SHOWN = 50;
 const COLUMNS_SHOWN = 40;
 const PAUSE = 150; // milliseconds without a key after which the value is announced
 const CSV_ROWS = 256;
+const LONG_TEXT = 60; // letters from which a cell has several lines
 
 export class PanelElement extends HTMLElement {
   constructor() {
@@ -44,8 +45,8 @@ export class PanelElement extends HTMLElement {
       this.button("CSV", `Save the table of ${name} as CSV`, () => this.saveCsv()),
       this.button("JSON", `Save the table of ${name} as JSON`, () => this.saveJson()),
     ];
-    if (this.hasPicture()) saves.push(this.button("PNG", `Save the picture of ${name}`, () => this.savePicture()));
-    const head = html("div", { class: "panel-head" }, html("h3", {}, panel.title), this.tools(saves));
+    if (this.hasPicture()) saves.push(this.button("PNG", `Save the picture of ${name} as PNG`, () => this.savePicture()));
+    const head = html("div", { class: "panel-head" }, panel.title !== "" && html("h3", {}, panel.title), this.tools(saves));
     const caption = html("figcaption", {}, panel.sentence);
     this.plot.replaceChildren(...this.content());
     this.replaceChildren(
@@ -173,7 +174,7 @@ export class PanelElement extends HTMLElement {
     const picked = [...data.columns.keys()].filter((place) => !wide || place === 0 || (place > left && place < left + COLUMNS_SHOWN));
     const head = html("tr", {}, ...picked.map((place) => html("th", { scope: "col" }, html("bdi", {}, data.columns[place]))));
     const lines = rows.map((row) =>
-      html("tr", {}, ...picked.map((place) => html(place ? "td" : "th", place ? {} : { scope: "row" }, html("bdi", {}, row[place])))),
+      html("tr", {}, ...picked.map((place) => tableCell(row[place], place === 0))),
     );
     const label = `Table: ${this.panel.title || this.panel.sentence}`;
     const scroller = html(
@@ -234,6 +235,16 @@ export class PanelElement extends HTMLElement {
     const content = await this.picture();
     if (content) download(`${this.fileName()}.png`, content);
   }
+}
+
+/**
+ * @param {string} text
+ * @param {boolean} isFirst
+ * @returns {HTMLElement}
+ */
+function tableCell(text, isFirst) {
+  const look = text.length > LONG_TEXT || text.includes("\n") ? "long" : null;
+  return isFirst ? html("th", { scope: "row", class: look }, html("bdi", {}, text)) : html("td", { class: look }, html("bdi", {}, text));
 }
 
 /**
