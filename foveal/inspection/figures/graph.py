@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 LETTER, LINE, GAP, ROW_GAP = 0.075, 0.16, 0.35, 0.3
 """Inches of a letter and a line, and between boxes."""
+CIRCLE = 0.3
+"""Inches of a circle."""
+BELOW_BOXES = 0.5
+"""The order of a line that boxes hide."""
 EDGE_ROLE_COLORS = {"plain": MUTED_COLOR, "muted": EDGE_COLOR}
 """The colors of arrows that are lighter than the letters of boxes of their role."""
 MAX_LETTERS = 34
@@ -22,6 +26,9 @@ def size(panel: Graph) -> tuple[float, float]:
     """Return width and height in inches."""
     width, height = _cell(panel)
     columns = 1 + max((node.place[0] for node in panel.nodes), default=0)
+    places = {node.name: node.place[0] for node in panel.nodes}
+    ends = [(max(places[edge.source], places[edge.target]), edge.bend) for edge in panel.edges if edge.bend]
+    columns = max([columns, *(0.6 + column + bend for column, bend in ends)])
     rows = 1 + max((node.place[1] for node in panel.nodes), default=0)
     return max(3.0, columns * width + 0.2), rows * height + 0.4
 
@@ -42,7 +49,13 @@ def draw(figure: "SubFigure", panel: Graph) -> None:
         color = EDGE_ROLE_COLORS.get(edge.role, ROLE_COLORS[edge.role])
         arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": color, "linewidth": 0.9}
         arrow |= {"patchA": boxes[edge.source], "patchB": boxes[edge.target], "shrinkA": 0, "shrinkB": 1}
-        axes.annotate("", end, start, arrowprops=arrow, zorder=2)
+        if edge.bend:
+            turn = max(start[0], end[0]) + edge.bend * width
+            line = [start[0], turn, turn], [start[1], start[1], end[1]]
+            axes.plot(*line, color=color, linewidth=0.9, zorder=BELOW_BOXES)
+            start = turn, end[1]
+            arrow["patchA"] = None
+        axes.annotate("", end, start, arrowprops=arrow, zorder=BELOW_BOXES)
         if edge.text:
             middle = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
             look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False, "color": color}
@@ -58,10 +71,11 @@ def _draw_node(axes: "Axes", node: Node, middle: tuple[float, float], panel: Gra
     from matplotlib.patches import FancyBboxPatch
 
     width, height = _cell(panel)
-    box = width - GAP, height - ROW_GAP
+    box = (CIRCLE, CIRCLE) if node.shape == "circle" else (width - GAP, height - ROW_GAP)
     corner = middle[0] - box[0] / 2, middle[1] - box[1] / 2
     color = EDGE_COLOR if node.role == "plain" else ROLE_COLORS[node.role]
-    style = "round,pad=0,rounding_size=0.05"
+    rounding = CIRCLE / 2 if node.shape == "circle" else 0.05
+    style = f"round,pad=0,rounding_size={rounding}"
     patch = FancyBboxPatch(corner, *box, boxstyle=style, facecolor="white", edgecolor=color)
     if panel.shape == "text":
         patch.set_edgecolor("none")

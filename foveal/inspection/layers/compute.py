@@ -92,8 +92,8 @@ class _LayerRecorder(OperationMode):  # type: ignore[no-untyped-call]
     def post_hook(self, name: str) -> Callable[..., None]:
         def leave(module: nn.Module, inputs: Any, output: Any) -> None:
             self._module_stack.pop()
-            tensor = _first(getattr(_first(output), "vectors", output))  # a memory's vectors
-            if isinstance(tensor, Tensor):
+            tensor = first_tensor(output)
+            if tensor is not None:
                 self.outputs[name] = tensor
 
         return leave
@@ -110,6 +110,12 @@ class _LayerRecorder(OperationMode):  # type: ignore[no-untyped-call]
             self.products[name] = self.products.get(name, 0) + flops // 2
         self.fields.follow(operation, args, result)
         return result
+
+
+def first_tensor(output: Any) -> Tensor | None:
+    """Return the first tensor of a module's output; of a memory, its vectors. None if there is none."""
+    tensor = _first(getattr(_first(output), "vectors", output))
+    return tensor if isinstance(tensor, Tensor) else None
 
 
 def _first(result: Any) -> Any:

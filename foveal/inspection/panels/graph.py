@@ -14,9 +14,11 @@ class Node:
     """A name that no other node has."""
     lines: tuple[str, ...]
     """The text of the box."""
-    place: tuple[float, float]
+    place: tuple[float | int, float | int]
     """Column and row, counted in boxes from the upper left."""
     role: Role = "plain"
+    shape: Literal["box", "circle"] = "box"
+    """A circle is small: for the sign of an operation."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Edge:
     target: str
     text: str = ""
     role: Role = "plain"
+    bend: float = 0.0
+    """How far the arrow goes to the right before it turns, in boxes; 0 for a straight one."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,12 @@ class Graph:
 
     def to_json(self) -> dict[str, Any]:
         """Return nodes and edges."""
-        nodes = [{"name": node.name, "lines": [*node.lines], "place": [*node.place]} for node in self.nodes]
-        edges = [{"source": edge.source, "target": edge.target, "text": edge.text} for edge in self.edges]
+        nodes = [
+            {"name": node.name, "lines": [*node.lines], "place": [*node.place], "shape": node.shape}
+            for node in self.nodes
+        ]
+        edges = [
+            {"source": edge.source, "target": edge.target, "text": edge.text, "bend": edge.bend}
+            for edge in self.edges
+        ]
         return {"nodes": nodes, "edges": edges}

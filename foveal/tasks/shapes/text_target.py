@@ -109,8 +109,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         return SpecialTokens(self.processor.target.tokenizer.size).vocab_size
 
     def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
-        target = prepared.processor.target.tokenizer
-        task = f"{self.name}: {self.source_in_words()} to {tokens_in_words(target)}"
+        task = f"{self.name}: {self.source_in_words()} to {tokens_in_words(self.processor.target.tokenizer)}"
         return TaskSummary(self.examples_in_words, task, self.num_outcomes, "target tokens")
 
     @abstractmethod
@@ -135,8 +134,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         return make(self.model, SpecialTokens(target.size), limit, smoothing, previews)
 
     def preview_title(self, source: str) -> str:
-        """Return the name of a source in previews. For a file it excludes the folder, which may change before
-        a resume."""
+        """Return the name of a source in previews. That of a file has no folder, which may change."""
         name, colon, question = source.partition(": ")
         return f"{Path(name).name}{colon}{question}"
 
