@@ -7,6 +7,8 @@ from typing import Any
 from foveal.config import suggest
 from foveal.config.old_names import VIEWS as OLD_VIEWS
 from foveal.core.errors import UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
 from foveal.inspection.control import check_has_control, with_control
 from foveal.inspection.payload import Payload
 from foveal.inspection.registry import VIEWS
@@ -60,6 +62,17 @@ def view_options(view: AnyView, options: Mapping[str, Any]) -> Any:
 
 
 def compute_view(view: AnyView, session: Session, options: Any, control: bool = False) -> Payload:
+    """Return the payload of a view of a run, and print lines and progress on the way.
+
+    Raises: UserError: the view does not fit the run, an option does not, or the view has no control.
+    """
+    with ProgressBar(view.progress, before=view.progress) as progress:
+        return compute_payload(view, session, options, control, log, progress)
+
+
+def compute_payload(
+    view: AnyView, session: Session, options: Any, control: bool, log: Log, progress: ProgressCallback
+) -> Payload:
     """Return the payload of a view of a run. With `control`, the same view of random weights stands beside
     it, and what it costs to remove what the view highlights.
 
@@ -70,10 +83,8 @@ def compute_view(view: AnyView, session: Session, options: Any, control: bool = 
     if why := view.fits(session):
         names = ", ".join(other.name for other in fitting_views(session)[0])
         raise UserError(f"{session.run.path}: {why}; the views that fit this run: {names}")
-    with ProgressBar(view.progress, before=view.progress) as progress:
-        payload = view.compute(session, options, log, progress)
+    payload = view.compute(session, options, log, progress)
     if not control:
         return payload
-    with ProgressBar(view.progress, before=f"control: {view.progress}") as progress:
-        random = view.compute(session.with_random_weights(), options, lambda line: None, progress)
+    random = view.compute(session.with_random_weights(), options, lambda line: None, progress)
     return with_control(payload, random, view.ablate(session, options, log))

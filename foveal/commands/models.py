@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from foveal.config import Config, preset_description, preset_names
 from foveal.core.errors import UserError
 from foveal.core.whole_number import WholeNumber
-from foveal.inspection.layers.view import describe_layers
+from foveal.inspection.layers.describe import describe_layers
 from foveal.models.network_registry import NETWORKS
 from foveal.tasks.config import load_config
 from foveal.tasks.configure import network_config

@@ -60,6 +60,14 @@ class ChosenInput:
     name: str = ""
     """Where the example is from, such as `valid, row 3`."""
 
+    def position_names(self, count: int) -> tuple[str, ...]:
+        """Return the names of the `count` positions of a layer: those of the source, those that a decoder
+        reads, or numbers."""
+        for names in (self.source, ("<start>", *self.target[:-1])):
+            if len(names) == count:
+                return names
+        return tuple(f"position {place}" for place in range(count))
+
     def log_probabilities(self, batch: Any = None) -> Float[Tensor, " N"]:
         """Run the model on the batch, or on a changed one, and return the log-probability in nats of each
         target, given the targets before it.

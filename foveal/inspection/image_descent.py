@@ -27,23 +27,48 @@ def descend(
 ) -> Float[Tensor, "B C H W"]:
     """Return images with a small loss, by Adam from the start, with a rate that falls to zero by a cosine.
 
-    Pixels stay between black and white. Every few steps but in the last quarter, the images are blurred with
-    a standard deviation of `blur` pixels; 0 is none.
+    The steps are those of the Fourier coefficients, divided by their frequencies (Mordvintsev et al. 2018):
+    in pixels, the few low frequencies that natural images mostly have would hardly move. Pixels stay between
+    black and white. Every few steps but in the last quarter, the images are blurred with a standard deviation
+    of `blur` pixels; 0 is none.
     """
-    images = start.detach().clone().requires_grad_()
-    optimizer = torch.optim.Adam([images], lr)
+    images = start.detach().clone()
+    spectrum = _to_spectrum(images).requires_grad_()
+    optimizer = torch.optim.Adam([spectrum], lr)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, steps))
     for step in range(steps):
         progress(step, steps)
         with torch.enable_grad():
-            (images.grad,) = torch.autograd.grad(loss(images), images)
+            (spectrum.grad,) = torch.autograd.grad(loss(_to_pixels(spectrum, start)), spectrum)
         optimizer.step()
         schedule.step()
         with torch.no_grad():
+            images = _to_pixels(spectrum, start)
             if blur and step % BLUR_EVERY == BLUR_EVERY - 1 and step < 3 * steps // 4:
-                images.copy_(gaussian_blur(images, blur))
-            images.clamp_(limits.black, limits.white)
-    return images.detach()
+                images = gaussian_blur(images, blur)
+            images = images.clamp(limits.black, limits.white)
+            spectrum.copy_(_to_spectrum(images))
+    return images
+
+
+def _frequencies(images: Float[Tensor, "B C H W"]) -> Float[Tensor, "H F 1"]:
+    """Return the frequency of each coefficient of real images, at least that of one wave in an image."""
+    H, W = images.shape[2:]
+    place = {"device": images.device, "dtype": images.dtype}
+    down, across = torch.fft.fftfreq(H, **place), torch.fft.rfftfreq(W, **place)
+    frequencies = (down[:, None].square() + across.square()).sqrt()
+    return frequencies.clamp(min=1 / max(H, W))[:, :, None]
+
+
+def _to_spectrum(images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C H F 2"]:
+    coefficients = torch.fft.rfft2(images, norm="ortho")
+    return torch.view_as_real(coefficients) * _frequencies(images)
+
+
+def _to_pixels(spectrum: Float[Tensor, "B C H F 2"], like: Float[Tensor, "B C H W"]) -> Tensor:
+    H, W = like.shape[2:]
+    coefficients = torch.view_as_complex(spectrum / _frequencies(like))
+    return torch.fft.irfft2(coefficients, s=(H, W), norm="ortho")
 
 
 def gaussian_blur(images: Float[Tensor, "B C H W"], deviation: float) -> Float[Tensor, "B C H W"]:

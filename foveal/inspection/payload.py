@@ -29,6 +29,10 @@ class Payload:
     values: dict[str, Any] = field(default_factory=dict)
     """Numbers for programs, beside those of the panels."""
 
+    def __post_init__(self) -> None:
+        if not self.caveat.strip():
+            raise ValueError(f"{self.view}: say what the numbers do not say: the caveat is empty")
+
     def drawn(self) -> list[Panel]:
         """Return the panels of a picture. Tables are for reading, and are drawn only if nothing else is."""
         return [panel for panel in self.panels if not isinstance(panel, Table)] or [*self.panels]

@@ -100,6 +100,9 @@ class InspectedRun(Protocol):
     def with_random_weights(self) -> "InspectedRun":
         """Return the same run with a model of its own, whose weights are those of before any training."""
 
+    def other_run(self, path: str) -> "InspectedRun":
+        """Open another run on the same device."""
+
     def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""
 

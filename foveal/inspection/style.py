@@ -9,23 +9,20 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageDraw, ImageFont
 
-from foveal.core.errors import UserError
-
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.font_manager import FontProperties
 
 SERIES_COLORS = ("#1f4e8c", "#c2410c", "#4d7c0f", "#7c3aed", "#0f766e", "#a16207")
 """The colors of lines and bars side by side, in this order."""
-MUTED_COLOR, EDGE_COLOR, GRID_COLOR = "#52606d", "#9aa5b1", "#dfe4ea"
-"""The colors of captions and units, of a frame, and of lines between cells."""
+MUTED_COLOR, EDGE_COLOR = "#52606d", "#9aa5b1"
+"""The colors of captions and units, and of a frame."""
 CORRECT_COLOR, INCORRECT_COLOR = "#15803d", "#b45309"
 HIGHLIGHT_COLOR = "#e11d48"
 """The color of marks over an image or a map: a path, a window."""
@@ -39,10 +36,8 @@ ROLE_COLORS = {
 """The colors of captions and marks, by what they mean."""
 SEQUENTIAL_MAP, DIVERGING_MAP = "Blues", "RdBu_r"
 """The color maps of numbers from a lowest value, and of numbers around 0: red is positive."""
-SHADES = ("#ffffff", "#7aa7d9", "#0b2a5b")
-"""The scale of weights, from 0 to the largest."""
-DPI, THUMBNAIL_DPI = 130, 110
-"""Pixels to an inch of figures, and of figures made of many small images."""
+DPI = 130
+"""Pixels to an inch of figures."""
 MAX_HEIGHT = 200.0
 """Inches of the tallest picture."""
 FONT_SIZE = 11
@@ -68,35 +63,11 @@ def series_color(number: int) -> str:
     return SERIES_COLORS[number % len(SERIES_COLORS)]
 
 
-def answer_color(answer: str, reference: str | None) -> str:
-    """Return the color of an answer: correct, incorrect, or muted where the reference is unknown."""
-    if reference is None:
-        return MUTED_COLOR
-    return CORRECT_COLOR if answer == reference else INCORRECT_COLOR
-
-
 def new_figure(width: float, height: float, layout: Literal["constrained"] | None = None) -> "Figure":
     """Return an empty figure. Width and height are in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout=layout)
-
-
-def check_height(height: float, subject: str, advice: str) -> None:
-    """Check that a picture of `subject` is not too tall.
-
-    Raises: UserError: `height` inches exceed the limit of a picture; the message ends with the `advice`.
-    """
-    if height > MAX_HEIGHT:
-        raise UserError(f"a picture of {subject} would be taller than {MAX_HEIGHT:.0f} inches; {advice}")
-
-
-def figure_png(figure: "Figure", dpi: int = DPI, crop: bool = False) -> bytes:
-    """Return the PNG of a figure. With `crop`, return only the part with content."""
-    content = io.BytesIO()
-    with missing_letters_allowed():
-        figure.savefig(content, dpi=dpi, bbox_inches="tight" if crop else None)
-    return content.getvalue()
 
 
 @contextmanager
@@ -120,27 +91,6 @@ def _installed_fonts() -> list[str]:
 
     installed = {font.name for font in fontManager.ttflist}
     return [name for name in FONTS if name in installed]
-
-
-def image_grid(figure: "Figure", rows: int, columns: int) -> Any:
-    """Return the axes of a grid of images, an array of (rows, columns), without frames."""
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for axes in grid.flat:
-        axes.set_axis_off()
-    return grid
-
-
-def show_pixels(axes: "Axes", pixels: UInt8[np.ndarray, "H W C"]) -> None:
-    """Draw an image on axes without interpolation. A single channel is gray."""
-    gray = pixels.shape[-1] == 1
-    axes.imshow(pixels[..., 0] if gray else pixels, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
-
-
-def label_below(axes: "Axes", text: str, y: float = -0.03, color: str = "black", size: float = 8.0) -> None:
-    """Write text below axes, centered. `y` is in heights of the axes. Dollar signs are not parsed as math."""
-    font = text_font(size)
-    place: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "top"}
-    axes.text(0.5, y, text, color=color, fontproperties=font, parse_math=False, **place)
 
 
 def cut_text(text: str, max_length: int) -> str:

@@ -137,6 +137,13 @@ class Session:
         task = self.task.bind(self.processor, build_model(self.task, device).eval())
         return replace(self, task=task, objective=task.objective())
 
+    def other_run(self, path: str) -> "Session":
+        """Open another run on the same device.
+
+        Raises: UserError: the path is not a run.
+        """
+        return load(path, next(self.model.parameters()).device)
+
     def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""
         split, name, _ = self.held_out(None, "with --query")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks.kill import own_cache
 from foveal.core.errors import UserError
 from foveal.data.core.batching import TokenBatch
 from foveal.inspection.chosen_input import ChosenInput, InputOptions, choose_input, why_no_input
@@ -18,7 +19,7 @@ _made: dict[str, UntrainedRun] = {}
 
 @pytest.fixture(autouse=True)
 def here(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FOVEAL_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path_factory.getbasetemp() / "cache")))
     monkeypatch.chdir(tmp_path_factory.mktemp("here"))
 
 

@@ -99,6 +99,15 @@ KINDS = {
     "language-model": lambda: untrained_run(
         write_plays(), "attention", *DECODER, *CORPUS, "model.attention.heads=2"
     ),
+    "hybrid": lambda: untrained_run(
+        write_plays(),
+        "mamba",
+        *DECODER,
+        *CORPUS,
+        "model.mixers=mamba,attention",
+        "model.layers=2",
+        "task.batching=windows",
+    ),
     "n-grams": lambda: untrained_run(write_plays(), "ngram-lstm", *DECODER, *CORPUS),
     "masked-lm": lambda: untrained_run(write_plays(), "masked-lm", *ENCODER, *CORPUS, *PIECES),
     "text-classification": lambda: untrained_run(write_labeled(), "text-classification", *ENCODER, *PIECES),

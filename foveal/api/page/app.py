@@ -15,7 +15,7 @@ from foveal.api.page.computations import Canceled, Computation, Computations
 from foveal.api.page.opened_runs import OpenedRuns
 from foveal.api.page.uploads import Uploads
 from foveal.api.page.view_options import option_fields, parse_options
-from foveal.api.view import choose_view, fitting_views
+from foveal.api.view import choose_view, compute_payload, fitting_views
 from foveal.config import ConfigError
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.finite_json import finite_json
@@ -36,6 +36,8 @@ class ComputeRequest(BaseModel):
     run: int
     view: str
     options: dict[str, str] = {}
+    control: bool = False
+    """Whether the same view of random weights stands beside it."""
 
 
 class PageState:
@@ -164,9 +166,7 @@ def _compute(state: PageState, wanted: ComputeRequest, computation: Computation)
     view = choose_view(wanted.view)
     computation.noun = view.progress
     session = state.runs.session(wanted.run)
-    if why := view.fits(session):
-        raise UserError(f"{session.run.path}: {why}")
     values = {name: state.uploads.resolve(value) for name, value in wanted.options.items()}
     options = parse_options(view, values)
-    payload = view.compute(session, options, computation.notes.append, computation.progress)
-    return encode_payload(payload)
+    log, progress = computation.notes.append, computation.progress
+    return encode_payload(compute_payload(view, session, options, wanted.control, log, progress))

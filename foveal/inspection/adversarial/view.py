@@ -52,7 +52,7 @@ class AdversarialOptions(InputOptions):
 
 
 @dataclass(frozen=True)
-class Shown:
+class LabeledImage:
     """An image with the label that the run predicts."""
 
     pixels: UInt8[np.ndarray, "H W C"]
@@ -83,7 +83,7 @@ class AdversarialView(View[AdversarialOptions]):
         image, labels = choose_image(run, options, log), run.objective.labels
         target = None if options.label is None else label_number(labels, options.label)
         with frozen(run.model):
-            before = _show(run, image.tensor)
+            before = _label_image(run, image.tensor)
             if target is not None and labels[target] == before.label:
                 raise UserError(f"--label {options.label}: the run predicts this label already; name another")
             limits = pixel_limits(run)
@@ -92,9 +92,9 @@ class AdversarialView(View[AdversarialOptions]):
             changed = smallest_change(run.model, attack, image.tensor, options.steps, limits)
             if changed is None:
                 return _unchanged(run, image, before, options)
-            after = _show(run, changed.image)
-            noise = _show(run, random_change(image.tensor, changed.size, limits, options.seed))
-            rounded = _show(run, standardized(after.pixels, run))
+            after = _label_image(run, changed.image)
+            noise = _label_image(run, random_change(image.tensor, changed.size, limits, options.seed))
+            rounded = _label_image(run, standardized(after.pixels, run))
             difference = (changed.image - image.tensor) / limits.level
         tiles = (
             before.tile(f"correct: {image.reference}" if image.reference else "the image"),
@@ -116,7 +116,7 @@ def _payload(
     image: ChosenImage,
     options: AdversarialOptions,
     changed: Adversarial,
-    shown: tuple[Shown, Shown, Shown, Shown],
+    shown: tuple[LabeledImage, LabeledImage, LabeledImage, LabeledImage],
     tiles: tuple[Tile, ...],
 ) -> Payload:
     before, after, noise, rounded = shown
@@ -138,7 +138,9 @@ def _payload(
     return Payload("adversarial", path, title, panels, CAVEAT, "approximated", facts, values)
 
 
-def _unchanged(run: InspectedRun, image: ChosenImage, before: Shown, options: AdversarialOptions) -> Payload:
+def _unchanged(
+    run: InspectedRun, image: ChosenImage, before: LabeledImage, options: AdversarialOptions
+) -> Payload:
     """Return the payload of an image whose label no change of the search changes."""
     goal = "another label" if options.label is None else options.label
     facts = (
@@ -154,16 +156,16 @@ def _unchanged(run: InspectedRun, image: ChosenImage, before: Shown, options: Ad
     return Payload("adversarial", path, title, panels, CAVEAT, "approximated", facts, values)
 
 
-def _label_text(shown: Shown) -> str:
+def _label_text(shown: LabeledImage) -> str:
     return f"{shown.label}, {100 * shown.probability:.1f} %"
 
 
-def _show(run: InspectedRun, image: Float[Tensor, "C H W"]) -> Shown:
+def _label_image(run: InspectedRun, image: Float[Tensor, "C H W"]) -> LabeledImage:
     with torch.no_grad():
         shares = logits_of(run.model, image[None])[0].softmax(0)
     best = int(shares.argmax())
     pixels = run.processor.source.statistics.to_pixels(image)
-    return Shown(pixels, run.objective.labels[best], float(shares[best]))
+    return LabeledImage(pixels, run.objective.labels[best], float(shares[best]))
 
 
 def _difference_pixels(levels: Float[Tensor, "C H W"], size: float) -> UInt8[np.ndarray, "H W C"]:

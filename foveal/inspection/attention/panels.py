@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Bool, Float, UInt8
+from torch import Tensor
 
 from foveal.inspection.attention.compute import HeadStatistics, MapSummary, pool_weights
 from foveal.inspection.attention.layers import AttentionLayer
@@ -43,8 +44,20 @@ def head_panel(layer: AttentionLayer, head: int) -> Heatmap:
     axes = QUERY_NAMES.get(layer.kind, "query"), "read" if layer.kind in QUERY_NAMES else "key"
     if layer.kind == "cross" and max(T, S) <= MOST_CELLS:
         return word_panel(title, words_of_layer(layer, head), None, axes)
+    return map_panel(title, layer.weights(head), layer.visibility(head), layer, axes)
+
+
+def map_panel(
+    title: str,
+    weights: Float[Tensor, "1 T S"],
+    visible: Bool[Tensor, "1 T S"],
+    layer: AttentionLayer,
+    axes: tuple[str, str],
+) -> Heatmap:
+    """Return a map between the positions of a layer, in at most `MOST_CELLS` rows and columns."""
+    _, T, S = weights.shape
     cell = math.ceil(T / MOST_CELLS), math.ceil(S / MOST_CELLS)
-    values = pool_weights(layer.weights(head), layer.visibility(head), cell)[0].numpy()
+    values = pool_weights(weights, visible, cell)[0].numpy()
     queries, keys = (
         Axis(name, tuple(visible_text(label) for label in labels[::size]))
         for name, labels, size in zip(axes, (layer.queries, layer.keys), cell, strict=True)

@@ -74,8 +74,8 @@ class AttentionView(View[AttentionOptions]):
         summaries = [summarize_layer(layer, MOST_GRID_CELLS) for layer in layers]
         number, head, reason = choose_head(layers, summaries, options)
         panels = (
-            head_panel(layers[number], head),
             *_over_image(layers, number, head, chosen),
+            head_panel(layers[number], head),
             *grid_panels(layers, summaries),
             table_panel(layers, summaries),
         )

@@ -31,9 +31,9 @@ class ClassImagesOptions:
     """One class; the first twenty if not given."""
     steps: WholeNumber = 200
     """Steps of the ascent."""
-    l2: float = 0.001
+    l2: float = 0.01
     """The weight of the squared pixels, whose mean color is 0."""
-    blur: float = 0.4
+    blur: float = 1.0
     """The standard deviation of the blur in pixels; 0 is none."""
     seed: WholeNumber = 0
     """The seed of the noise at the start."""

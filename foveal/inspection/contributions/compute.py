@@ -93,9 +93,9 @@ def contributions(
     """
     differences = []
     for start in range(0, len(parts.slices), ROWS - 1):
-        some = parts.slices[start : start + ROWS - 1]
-        rows = source.repeat(1 + len(some), *[1] * (source.dim() - 1))
-        for number, place in enumerate(some, 1):
+        places = parts.slices[start : start + ROWS - 1]
+        rows = source.repeat(1 + len(places), *[1] * (source.dim() - 1))
+        for number, place in enumerate(places, 1):
             rows[number][place] = base[0][place]
         scores = score(rows)
         differences.append(scores[:1] - scores[1:])

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 LINE, LETTER, NAME_WIDTH = 0.155, 0.062, 0.85
 """Inches of a line of a caption, of a letter, and of the names of rows."""
+SLACK = 0.15
+"""Inches beside the images, so that their height decides how large images of several panels are drawn."""
 FONT_SIZE, MAX_LINES = 8.0, 6
 """Points of captions; and lines of a caption below a whole row."""
 HEAT_MAP, HEAT_OPACITY = "inferno", 0.6
@@ -37,7 +39,7 @@ class _Grid(NamedTuple):
 def size(panel: Images) -> tuple[float, float]:
     """Return width and height in inches."""
     grid = _grid(panel)
-    return grid.width, grid.height + (0.28 if panel.title else 0.05)
+    return grid.width + SLACK, grid.height + (0.28 if panel.title else 0.05)
 
 
 def draw(figure: "SubFigure", panel: Images) -> None:

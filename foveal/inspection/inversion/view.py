@@ -39,7 +39,7 @@ class InversionOptions(InputOptions):
     """One block, such as encoder.blocks.2; several, evenly spaced, if not given."""
     steps: WholeNumber = 200
     """Steps of the descent."""
-    tv: float = 0.01
+    tv: float = 0.001
     """The weight of the squared differences of neighboring pixels."""
     seed: WholeNumber = 0
     """The seed of the noise at the start."""

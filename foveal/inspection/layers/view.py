@@ -1,128 +1,69 @@
-"""The table of an image network's layers for `foveal models describe`."""
+"""The view `layers` of a run: what each layer of an image network costs, and what it sees."""
 
-import re
-from dataclasses import asdict
-from typing import Any, Protocol, runtime_checkable
+from copy import deepcopy
+from dataclasses import asdict, dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from foveal.config import Config
-from foveal.core.errors import UserError
-from foveal.encoders.image import ImageEncoder
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
 from foveal.inspection.layers.compute import LayerSummary, summarize_layers
-from foveal.inspection.run_protocols import InspectedTask
-from foveal.metrics.report import format_table
-from foveal.models.encoder import EncoderWithHead
-from foveal.models.image_networks import image_head, published_input
-from foveal.ui.console import STDOUT, print_json, print_plain
+from foveal.inspection.layers.describe import format_shape, forward_logits, layer_rows, total
+from foveal.inspection.panels import Axis, Bars, NamedArray, Table
+from foveal.inspection.payload import Payload
+from foveal.inspection.registry import register_view
+from foveal.inspection.run_protocols import InspectedRun
+from foveal.inspection.view import View
 
-ImageShape = tuple[int, int, int]
-
-
-@runtime_checkable
-class NetworkTask(InspectedTask, Protocol):
-    """A task that trains image networks."""
-
-    @property
-    def default_classes(self) -> int: ...
-
-    def with_config(self, config: Config) -> "NetworkTask": ...
-
-    def encoder(self) -> Any: ...
-
-    def model_for_classes(self, encoder: Any, classes: int) -> EncoderWithHead: ...
+CAVEAT = (
+    "multiply-adds and memory are those of one image in a plain forward pass; a fused kernel may keep less, "
+    "and time also depends on the machine"
+)
 
 
-def describe_layers(
-    task: NetworkTask, input_shape: str | None, classes: int | None, json: bool, description: str
-) -> None:
-    """Print what a model is, and a table of its layers for an image of the shape `input_shape`, such as
-    3x32x32.
+@dataclass(frozen=True)
+class LayersOptions:
+    """This view has no options of its own."""
 
-    Raises: UserError: the shape is not the shape of an image, or does not fit the model.
-    """
-    config = task.config
-    image, encoder = config.data.image, config.model.encoder
-    shape = (image.channels, image.size, image.size) if input_shape is None else _parse_shape(input_shape)
-    other = image.model_copy(update={"channels": shape[0], "size": shape[1]})
-    data = config.data.model_copy(update={"image": other})
-    published = (
-        encoder.kind == "image" and (image.channels, image.size) == published_input(encoder.network)[:2]
+
+@register_view("layers")
+class LayersView(View[LayersOptions]):
+    summary = "The layers of an image network: shapes, parameters, multiply-adds, fields and memory."
+    Options = LayersOptions
+    depends_on_weights = False
+
+    def fits(self, run: InspectedRun) -> str:
+        if run.task.trains_networks:
+            return ""
+        return f"this view needs a run that labels images (this run's task is {run.task.name})"
+
+    def compute(
+        self, run: InspectedRun, options: LayersOptions, log: Log, progress: ProgressCallback
+    ) -> Payload:
+        image = run.config.data.image
+        shape = image.channels, image.size, image.size
+        layers = summarize_layers(deepcopy(run.model).to("meta"), shape, forward_logits)
+        return layers_payload(str(run.run.path), shape, layers)
+
+
+def layers_payload(subject: str, shape: tuple[int, ...], layers: list[LayerSummary]) -> Payload:
+    """Return the parameters and multiply-adds of the layers that multiply, as bars, and a table of all."""
+    costly = [layer for layer in layers if layer.multiply_adds]
+    head, *rows = layer_rows(layers)
+    panels = (
+        _bars("parameters", costly, [layer.parameters for layer in costly]),
+        _bars("multiply-adds", costly, [layer.multiply_adds for layer in costly]),
+        Table("", tuple(head), tuple(map(tuple, rows))),
     )
-    classes = classes or (published_input(encoder.network)[2] if published else task.default_classes)
-    with torch.device("meta"):
-        model = _meta_model(task.with_config(config.model_copy(update={"data": data})), shape, classes)
-    layers = summarize_layers(model, shape, _forward_logits)
-    if json:
-        sums = {"parameters": _total(layers, "parameters"), "multiply_adds": _total(layers, "multiply_adds")}
-        facts = {"description": description, "input": shape, "classes": classes, **sums}
-        print_json(facts | {"layers": [*map(asdict, layers)]})
-    else:
-        STDOUT.print_wrapped(f"{description}\n", indent=0)
-        print_plain(_format_table(layers))
+    sums = {name: total(layers, name) for name in ("parameters", "multiply_adds")}
+    facts = (
+        ("input", format_shape(shape)),
+        *((name.replace("_", "-"), f"{count:,}") for name, count in sums.items()),
+    )
+    values = {"run": subject, "input": [*shape], **sums, "layers": [*map(asdict, layers)]}
+    return Payload("layers", subject, f"Layers of {subject}", panels, CAVEAT, "exact", facts, values)
 
 
-def _meta_model(task: NetworkTask, shape: ImageShape, classes: int) -> EncoderWithHead:
-    """Return the model for images of this shape, on the meta device. Named networks also accept
-    rectangles."""
-    _, rows, columns = shape
-    encoder, config = task.encoder(), task.config
-    if rows == columns:
-        return task.model_for_classes(encoder, classes)
-    if not isinstance(encoder, ImageEncoder):
-        raise UserError(
-            f"--input {_format_shape(shape)}: this model reads only square images, such as 3x{rows}x{rows}"
-        )
-    head = image_head(config.model.encoder.network, encoder, (rows, columns), classes, config.model.dropout)
-    return EncoderWithHead(encoder, head)
-
-
-def _forward_logits(model: Any, images: Tensor) -> Tensor:
-    memory, _ = model.encoder(images)
-    features, _ = model.head(memory)
-    logits: Tensor = model.head.project(features)
-    return logits
-
-
-def _parse_shape(input_shape: str) -> ImageShape:
-    match = re.fullmatch(r"([13])x([1-9]\d{0,4})x([1-9]\d{0,4})", input_shape)
-    if match is None:
-        raise UserError(
-            f"--input {input_shape}: expected channels (1 or 3), height and width, such as 3x240x320"
-        )
-    return int(match[1]), int(match[2]), int(match[3])
-
-
-def _format_table(layers: list[LayerSummary]) -> str:
-    head = ["layer", "kind", "output", "parameters", "multiply-adds", "field", "memory"]
-    rows, previous = [head], None
-    for layer in layers:
-        counts, shapes = (layer.parameters, layer.multiply_adds), (layer.output, layer.field)
-        if any(counts) or shapes != previous:  # other layers change nothing to be seen: dropout, a shortcut
-            sizes = (
-                _format_shape(layer.output),
-                *_format_counts(*counts),
-                _format_shape(layer.field),
-                _format_kilobytes(layer.memory),
-            )
-            rows.append([layer.name, layer.kind, *sizes])
-        previous = shapes
-    sums = _format_counts(_total(layers, "parameters"), _total(layers, "multiply_adds"))
-    return format_table([*rows, ["total", "", "", *sums, "", _format_kilobytes(_total(layers, "memory"))]])
-
-
-def _total(layers: list[LayerSummary], name: str) -> int:
-    return sum(getattr(layer, name) for layer in layers)
-
-
-def _format_counts(*counts: int) -> tuple[str, ...]:
-    return tuple(f"{count:,}" if count else "" for count in counts)
-
-
-def _format_shape(sides: tuple[int, ...]) -> str:
-    return "x".join(map(str, sides))
-
-
-def _format_kilobytes(count: int) -> str:
-    return f"{count / 1000:,.1f} kB"
+def _bars(name: str, layers: list[LayerSummary], counts: list[int]) -> Bars:
+    labels = tuple(layer.name.removeprefix("encoder.blocks.") for layer in layers)
+    return Bars(name, NamedArray(np.array([counts]), (Axis("", (name,)), Axis("layer", labels)), name))

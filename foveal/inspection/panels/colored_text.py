@@ -20,6 +20,8 @@ class ColoredText:
     """Rows, such as units, and a number for each token; NaN has no color."""
     low: float
     high: float
+    kinds: tuple[str, ...] = ()
+    """The names of the values 0, 1 and so on, where they are kinds and no amounts."""
 
     def __post_init__(self) -> None:
         if self.array.values.ndim != 2 or self.array.values.shape[1] != len(self.tokens):
@@ -38,5 +40,7 @@ class ColoredText:
 
     def to_json(self) -> dict[str, Any]:
         """Return the tokens and their numbers."""
-        scale = {"low": self.low, "high": self.high}
+        scale: dict[str, Any] = {"low": self.low, "high": self.high}
+        if self.kinds:
+            scale["kinds"] = [*self.kinds]
         return {"tokens": [*self.tokens], "array": self.array.to_json()} | scale

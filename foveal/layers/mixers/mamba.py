@@ -1,6 +1,8 @@
 """Mamba, version 1: a short convolution, then a selective state space model, in a gated mixer."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from jaxtyping import Float, Int
@@ -84,6 +86,25 @@ class Mamba(TappedModule):
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         return {name: self.A_log.new_zeros(batch, *shape) for name, shape in self.shapes.items()}
 
+    def half_lives(self, step_sizes: Float[Tensor, " E"]) -> Float[Tensor, "E N"]:
+        """Return after how many steps of a size each state is half of what it was: `ln 2 / (-delta A)`."""
+        return math.log(2) / (step_sizes[:, None] * self.A_log.exp())
+
+    @contextmanager
+    def constant_steps(self, step_sizes: Float[Tensor, " E"]) -> Iterator[None]:
+        """Let every step have these sizes meanwhile, whatever the input."""
+        weight, bias = self.delta.weight, self.delta.bias
+        kept = weight.detach().clone(), bias.detach().clone()
+        with torch.no_grad():
+            weight.zero_()
+            bias.copy_(step_sizes + (-step_sizes).expm1().neg().log())  # the inverse of softplus
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for parameter, values in zip((weight, bias), kept, strict=True):
+                    parameter.copy_(values)
+
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
@@ -98,8 +119,13 @@ class Mamba(TappedModule):
         r, B, C = self.selection(u).split([self.rank, self.states, self.states], 2)
         # A step of 0 leaves the state as it is.
         delta = zero_padding(mamba_delta(linear(r, self.delta.weight), self.delta.bias), lengths)
-        self.tap("delta", lambda: delta)
         y, h = selective_scan(u, delta, -self.A_log.exp(), B, C, state["h"])
+        self.tap("delta", lambda: delta)
+        self.tap("u", lambda: u)
+        self.tap("B", lambda: B)
+        self.tap("C", lambda: C)
+        scanned = y
+        self.tap("y", lambda: scanned)
         y = self.output(mamba_gate(y, u, self.skip, z))
         return zero_padding(y, lengths), {"inputs": updated_history(history, inputs, lengths), "h": h}
 

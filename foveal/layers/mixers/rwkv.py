@@ -87,6 +87,10 @@ class TimeMixing(TappedModule):
         state["exponent"].fill_(EMPTY_EXPONENT)
         return state
 
+    def half_lives(self, step_sizes: Tensor | None = None) -> Float[Tensor, "D 1"]:
+        """Return after how many steps the weight of a value is half of what it was: `ln 2 / exp(decay)`."""
+        return math.log(2) / self.decay.exp()[:, None]
+
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:

@@ -90,6 +90,10 @@ class S5(nn.Module):
         exponent = A * self.log_step.exp()
         return exponent.exp(), exponent.expm1() / A
 
+    def half_lives(self, step_sizes: Tensor | None = None) -> Float[Tensor, "N 1"]:
+        """Return after how many steps each state is half of what it was: `ln 2 / (-delta Re A)`."""
+        return math.log(2) / (self.log_rate + self.log_step).exp()[:, None]
+
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:

@@ -134,8 +134,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         return make(self.model, SpecialTokens(target.size), limit, smoothing, previews)
 
     def preview_title(self, source: str) -> str:
-        """Return the name of a source in previews. For a file it excludes the folder, which may change before
-        a resume."""
+        """Return the name of a source in previews. That of a file has no folder, which may change."""
         name, colon, question = source.partition(": ")
         return f"{Path(name).name}{colon}{question}"
 

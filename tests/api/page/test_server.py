@@ -72,6 +72,14 @@ class DemoSession:
         path = "run"
 
 
+def compute_without_run(
+    view: Any, session: Any, options: Any, control: bool, log: Any, progress: Any
+) -> Payload:
+    assert not control
+    result: Payload = view.compute(session, options, log, progress)
+    return result
+
+
 class DemoRuns(OpenedRuns):
     """Runs without models."""
 
@@ -85,6 +93,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
     view = DemoView()
     monkeypatch.setattr(page_app_module, "choose_view", lambda name: view)
     monkeypatch.setattr(page_app_module, "fitting_views", lambda session: ([view], {"other": "does not fit"}))
+    monkeypatch.setattr(page_app_module, "compute_payload", compute_without_run)
     (tmp_path / "run").mkdir()
     state = PageState(DemoRuns([tmp_path / "run"], torch.device("cpu")), {"start": {"run": 0}})
     app = OnlyOwnPages(page_app(state), 8237, TOKEN)

@@ -14,8 +14,8 @@ def test_of_a_linear_model_it_is_its_weights() -> None:
     """`w x - l2 x^2` is largest at `w / (2 l2)`."""
     model, labels = LinearClassifier(3), torch.tensor([2, 0])
     start = noise_images(2, torch.zeros(3, 6, 6), 0.1, 0)
-    images = maximize_logits(model, labels, start, WIDE, 400, 0.5, 0.0, no_progress)
-    torch.testing.assert_close(images, model.weight.detach()[labels], atol=2e-3, rtol=1e-3)
+    images = maximize_logits(model, labels, start, WIDE, 120, 0.5, 0.0, no_progress)
+    torch.testing.assert_close(images, model.weight.detach()[labels], atol=2e-2, rtol=0)
     assert model.weight.grad is None
 
 

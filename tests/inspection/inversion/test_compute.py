@@ -20,9 +20,9 @@ def orthogonal() -> nn.Module:
 def test_a_layer_that_loses_nothing_gives_the_image_back(model: nn.Module, layer: str) -> None:
     image = torch.randn(1, 3, 6, 6)
     start = noise_images(1, image[0], 0.1, 0)
-    inverted, error = invert_features(model, layer, image, start, WIDE, 300, 0.0, no_progress)
-    torch.testing.assert_close(inverted, image, atol=2e-2, rtol=0)
-    assert error < 1e-4
+    inverted, error = invert_features(model, layer, image, start, WIDE, 120, 0.0, no_progress)
+    torch.testing.assert_close(inverted, image, atol=4e-2, rtol=0)
+    assert error < 1e-3
 
 
 def test_what_a_layer_loses_stays_as_at_the_start() -> None:
@@ -32,10 +32,10 @@ def test_what_a_layer_loses_stays_as_at_the_start() -> None:
         layer.weight.copy_(torch.tensor([1.0, 0.0, 0.0]).view(1, 3, 1, 1))
     model = nn.Sequential(layer)
     image, start = torch.randn(1, 3, 6, 6), torch.randn(1, 3, 6, 6)
-    inverted, error = invert_features(model, "0", image, start, WIDE, 300, 0.0, no_progress)
-    assert error < 1e-4
-    torch.testing.assert_close(inverted[:, 1:], start[:, 1:])
-    torch.testing.assert_close(inverted[:, 0], image[:, 0], atol=2e-2, rtol=0)
+    inverted, error = invert_features(model, "0", image, start, WIDE, 120, 0.0, no_progress)
+    assert error < 1e-3
+    torch.testing.assert_close(inverted[:, 1:], start[:, 1:], atol=1e-3, rtol=0)
+    torch.testing.assert_close(inverted[:, 0], image[:, 0], atol=4e-2, rtol=0)
     assert not layer._forward_hooks
 
 

@@ -5,10 +5,13 @@ import torch
 from torch import Tensor, nn
 
 from foveal.inspection.layers.compute import LayerSummary, summarize_layers
+from foveal.inspection.layers.view import layers_payload
+from foveal.inspection.panels import Bars, Table
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.vision.attention2d import SelfAttention2d
 from foveal.layers.vision.convnext import ConvNeXtBlock, LayerNorm2d
 from foveal.layers.vision.residual import ResidualBlock, basic_block
+from foveal.models.image_networks import image_encoder
 
 
 def only(model: nn.Module, *shape: int) -> LayerSummary:
@@ -140,3 +143,24 @@ def test_own_parameters_are_counted_once():
     assert layers[""].parameters == 3
     assert layers[""].multiply_adds == 0
     assert list(layers) == ["wide", "after.0", "after.1", ""]
+
+
+def test_the_payload_has_what_each_layer_costs() -> None:
+    model = image_encoder("lenet-5", 1, "published", size=32)
+    layers = summarize_layers(model, (1, 32, 32))
+    payload = layers_payload("run", (1, 32, 32), layers)
+    parameters, adds, table = payload.panels
+    assert isinstance(parameters, Bars)
+    assert isinstance(adds, Bars)
+    assert isinstance(table, Table)
+    names = parameters.array.axes[1].labels
+    costs = {
+        layer.name.removeprefix("encoder.blocks."): (layer.parameters, layer.multiply_adds)
+        for layer in layers
+    }
+    shown = zip(parameters.array.values[0].tolist(), adds.array.values[0].tolist(), strict=True)
+    assert [costs[name] for name in names] == [*shown]
+    count = sum(parameter.numel() for parameter in model.parameters())
+    assert parameters.array.values.sum() == payload.values["parameters"] == count
+    assert dict(payload.facts)["parameters"] == f"{count:,}"
+    assert table.rows[-1][0] == "total"

@@ -105,7 +105,7 @@ class App {
     const view = this.views.find((one) => one.name === name);
     this.heading.textContent = name;
     this.summary.textContent = view?.summary ?? "";
-    this.form.show(view?.fields ?? []);
+    this.form.show(view?.fields ?? [], view?.has_control ?? false);
     for (const button of this.navigation.querySelectorAll("button.view")) {
       button.setAttribute("aria-current", String(/** @type {HTMLElement} */ (button).dataset.view === name));
     }
@@ -132,7 +132,7 @@ class App {
     for (const [place, run] of runs.entries()) {
       try {
         this.versions[run] = await fetchVersion(run);
-        const { bundle, notes } = await computeView(run, this.view, this.form.chosen(), request.signal);
+        const { bundle, notes } = await computeView(run, this.view, this.form.chosen(), this.form.control.checked, request.signal);
         if (request.signal.aborted) break;
         columns[place].append(...notes.map((note) => html("p", { class: "note" }, note)), payloadElement(bundle));
       } catch (error) {

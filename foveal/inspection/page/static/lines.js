@@ -146,7 +146,7 @@ export class LinesElement extends PanelElement {
       });
     }
     one.labels.forEach((text, point) => {
-      if (x.length === one.labels.length) parts.push(svg("text", { class: `label ${look}`, x: x[point] + 5, y: y[point] - 5 }, text));
+      if (Number.isFinite(x[point]) && Number.isFinite(y[point])) parts.push(svg("text", { class: `label ${look}`, x: x[point] + 5, y: y[point] - 5 }, text));
     });
     return parts;
   }
@@ -182,9 +182,11 @@ export class LinesElement extends PanelElement {
    */
   showMark(one, point) {
     if (!this.mark || !this.x || !this.y) return;
+    const isDrawn = Number.isFinite(this.x.at(one.x[point])) && Number.isFinite(this.y.at(one.y[point]));
+    this.mark.setAttribute("visibility", isDrawn ? "visible" : "hidden");
+    if (!isDrawn) return;
     this.mark.setAttribute("cx", String(this.x.at(one.x[point])));
     this.mark.setAttribute("cy", String(this.y.at(one.y[point])));
-    this.mark.setAttribute("visibility", "visible");
   }
 
   /**

@@ -11,7 +11,7 @@ import { colorOf, colorTable, onSchemeChange, shadeOf } from "./palette.js";
 /** @typedef {{map: NumberMap, axes: [Axis, Axis], scale: Scale, unit: string, texts: string[][], prefix: string}} MapContent */
 
 const LARGEST_CELL = 32;
-const TALLEST = 680;
+const TALLEST = 560;
 const SMALLEST_ZOOM = 8;
 const LETTER_HEIGHT = 13;
 const LABEL_LETTERS = 18;
@@ -95,7 +95,7 @@ export class MapView {
     context.font = FONT;
     const [down, across] = content.axes;
     const gutterLeft = Math.min(labelWidth(context, down, this.area.top, this.area.rows), this.width * 0.34) + 8;
-    const gutterTop = across.labels.length ? Math.min(130, labelWidth(context, across, this.area.left, this.area.columns) + 8) : 20;
+    const gutterTop = !isUpright(across) ? Math.min(130, labelWidth(context, across, this.area.left, this.area.columns) + 8) : 20;
     const room = Math.max(60, this.width - gutterLeft - 2);
     const side = Math.max(16, Math.floor(Math.min(room, 640)));
     const shown = await content.map.window(this.area, side);
@@ -157,8 +157,8 @@ export class MapView {
       const name = shorten(positionName(down, this.area.top + row * shown.pool), LABEL_LETTERS);
       context.fillText(name, this.corner.x - 6, this.corner.y + (row + 0.5) * this.cell, this.corner.x - 8);
     }
-    const upright = across.labels.length === 0;
-    const apart = upright ? Math.max(1, Math.ceil(34 / this.cell)) : every;
+    const upright = isUpright(across);
+    const apart = upright ? Math.max(1, Math.ceil((across.labels.length ? LETTER_HEIGHT : 34) / this.cell)) : every;
     for (let column = 0; column < shown.columns; column += apart) {
       const name = shorten(positionName(across, this.area.left + column * shown.pool), LABEL_LETTERS);
       const x = this.corner.x + (column + 0.5) * this.cell;
@@ -351,6 +351,15 @@ export class MapView {
     else return;
     void (this.scroll() ? this.draw() : Promise.resolve()).then(() => this.placeCursor());
   }
+}
+
+/**
+ * Return whether the labels of an axis fit above the cells as they are: numbers and single letters.
+ * @param {Axis} axis
+ * @returns {boolean}
+ */
+function isUpright(axis) {
+  return axis.labels.every((label) => label.length <= 1);
 }
 
 /**

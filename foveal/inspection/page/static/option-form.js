@@ -19,6 +19,7 @@ export class OptionForm {
     this.values = {};
     /** @type {OptionField[]} */
     this.fields = [];
+    this.control = html("input", { type: "checkbox" });
     this.message = html("p", { class: "error", role: "alert" });
     this.element = html("form", { class: "options" });
     this.element.addEventListener("submit", (event) => {
@@ -30,8 +31,9 @@ export class OptionForm {
   /**
    * Show the fields of a view.
    * @param {OptionField[]} fields
+   * @param {boolean} hasControl
    */
-  show(fields) {
+  show(fields, hasControl) {
     this.fields = fields;
     this.values = {};
     this.message.textContent = "";
@@ -40,13 +42,15 @@ export class OptionForm {
     const group = (/** @type {string} */ name, /** @type {HTMLElement[]} */ rows) =>
       rows.length > 0 && html("fieldset", {}, html("legend", {}, name), ...rows);
     this.element.replaceChildren();
-    if (!fields.length) return;
-    const parts = [inputs.length > 0 && "input", others.length > 0 && "options"].filter(Boolean).join(" and ");
+    this.control.checked = this.control.checked && hasControl;
+    if (!fields.length && !hasControl) return;
+    const parts = [inputs.length > 0 && "input", others.length > 0 && "options", hasControl && "control"].filter(Boolean);
+    const control = html("label", { class: "control" }, this.control, " beside it the same view of random weights (control)");
     this.details = html(
       "details",
-      { open: Object.keys(this.chosen()).length > 0 },
-      html("summary", {}, `Choose ${parts}`),
-      html("div", { class: "option-groups" }, group("Input", inputs), group("Options", others)),
+      { open: Object.keys(this.chosen()).length > 0 || this.control.checked },
+      html("summary", {}, `Choose ${new Intl.ListFormat("en").format(/** @type {string[]} */ (parts))}`),
+      html("div", { class: "option-groups" }, group("Input", inputs), group("Options", others), hasControl && control),
       html("div", { class: "option-end" }, html("button", { type: "submit", class: "main" }, "Show"), this.message),
     );
     this.element.append(this.details);

@@ -44,7 +44,7 @@ export class PanelElement extends HTMLElement {
       this.button("CSV", `Save the table of ${name} as CSV`, () => this.saveCsv()),
       this.button("JSON", `Save the table of ${name} as JSON`, () => this.saveJson()),
     ];
-    if (this.hasPicture()) saves.push(this.button("PNG", `Save the picture of ${name}`, () => this.savePicture()));
+    if (this.hasPicture()) saves.push(this.button("PNG", `Save the picture of ${name} as PNG`, () => this.savePicture()));
     const head = html("div", { class: "panel-head" }, html("h3", {}, panel.title), this.tools(saves));
     const caption = html("figcaption", {}, panel.sentence);
     this.plot.replaceChildren(...this.content());

@@ -6,7 +6,7 @@ import { Bundle } from "./bundle.js";
  *   score_name: string | null, score_split: string | null, steps: number | null, minutes: number | null, state: string}} RunFacts */
 /** @typedef {{name: string, kind: string, help: string, default: string, choices: string[], takes_file: boolean,
  *   is_input: boolean}} OptionField */
-/** @typedef {{name: string, summary: string, fields: OptionField[]}} ViewFacts */
+/** @typedef {{name: string, summary: string, fields: OptionField[], has_control: boolean}} ViewFacts */
 
 const LOST = "The server has ended: start foveal inspect RUN --open again.";
 
@@ -71,11 +71,12 @@ export async function fetchProgress() {
  * @param {number} run
  * @param {string} view
  * @param {Record<string, string>} options
+ * @param {boolean} control
  * @param {AbortSignal} signal
  * @returns {Promise<{bundle: Bundle, notes: string[]}>}
  */
-export async function computeView(run, view, options, signal) {
-  const body = JSON.stringify({ run, view, options });
+export async function computeView(run, view, options, control, signal) {
+  const body = JSON.stringify({ run, view, options, control });
   const answer = await ask("api/compute", { method: "POST", headers: { "content-type": "application/json" }, body, signal });
   const { result, notes } = await answer.json();
   const content = await (await ask(`api/results/${result}`, { signal })).arrayBuffer();

@@ -1,0 +1,1 @@
+"""The view `hidden-attention`: a selective scan as a matrix of weights, beside attention."""

@@ -1,0 +1,1 @@
+"""The view `positions`: the vectors or angles by which a model knows positions."""

@@ -1,0 +1,1 @@
+"""The view `word-saliency`: the tokens of a text that the logit of a class depends on."""
