@@ -37,7 +37,7 @@ class Chunk(NamedTuple):
     """A part of a text as a model has read it, along all rows."""
 
     features: Float[Tensor, "R t D"]
-    states: dict[str, Float[Tensor, "R t U"]]
+    states: dict[str, Float[Tensor, "R t _"]]
     """The state after each token, by name."""
 
 

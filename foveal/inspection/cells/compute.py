@@ -23,7 +23,7 @@ SHIFTS = 6
 SMALLEST_VARIANCE = 1e-12
 """Variances below which a unit or a probe is constant."""
 
-States = Mapping[str, Float[Tensor, "R t U"]]
+States = Mapping[str, Float[Tensor, "_ _ _"]]
 Halves = tuple[dict[str, Float[Tensor, "U L"]], dict[str, Float[Tensor, "U L"]]]
 """The correlation of each unit with each label, by layer: on the first half and on the second half."""
 

@@ -21,7 +21,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 """How the styles of series are drawn."""
 WIDE = 6.0
 """Inches from which letters are larger, and the axes of panels below each other begin at one place."""
-LABEL_PLACE = -0.065
+LABEL_PLACE = -0.08
 """The place of the label beside a wide panel, in widths of its axes."""
 FEW_DECADES = 50
 """The last value over the first up to which a logarithmic axis has three labels a decade."""

@@ -5,6 +5,8 @@ tests of the laws then work for it (`examples/own_cell.py`).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -47,6 +49,10 @@ class RecurrentCell(nn.Module, ABC):
     d_in: int
     d_out: int
     sizes: dict[str, int]
+    gate_names: tuple[str, ...] = ()
+    """The gates that `step` gives to `show_gates`, in this order."""
+    shown_gates: list[dict[str, Tensor]] | None = None
+    """The gates of the steps so far, while somebody captures them."""
 
     @abstractmethod
     def reset_parameters(self) -> None:
@@ -68,6 +74,11 @@ class RecurrentCell(nn.Module, ABC):
         Return the outputs, and the state after each row's own length.
         """
         return cells.run_recurrence(self.step, self.project(x), state, lengths)
+
+    def show_gates(self, *gates: Float[Tensor, "B D"]) -> None:
+        """Keep the gates of a step, if somebody captures them."""
+        if self.shown_gates is not None:
+            self.shown_gates.append(dict(zip(self.gate_names, gates, strict=True)))
 
     def as_mixer(self) -> "Recurrent":
         """Return the mixer that runs the cell."""
@@ -149,13 +160,26 @@ class Recurrent(TappedModule):
             return y, after
 
         run = recorded_step if self._states_wanted() else step
-        y, after = cells.run_recurrence(run, projected, state, lengths)
-        for name in self.cell.sizes:
-            self.tap(name, partial(_step_states, states, name, lengths))
+        with self._shown_gates() as gates:
+            y, after = cells.run_recurrence(run, projected, state, lengths)
+        for values, names in ((states, self.cell.sizes), (gates, self.cell.gate_names)):
+            for name in names:
+                self.tap(name, partial(_step_states, values, name, lengths))
         return y, after
 
+    @contextmanager
+    def _shown_gates(self) -> Iterator[list[dict[str, Tensor]]]:
+        """Give the list of the gates of each step; it stays empty if nobody wants them."""
+        gates = list[dict[str, Tensor]]()
+        if any(map(self.has_listener, self.cell.gate_names)):
+            self.cell.shown_gates = gates
+        try:
+            yield gates
+        finally:
+            self.cell.shown_gates = None
+
     def _states_wanted(self) -> bool:
-        return any(map(self.has_listener, self.cell.sizes))
+        return any(map(self.has_listener, (*self.cell.sizes, *self.cell.gate_names)))
 
 
 def _step_states(states: list[dict[str, Tensor]], name: str, lengths: Tensor | None) -> StepStates:

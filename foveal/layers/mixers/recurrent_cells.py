@@ -93,6 +93,7 @@ class LSTMCell(_GatedCell):
 
     def __init__(self, d_in: int, width: int):
         super().__init__(d_in, width, gates=4)
+        self.gate_names = ("i", "f", "g", "o")
         self.sizes = {"h": width, "c": width}
         self.reset_parameters()
 
@@ -102,7 +103,9 @@ class LSTMCell(_GatedCell):
             self.bias[self.width : 2 * self.width] = 1.0
 
     def step(self, p: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        h, c = cells.lstm_step(p, state["h"], state["c"], self.weight_hidden)
+        gates = cells.lstm_gates(p, state["h"], self.weight_hidden)
+        self.show_gates(*gates)
+        h, c = cells.lstm_update(gates, state["c"])
         return h, {"h": h, "c": c}
 
     def fused(
@@ -130,6 +133,7 @@ class GRUCell(_GatedCell):
 
     def __init__(self, d_in: int, width: int, reset_after: bool = True):
         super().__init__(d_in, width, gates=3)
+        self.gate_names = ("r", "z")
         self.bias_new = nn.Parameter(torch.empty(width)) if reset_after else None
         self.reset_parameters()
 
@@ -140,9 +144,11 @@ class GRUCell(_GatedCell):
 
     def step(self, p: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         if self.bias_new is not None:
-            h = cells.gru_step_reset_after(p, state["h"], self.weight_hidden, self.bias_new)
+            r, z, n = cells.gru_gates_reset_after(p, state["h"], self.weight_hidden, self.bias_new)
         else:
-            h = cells.gru_step_reset_before(p, state["h"], self.weight_hidden)
+            r, z, n = cells.gru_gates_reset_before(p, state["h"], self.weight_hidden)
+        self.show_gates(r, z)
+        h = cells.gru_update(z, n, state["h"])
         return h, {"h": h}
 
     def fused(

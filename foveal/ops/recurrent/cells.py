@@ -46,6 +46,23 @@ def elman_step(
     return a.relu() if relu else a.tanh()
 
 
+def lstm_gates(
+    p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"]
+) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"], Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+    """Return the gates i, f, g and o of an LSTM, g in -1 .. 1 and the others in 0 .. 1."""
+    i, f, g, o = (p + linear(h, W_h)).chunk(4, 1)
+    return i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+
+
+def lstm_update(
+    gates: tuple[Tensor, Tensor, Tensor, Tensor], c: Float[Tensor, "B H"]
+) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+    """Return `h_t` and `c_t` of an LSTM from its gates."""
+    i, f, g, o = gates
+    c = f * c + i * g
+    return o * c.tanh(), c
+
+
 def lstm_step(
     p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], c: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"]
 ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
@@ -54,9 +71,17 @@ def lstm_step(
 
     The rows of `p` and `W_h` hold the gates in the order i, f, g, o, as in torch.
     """
-    i, f, g, o = (p + linear(h, W_h)).chunk(4, 1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    return o.sigmoid() * c.tanh(), c
+    return lstm_update(lstm_gates(p, h, W_h), c)
+
+
+def gru_gates_reset_after(
+    p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"], b_n: Float[Tensor, " H"]
+) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+    """Return the gates r and z and the new values n of `gru_step_reset_after`."""
+    p_r, p_z, p_n = p.chunk(3, 1)
+    a_r, a_z, a_n = linear(h, W_h).chunk(3, 1)
+    r, z = (p_r + a_r).sigmoid(), (p_z + a_z).sigmoid()
+    return r, z, (p_n + r * (a_n + b_n)).tanh()
 
 
 def gru_step_reset_after(
@@ -66,11 +91,24 @@ def gru_step_reset_after(
 
     `n = tanh(p_n + r * (W_n h + b_n))`, `h_t = z * h + (1 - z) * n`, with gates in the order r, z, n.
     """
-    p_r, p_z, p_n = p.chunk(3, 1)
-    a_r, a_z, a_n = linear(h, W_h).chunk(3, 1)
-    r, z = (p_r + a_r).sigmoid(), (p_z + a_z).sigmoid()
-    n = (p_n + r * (a_n + b_n)).tanh()
+    _, z, n = gru_gates_reset_after(p, h, W_h, b_n)
+    return gru_update(z, n, h)
+
+
+def gru_update(
+    z: Float[Tensor, "B H"], n: Float[Tensor, "B H"], h: Float[Tensor, "B H"]
+) -> Float[Tensor, "B H"]:
+    """Return `h_t = z * h + (1 - z) * n`."""
     return z * h + (1 - z) * n
+
+
+def gru_gates_reset_before(
+    p: Float[Tensor, "B G"], h: Float[Tensor, "B H"], W_h: Float[Tensor, "G H"]
+) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+    """Return the gates r and z and the new values n of `gru_step_reset_before`."""
+    H = h.shape[1]
+    r, z = (p[:, : 2 * H] + linear(h, W_h[: 2 * H])).sigmoid().chunk(2, 1)
+    return r, z, (p[:, 2 * H :] + linear(r * h, W_h[2 * H :])).tanh()
 
 
 def gru_step_reset_before(
@@ -80,10 +118,8 @@ def gru_step_reset_before(
 
     The gates are in the order r, z, n.
     """
-    H = h.shape[1]
-    r, z = (p[:, : 2 * H] + linear(h, W_h[: 2 * H])).sigmoid().chunk(2, 1)
-    n = (p[:, 2 * H :] + linear(r * h, W_h[2 * H :])).tanh()
-    return z * h + (1 - z) * n
+    _, z, n = gru_gates_reset_before(p, h, W_h)
+    return gru_update(z, n, h)
 
 
 def fused_elman(

@@ -174,3 +174,34 @@ def test_a_gradient_that_has_not_come():
         mixer(torch.randn(B, T, D))
     with pytest.raises(UserError, match=r"no gradient has reached grad:/h: call backward\(\) on a loss"):
         record["grad:/h"][0]
+
+
+@pytest.mark.parametrize(("make", "names"), [(LSTM, "ifgo"), (GRU, "rz")])
+def test_gates(make, names):
+    """The gates give the states that were captured with them, and have gradients through later steps."""
+    mixer, x, lengths = make(D, H), torch.randn(B, T, D), torch.tensor([T, 3, 0])
+    sites = [f"/{name}" for name in names]
+    with capture(mixer, *sites, "/h", *(["/c"] if make is LSTM else []), "grad:*") as record:
+        y, _ = mixer(x)
+        y[:, -1].sum().backward()
+    gates = {name: record[f"/{name}"][0] for name in names}
+    h = record["/h"][0]
+    if make is LSTM:
+        c = record["/c"][0]
+        before = torch.cat([torch.zeros(B, 1, H), c[:, :-1]], 1)
+        torch.testing.assert_close(gates["f"] * before + gates["i"] * gates["g"], c, **NEAR)
+        torch.testing.assert_close(gates["o"] * c.tanh(), h, **NEAR)
+        # dL/df_t = dL/dc_t * c_(t-1)
+        torch.testing.assert_close(record["grad:/f"][0], record["grad:/c"][0] * before, **NEAR)
+    else:
+        before = torch.cat([torch.zeros(B, 1, H), h[:, :-1]], 1)
+        W_x, W_h, b = mixer.cell.weight_input[:H], mixer.cell.weight_hidden[:H], mixer.cell.bias[:H]
+        torch.testing.assert_close(gates["r"], (x @ W_x.mT + b + before @ W_h.mT).sigmoid().detach(), **NEAR)
+        n = (h - gates["z"] * before) / (1 - gates["z"])
+        assert (n.abs() <= 1).all(), "z keeps the state before"
+    assert record[f"grad:/{names[0]}"][0][:, 1].ne(0).all()
+    assert mixer.cell.shown_gates is None
+    with capture(mixer, *sites) as record:
+        padded, _ = mixer(x, lengths=lengths)
+    assert record[sites[0]][0][1, 3:].eq(0).all()
+    torch.testing.assert_close(padded[0], y[0])

@@ -1,0 +1,1 @@
+"""The view `gates`: how often the gates of LSTM and GRU are open or closed."""
