@@ -16,6 +16,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "dotted": {"linewidth": 1.0, "linestyle": ":"},
     "faint": {"linewidth": 0.6, "alpha": 0.35},
     "points": {"linestyle": "", "marker": "o", "markersize": 3.5, "alpha": 0.7},
+    "cloud": {"linestyle": "", "marker": "o", "markersize": 2.5, "alpha": 0.25, "markeredgewidth": 0},
     "ring": {"linestyle": "", "marker": "o", "markersize": 9, "fillstyle": "none"},
 }
 """How the styles of series are drawn."""

@@ -12,7 +12,7 @@ class Series:
     name: str
     x: Sequence[float | int]
     y: Sequence[float | int]
-    style: Literal["line", "dots", "dotted", "faint", "ring", "points"] = "line"
+    style: Literal["line", "dots", "dotted", "faint", "ring", "points", "cloud"] = "line"
     color: int = 0
     """The number of its color; series of equal color belong together."""
     band: tuple[Sequence[float | int], Sequence[float | int]] | None = None
@@ -53,7 +53,8 @@ class Lines:
     def sentence(self) -> str:
         """Return a description, for those who do not see the picture."""
         names = ", ".join(series.name for series in self.series)
-        return f"{self.y_label or self.title} by {self.x_label}: {names}"
+        by = f" by {self.x_label}" if self.x_label else ""
+        return f"{self.y_label or self.title}{by}: {names}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the points by the names of their series."""

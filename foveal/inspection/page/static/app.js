@@ -186,7 +186,7 @@ class App {
     document.title = `${run.name} - Foveal`;
     this.title.replaceChildren(html("bdi", {}, run.name));
     const score = run.score === null ? null : `${run.score_name} ${formatNumber(run.score)} (${run.score_split})`;
-    this.about.textContent = [run.model, run.data, score, run.state].filter(Boolean).join(" · ");
+    this.about.textContent = [run.model, fileNames(run.data), score, run.state].filter(Boolean).join(" · ");
     const options = (/** @type {number | null} */ chosen) =>
       this.runs.map((one) => html("option", { value: one.id, selected: one.id === chosen }, one.name));
     this.runChoice.replaceChildren(...options(this.run));
@@ -227,3 +227,10 @@ class App {
 new App().start().catch((error) => {
   document.body.append(html("p", { class: "error", role: "alert" }, error instanceof Error ? error.message : String(error)));
 });
+
+/** Return the names of data files without their folders.
+ * @param {string | null} data
+ * @returns {string} */
+function fileNames(data) {
+  return (data ?? "").split(",").map((path) => path.split(/[\\/]/).pop()).join(", ");
+}

@@ -11,6 +11,7 @@ import { PanelElement } from "./panel-element.js";
  *   lower: Numbers | null, upper: Numbers | null, hidden: boolean}} Curve */
 
 const MARGINS = { left: 52, right: 14, top: 22, bottom: 36 };
+const POINTS = ["points", "cloud", "ring"];
 const POINTS_PER_PIXEL = 2;
 const PAGE_OF_POINTS = 10;
 
@@ -73,7 +74,7 @@ export class LinesElement extends PanelElement {
     if (!this.panel.legend || curves.length < 2) return html("div", { class: "legend" });
     const buttons = curves.map((one) => {
       const swatch = svg("svg", { class: "swatch", width: 22, height: 14, "aria-hidden": "true" });
-      const isPoint = one.style === "ring" || one.style === "points";
+      const isPoint = POINTS.includes(one.style);
       swatch.append(...this.drawCurve({ ...one, labels: [] }, isPoint ? [11] : [4, 18], isPoint ? [7] : [7, 7], null));
       const button = html("button", { type: "button", "aria-pressed": "true" }, swatch, html("bdi", {}, one.name));
       button.addEventListener("click", () => {
@@ -138,8 +139,8 @@ export class LinesElement extends PanelElement {
       const back = x.map((place, point) => `${place.toFixed(1)},${band[0][point].toFixed(1)}`).reverse();
       parts.push(svg("polygon", { class: `band ${look}`, points: [...up, ...back].join(" ") }));
     }
-    if (one.style !== "points" && one.style !== "ring") parts.push(svg("path", { class: `curve ${look}`, d: pathOf(x, y) }));
-    const radius = { dots: 3, points: 3.2, ring: 6 }[one.style];
+    if (!POINTS.includes(one.style)) parts.push(svg("path", { class: `curve ${look}`, d: pathOf(x, y) }));
+    const radius = { dots: 3, points: 3.2, cloud: 2.4, ring: 6 }[one.style];
     if (radius) {
       x.forEach((place, point) => {
         if (Number.isFinite(y[point])) parts.push(svg("circle", { class: `dot ${look}`, cx: place, cy: y[point], r: radius }));
