@@ -18,6 +18,7 @@ from foveal.core.signals import SignalHandler
 from foveal.inspection.files import check_folder, check_payload_path, write_payload, write_thumbnail
 from foveal.inspection.payload import Payload
 from foveal.inspection.view import ModelView
+from foveal.tasks.cached_session import cached
 from foveal.tasks.session import Session, load
 from foveal.tasks.untrained_model import untrained_model
 from foveal.ui.console import STDOUT, log, print_json, print_sections
@@ -121,7 +122,7 @@ def _list_views(subject: str, rest: Sequence[str]) -> None:
     if not isinstance(options, ListOptions):
         return
     check_report_path(options.report)
-    session = load(subject, resolve_device(options.device))
+    session = cached(load(subject, resolve_device(options.device)))
     views, reasons = fitting_views(session)
     if options.report is not None:
         with SignalHandler():

@@ -31,17 +31,10 @@ def gradient_refusal(run: InspectedRun) -> str:
     """Return why a run has no logits of classes with gradients to pixels; an empty text if it has."""
     model, is_classifier = run.model, isinstance(run.objective, ClassificationObjective)
     if run.task.source_kind != "image" or not is_classifier or not isinstance(model, EncoderWithHead):
-        others = "confusion and most-wrong" if run.task.has_classes else "its other views"
-        return (
-            f"this view needs a network that labels images (task {run.task.name}); foveal inspect "
-            f"{run.run.path} shows {others}"
-        )
+        return f"this view needs a network that labels images (task {run.task.name})"
     if any(isinstance(module, StandardizedFeatures) for module in model.encoder.modules()):
         network = run.config.model.encoder.network
-        return (
-            f"this view needs gradients to the pixels, and model.encoder.network={network} has none; foveal "
-            f"inspect {run.run.path} shows confusion, most-wrong and neighbors"
-        )
+        return f"this view needs gradients to the pixels, and model.encoder.network={network} has none"
     return ""
 
 

@@ -129,13 +129,8 @@ class UnitsView(View[UnitsOptions]):
         image, encoder = run.config.data.image, getattr(run.model, "encoder", None)
         learned = first_layer_filters(run.model, image.channels, image.size) is not None
         has_blocks = isinstance(encoder, ImageEncoder) and len(encoder.blocks) > 0
-        if run.task.trains_networks and has_blocks and learned:
-            return ""
-        other = "filters" if learned else "activations"
-        return (
-            "this view needs an image network with trained convolutions; this run shows "
-            f"something in: foveal inspect {run.run.path} {other}"
-        )
+        fitting = run.task.trains_networks and has_blocks and learned
+        return "" if fitting else "this view needs an image network with trained convolutions"
 
     def compute(
         self, run: InspectedRun, options: UnitsOptions, log: Log, progress: ProgressCallback

@@ -76,10 +76,7 @@ class WordSaliencyView(View[WordSaliencyOptions]):
         is_classifier = isinstance(run.objective, ClassificationObjective)
         if is_classifier and isinstance(getattr(run.model, "encoder", None), TextEncoder):
             return why_no_input(run)
-        return (
-            f"this view needs a network that labels texts (task {run.task.name}); foveal inspect "
-            f"{run.run.path} lists the views that fit"
-        )
+        return f"this view needs a network that labels texts (task {run.task.name})"
 
     def compute(
         self, run: InspectedRun, options: WordSaliencyOptions, log: Log, progress: ProgressCallback
