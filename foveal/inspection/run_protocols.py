@@ -38,9 +38,6 @@ class InspectedTask(Protocol):
     def trains_networks(self) -> bool: ...
 
     @property
-    def num_outcomes(self) -> int | None: ...
-
-    @property
     def speed_unit(self) -> str: ...
 
     @property

@@ -69,6 +69,7 @@ def test_names_and_sites():
         "blocks.0/features",
         "blocks.1.mixer/h",
         "blocks.1.mixer/c",
+        *(f"blocks.1.mixer/{gate}" for gate in "ifgo"),
         "blocks.1.mixer/hidden",
         "blocks.1/features",
     ]

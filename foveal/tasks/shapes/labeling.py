@@ -128,7 +128,7 @@ class LabelingTask(ExampleTask, ABC):
         return [answers[row] for row in range(len(examples))]
 
     @property
-    def num_outcomes(self) -> int:
+    def num_outcomes(self) -> int | None:
         return len(self.processor.target.labels)
 
     def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:

@@ -249,6 +249,11 @@ class VQAMultipleChoiceTask(BaseVQATask, ClassificationTask):
         """Return the accuracy of the likeliest choice. The rows share no classes."""
         return [accuracy(references, outputs)]
 
+    @property
+    def num_outcomes(self) -> None:
+        """None: each row has choices of its own."""
+        return None
+
     def summarize(self, prepared: PreparedData[PairProcessor, SplitData[VQAExamples]]) -> TaskSummary:
         choices = round(np.mean(prepared.train.examples.lengths("choices")))
         task = f"{self.name}: one of each row's choices from {self.source_in_words()}"
