@@ -24,6 +24,11 @@ class OperationMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise _missing("torch.utils._python_dispatch.TorchDispatchMode")
         super().__init__()  # type: ignore[no-untyped-call]
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Else the first operation imports torch._dynamo, which takes longer than most views.
+        return False
+
 
 def named_arguments(operation: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call of an operation by name, with the defaults of those that are not given.

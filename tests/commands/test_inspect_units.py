@@ -65,12 +65,12 @@ def test_what_is_no_layer_of_maps(finished: Path) -> None:
     train("squares", "model.encoder.network=linear", run="linear", steps=1)
     told = refuse("inspect", "linear", "units")
     assert without in told
-    assert "foveal inspect linear filters" in told
+    assert "the views that fit this run: activations, adversarial" in told
     train("squares", "--model", "hog", run="features", steps=1)
     told = refuse("inspect", "features", "units")
     assert without in told
-    assert "foveal inspect features activations" in told
-    assert "foveal inspect features activations" in refuse("inspect", "features", "filters")
+    assert "the views that fit this run: activations, confusion" in told
+    assert "no layer has filters for pixels" in refuse("inspect", "features", "filters")
     assert "output" in succeed("inspect", "features", "activations").out
     train("squares", *PATCHES, run="vit", steps=1)
     assert without in refuse("inspect", "vit", "units")

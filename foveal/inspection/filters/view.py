@@ -35,10 +35,7 @@ class FiltersView(View[FiltersOptions]):
             return "this view needs an encoder of images, and this run has none"
         if _filters(run) is None:
             network = run.config.model.encoder.network
-            return (
-                f"no layer has filters for pixels: model.encoder.network={network} learns none; its "
-                f"features are in: foveal inspect {run.run.path} activations"
-            )
+            return f"no layer has filters for pixels: model.encoder.network={network} learns none"
         return ""
 
     def compute(

@@ -55,7 +55,7 @@ class InversionView(View[InversionOptions]):
         why = gradient_refusal(run)
         if why or block_names(run.model):
             return why
-        return f"the encoder of this run has no layers before its head; foveal inspect {run.run.path} filters"
+        return "the encoder of this run has no layers before its head"
 
     def compute(
         self, run: InspectedRun, options: InversionOptions, log: Log, progress: ProgressCallback

@@ -55,7 +55,7 @@ class StyleTransferView(View[StyleTransferOptions]):
         why = gradient_refusal(run)
         if why or (isinstance(run.model.encoder, ImageEncoder) and block_names(run.model)):
             return why
-        return f"this view needs feature maps of convolutions; foveal inspect {run.run.path} saliency"
+        return "this view needs feature maps of convolutions"
 
     def compute(
         self, run: InspectedRun, options: StyleTransferOptions, log: Log, progress: ProgressCallback
