@@ -86,7 +86,7 @@ class InputTask(Protocol):
 
     @property
     def reads_text(self) -> bool:
-        """Whether a text is all that the model reads."""
+        """Return whether a text is all that the model reads."""
 
     def unlabeled_split(self, data: str, log: Log) -> Any:
         """Return all of `data` as a held-out split, without references."""

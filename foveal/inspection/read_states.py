@@ -4,20 +4,63 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from foveal.core.errors import UserError
+from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback, no_progress
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.inspection.capture.capture import capture
 from foveal.inspection.capture.modules import published_paths
 from foveal.inspection.capture.record import Record
+from foveal.inspection.run_protocols import InspectedRun, held_out_examples
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.mixers.recurrent import Recurrent
 
 LONGEST_CHUNK = 128
 """Tokens of a row that are read at once."""
+MOST_TOKENS, ROWS = 20_000, 16
+"""Tokens of a held-out text that are read for statistics, and the rows that are read side by side."""
+
+
+def why_no_states(run: InspectedRun) -> str:
+    """Return why the states of a run can't be read token by token; an empty text if they can."""
+    fitting = isinstance(run.model, DecoderLM)
+    return "" if fitting else f"this view needs a language model (task {run.task.name})"
+
+
+def check_state_name(run: InspectedRun, layer: str | None) -> None:
+    """Check the option that names a state; None names none.
+
+    Raises: UserError: there is no such state.
+    """
+    names = state_names(run.model)
+    if layer is not None and layer not in names:
+        raise UserError(f"--layer {layer}: {run.run.path} has no such layer; it has {', '.join(names)}")
+
+
+class HeldOutRows(NamedTuple):
+    """The beginning of a held-out text in rows of equal length, on the device of the model."""
+
+    tokens: Int[Tensor, "R T"]
+    split: str
+
+
+def held_out_rows(run: InspectedRun, data: str | None, log: Log) -> HeldOutRows:
+    """Return held-out text to read side by side.
+
+    Raises: UserError: the text has no tokens.
+    """
+    part, split = held_out_examples(run, data, log)
+    ids = np.asarray(part[:MOST_TOKENS], np.int64)
+    if not len(ids):
+        raise UserError(f"{split}: no tokens; name another text with --data")
+    rows = min(ROWS, len(ids))
+    tokens = torch.from_numpy(ids[: len(ids) // rows * rows]).view(rows, -1)
+    return HeldOutRows(tokens.to(next(run.model.parameters()).device), split)
 
 
 def state_names(model: nn.Module) -> list[str]:

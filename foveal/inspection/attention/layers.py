@@ -57,7 +57,7 @@ class AttentionLayer:
 
     @property
     def is_recomputed(self) -> bool:
-        """Whether the weights are computed from queries and keys, while a kernel computed the outputs."""
+        """Return whether weights are computed from queries and keys, while a kernel computed the outputs."""
         return isinstance(self.record.kept[0], AttentionMap)
 
     @property
@@ -68,7 +68,7 @@ class AttentionLayer:
 
     @property
     def is_self(self) -> bool:
-        """Whether query t and key t are the same position."""
+        """Return whether query t and key t are the same position."""
         return self.kind in ("self", "causal") and self.shape[1] == self.shape[2]
 
     @property

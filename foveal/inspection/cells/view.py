@@ -13,14 +13,19 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback, no_progress
 from foveal.core.whole_number import WholeNumber
-from foveal.heads.decoder_lm import DecoderLM
 from foveal.inspection.cells.ablation import log_probability, log_probability_without
 from foveal.inspection.cells.compute import Cell, correlate_halves, find_cells, follow_unit
 from foveal.inspection.cells.held_out import HeldOutText, read_held_out
 from foveal.inspection.cells.probes import MEMORY_PROBES, PROBES, choose_probes
 from foveal.inspection.panels import Axis, ColoredText, NamedArray, Table
 from foveal.inspection.payload import Payload
-from foveal.inspection.read_states import bounded_values, read_chunks, state_names
+from foveal.inspection.read_states import (
+    bounded_values,
+    check_state_name,
+    read_chunks,
+    state_names,
+    why_no_states,
+)
 from foveal.inspection.registry import register_view
 from foveal.inspection.run_protocols import InspectedRun
 from foveal.inspection.view import Ablation, View
@@ -62,8 +67,7 @@ class CellsView(View[CellsOptions]):
     progress = "parts of the text read"
 
     def fits(self, run: InspectedRun) -> str:
-        fitting = isinstance(run.model, DecoderLM)
-        return "" if fitting else f"this view needs a language model (task {run.task.name})"
+        return why_no_states(run)
 
     def compute(
         self, run: InspectedRun, options: CellsOptions, log: Log, progress: ProgressCallback
@@ -133,11 +137,8 @@ def _layers(run: InspectedRun, options: CellsOptions) -> list[str]:
 
     Raises: UserError: there is no such layer.
     """
+    check_state_name(run, options.layer)
     names = state_names(run.model)
-    if options.layer is not None and options.layer not in names:
-        raise UserError(
-            f"--layer {options.layer}: {run.run.path} has no such layer; it has {', '.join(names)}"
-        )
     if options.layer is not None:
         return [options.layer]
     return names if options.unit is None else names[-1:]

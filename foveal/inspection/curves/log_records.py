@@ -105,7 +105,7 @@ class LoggedTraining:
 
     @property
     def is_rewarded(self) -> bool:
-        """Whether the loss is the missed share of a reward."""
+        """Return whether the loss is the missed share of a reward."""
         return bool(self.steps) and "reward" in self.steps[-1]
 
     @cached_property

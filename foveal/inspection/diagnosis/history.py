@@ -69,7 +69,7 @@ class History:
 
     @cached_property
     def decays(self) -> bool:
-        """Whether the rate is low at the end."""
+        """Return whether the rate is low at the end."""
         return bool(self.rate[-1] < FULL_RATE * self.rate.max())
 
     @cached_property

@@ -67,7 +67,7 @@ class Load(NamedTuple):
 
     @property
     def collapsed(self) -> bool:
-        """Whether hardly more experts are used than each token needs."""
+        """Return whether hardly more experts are used than each token needs."""
         return len(self.counts) > 2 * self.active and self.effective < COLLAPSED * self.active
 
 

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
-from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.heads.decoder_lm import DecoderLM
@@ -14,14 +12,12 @@ from foveal.inspection.capture.modules import published_paths
 from foveal.inspection.gates.compute import LEFT, RIGHT, Saturation, saturation
 from foveal.inspection.panels import Lines, Series
 from foveal.inspection.payload import Payload
-from foveal.inspection.read_states import read_chunks
+from foveal.inspection.read_states import held_out_rows, read_chunks
 from foveal.inspection.registry import register_view
-from foveal.inspection.run_protocols import InspectedRun, held_out_examples
+from foveal.inspection.run_protocols import InspectedRun
 from foveal.inspection.view import View
 from foveal.layers.mixers.recurrent import Recurrent
 
-MOST_TOKENS, ROWS = 20_000, 16
-"""Tokens of held-out text that are read, and the rows that are read side by side."""
 NAMES = {"i": "input gate", "f": "forget gate", "o": "output gate", "r": "reset gate", "z": "update gate"}
 """The gates that are sigmoids."""
 CAVEAT = (
@@ -49,13 +45,7 @@ class GatesView(View[GatesOptions]):
     def compute(
         self, run: InspectedRun, options: GatesOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
-        part, split = held_out_examples(run, options.data, log)
-        ids = np.asarray(part[:MOST_TOKENS], np.int64)
-        if not len(ids):
-            raise UserError(f"{split}: no tokens; name another text with --data")
-        rows = min(ROWS, len(ids))
-        tokens = torch.from_numpy(ids[: len(ids) // rows * rows]).view(rows, -1)
-        tokens = tokens.to(next(run.model.parameters()).device)
+        tokens, split = held_out_rows(run, options.data, log)
         names = _gate_names(run.model)
         chunks = read_chunks(run.model, tokens, run.config.data.context_length, names, progress)
         saturations = saturation(chunk.states for chunk in chunks)

@@ -13,7 +13,6 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.core.whole_number import WholeNumber
-from foveal.heads.decoder_lm import DecoderLM
 from foveal.inspection.capture.modules import published_paths
 from foveal.inspection.gradient_flow.compute import (
     Spectrum,
@@ -24,7 +23,7 @@ from foveal.inspection.gradient_flow.compute import (
 )
 from foveal.inspection.panels import Lines, Panel, Series
 from foveal.inspection.payload import Payload
-from foveal.inspection.read_states import read_chunks, state_names
+from foveal.inspection.read_states import check_state_name, read_chunks, state_names, why_no_states
 from foveal.inspection.registry import register_view
 from foveal.inspection.run_protocols import InspectedRun, held_out_examples
 from foveal.inspection.view import View
@@ -102,8 +101,7 @@ class GradientFlowView(View[GradientFlowOptions]):
     progress = "runs read"
 
     def fits(self, run: InspectedRun) -> str:
-        fitting = isinstance(run.model, DecoderLM)
-        return "" if fitting else f"this view needs a language model (task {run.task.name})"
+        return why_no_states(run)
 
     def compute(
         self, run: InspectedRun, options: GradientFlowOptions, log: Log, progress: ProgressCallback
@@ -153,9 +151,8 @@ def _flows(
 
     Raises: UserError: there is no such state.
     """
+    check_state_name(run, layer)
     names = state_names(run.model)
-    if layer is not None and layer not in names:
-        raise UserError(f"--layer {layer}: {run.run.path} has no such layer; it has {', '.join(names)}")
     lowest = names[0].rpartition("/")[0]
     chosen = [name for name in names if name.rpartition("/")[0] == lowest] if layer is None else [layer]
     if layer is None and len(names) == 1 and names[0].endswith("/features"):

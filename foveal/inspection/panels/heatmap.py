@@ -29,7 +29,7 @@ class Heatmap:
 
     @property
     def diverging(self) -> bool:
-        """Whether 0 is the middle of the colors."""
+        """Return whether 0 is the middle of the colors."""
         return is_diverging(self.low, self.high)
 
     def sentence(self) -> str:

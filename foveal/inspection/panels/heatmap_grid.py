@@ -25,7 +25,7 @@ class HeatmapGrid:
 
     @property
     def diverging(self) -> bool:
-        """Whether 0 is the middle of the colors."""
+        """Return whether 0 is the middle of the colors."""
         return is_diverging(self.low, self.high)
 
     def sentence(self) -> str:

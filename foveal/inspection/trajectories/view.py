@@ -11,17 +11,21 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback, no_progress
 from foveal.data.core.split_data import evenly_spaced
-from foveal.heads.decoder_lm import DecoderLM
 from foveal.inspection.panels import Lines, Series
 from foveal.inspection.payload import Payload
-from foveal.inspection.read_states import bounded_values, read_chunks, state_names
+from foveal.inspection.read_states import (
+    bounded_values,
+    check_state_name,
+    held_out_rows,
+    read_chunks,
+    state_names,
+    why_no_states,
+)
 from foveal.inspection.registry import register_view
-from foveal.inspection.run_protocols import InspectedRun, held_out_examples
+from foveal.inspection.run_protocols import InspectedRun
 from foveal.inspection.trajectories.compute import PrincipalAxes, principal_axes
 from foveal.inspection.view import View
 
-MOST_TOKENS, ROWS = 20_000, 16
-"""Tokens of held-out text whose states give the axes, and the rows that are read side by side."""
 SHOWN_TOKENS, MOST_NAMES, CLOUD = 32, 32, 1000
 """Tokens of the path, tokens that are written beside it, and states of held-out text behind it."""
 CAVEAT = (
@@ -47,19 +51,14 @@ class TrajectoriesView(View[TrajectoriesOptions]):
     progress = "parts of the text read"
 
     def fits(self, run: InspectedRun) -> str:
-        fitting = isinstance(run.model, DecoderLM)
-        return "" if fitting else f"this view needs a language model (task {run.task.name})"
+        return why_no_states(run)
 
     def compute(
         self, run: InspectedRun, options: TrajectoriesOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
-        layer = _layer(run, options.layer)
-        part, split = held_out_examples(run, options.data, log)
-        ids = np.asarray(part[:MOST_TOKENS], np.int64)
-        if not len(ids):
-            raise UserError(f"{split}: no tokens; name another text with --data")
-        rows = min(ROWS, len(ids))
-        tokens = torch.from_numpy(ids[: len(ids) // rows * rows]).view(rows, -1)
+        check_state_name(run, options.layer)
+        layer = options.layer or state_names(run.model)[-1]
+        tokens, _ = held_out_rows(run, options.data, log)
         states = _read(run, tokens, layer, progress)
         axes = principal_axes([states])
         shown = tokens[0, :SHOWN_TOKENS]
@@ -74,17 +73,6 @@ class TrajectoriesView(View[TrajectoriesOptions]):
             path = _read(run, shown[None], layer, no_progress)[0]
         names = [run.processor.decode([token]) for token in shown.tolist()]
         return _payload(str(run.run.path), layer, axes, path, states.flatten(0, 1), names)
-
-
-def _layer(run: InspectedRun, layer: str | None) -> str:
-    """Return the name of the state.
-
-    Raises: UserError: there is no such state.
-    """
-    names = state_names(run.model)
-    if layer is not None and layer not in names:
-        raise UserError(f"--layer {layer}: {run.run.path} has no such layer; it has {', '.join(names)}")
-    return layer or names[-1]
 
 
 def _read(
