@@ -1,6 +1,5 @@
 """The view `rollout` of a run: from which inputs its last layer is mixed."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,15 +32,10 @@ MOST_POSITIONS = 1024
 """Positions at most: the products take their cube."""
 
 
-@dataclass(frozen=True)
-class RolloutOptions(InputOptions):
-    pass
-
-
 @register_view("rollout")
-class RolloutView(View[RolloutOptions]):
+class RolloutView(View[InputOptions]):
     summary = "From which inputs each position is mixed, through all layers of self-attention."
-    Options = RolloutOptions
+    Options = InputOptions
 
     def fits(self, run: InspectedRun) -> str:
         modules = attending_modules(run.model).values()
@@ -50,7 +44,7 @@ class RolloutView(View[RolloutOptions]):
         return why_no_input(run)
 
     def compute(
-        self, run: InspectedRun, options: RolloutOptions, log: Log, progress: ProgressCallback
+        self, run: InspectedRun, options: InputOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
         chosen = choose_input(run, options, log)
         layers = rolled_layers(capture_attention(run.model, chosen))

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -34,15 +33,10 @@ CAVEAT = (
 )
 
 
-@dataclass(frozen=True)
-class SelectivityOptions(InputOptions):
-    pass
-
-
 @register_view("selectivity")
-class SelectivityView(View[SelectivityOptions]):
+class SelectivityView(View[InputOptions]):
     summary = "How long the states of Mamba, S5 or RWKV remember, and which tokens Mamba writes into them."
-    Options = SelectivityOptions
+    Options = InputOptions
     progress = "inputs read"
 
     def fits(self, run: InspectedRun) -> str:
@@ -51,12 +45,12 @@ class SelectivityView(View[SelectivityOptions]):
         return why_no_input(run)
 
     def compute(
-        self, run: InspectedRun, options: SelectivityOptions, log: Log, progress: ProgressCallback
+        self, run: InspectedRun, options: InputOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
         chosen = choose_input(run, options, log)
         return selectivity_payload(str(run.run.path), chosen, layer_memories(run.model, chosen))
 
-    def ablate(self, run: InspectedRun, options: SelectivityOptions, log: Log) -> tuple[Ablation, ...]:
+    def ablate(self, run: InspectedRun, options: InputOptions, log: Log) -> tuple[Ablation, ...]:
         """Let all steps be as large as the mean step of their channel."""
         chosen, mixers = choose_input(run, options, log), decaying_mixers(run.model)
         before, count = _total(chosen), 0

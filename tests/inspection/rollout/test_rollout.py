@@ -6,9 +6,10 @@ import torch
 
 from benchmarks.kill import own_cache
 from foveal.core.progress import no_progress
+from foveal.inspection.chosen_input import InputOptions
 from foveal.inspection.panels import ColoredText, Heatmap, Images
 from foveal.inspection.rollout.compute import roll_out
-from foveal.inspection.rollout.view import RolloutOptions, RolloutView
+from foveal.inspection.rollout.view import RolloutView
 from tests.support.untrained_runs import KINDS
 
 
@@ -45,7 +46,7 @@ def test_the_order_of_layers_and_empty_rows() -> None:
 def test_rows_sum_to_1(kind: str, panel: type) -> None:
     run = KINDS[kind]()
     assert RolloutView().fits(run) == ""
-    first, heatmap = RolloutView().compute(run, RolloutOptions(), print, no_progress).panels
+    first, heatmap = RolloutView().compute(run, InputOptions(), print, no_progress).panels
     assert isinstance(first, panel)
     assert isinstance(heatmap, Heatmap)
     np.testing.assert_allclose(np.nansum(heatmap.array.values, 1), 1, atol=1e-5)

@@ -89,11 +89,7 @@ def test_a_folder_becomes_a_run(folder, tmp_path):
     loaded = foveal.load(tmp_path / "run")
     assert loaded.config.model.encoder.network == "resnet-18"
     assert loaded.processor.target.labels == ("crane (0)", "cat", "crane (2)")
-    assert (loaded.processor.size, loaded.config.data.image.size, loaded.config.data.image.channels) == (
-        64,
-        64,
-        1,
-    )
+    assert (loaded.config.data.image.size, loaded.config.data.image.channels) == (64, 1)
     levels = np.array([[0], [51], [255]], np.float32)
     expected = (levels / 255 - 0.25) / 0.5
     np.testing.assert_allclose(loaded.processor.source.statistics.standardize(levels), expected, rtol=1e-6)
