@@ -35,7 +35,7 @@ from foveal.inspection.registry import VIEWS
 
 SLOW = 3.0
 """A step that takes more than this over the default's is reported."""
-IMPORTED = ("foveal.commands.train", "foveal.commands.inspect", "matplotlib.backends.backend_agg")
+IMPORTED = ("foveal.commands.train", "foveal.commands.inspect_view", "matplotlib.backends.backend_agg")
 """Modules that are imported once, and not in each copy of this process."""
 
 

@@ -63,10 +63,10 @@ def _busy_seconds() -> float:
 
 def _own_seconds() -> float:
     """Return the CPU seconds of this process and its children."""
-    return sum(os.times()[:4]) + sum(_process_seconds(child.pid) for child in active_children() if child.pid)
+    return sum(os.times()[:4]) + sum(process_seconds(child.pid) for child in active_children() if child.pid)
 
 
-def _process_seconds(process: int) -> float:
+def process_seconds(process: int) -> float:
     """Return the CPU seconds of a running process, user and system."""
     facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(facts[11]) + int(facts[12])) * TICK
@@ -185,12 +185,17 @@ def ratio(
 
 def parse_options(description: str | None) -> argparse.Namespace:
     """Parse `--quick` and `--json`."""
+    return option_parser(description).parse_args()
+
+
+def option_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser of `--quick` and `--json`, to which a script adds its own."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(
         "--quick", action="store_true", help="smoke test: tiny sizes; the numbers mean nothing"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of rows for RESULTS.md")
-    return parser.parse_args()
+    return parser
 
 
 def report(measurements: list[Measurement], options: argparse.Namespace) -> None:

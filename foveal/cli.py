@@ -16,7 +16,12 @@ from foveal.commands import COMMON_HELP
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import escape_controls, shorten_middle
 from foveal.plugins.options import describe_parts, plugins_of_command, take_plugin_options
-from foveal.ui.standard_streams import STDOUT_NAME, drop_standard_output, prepare_standard_streams
+from foveal.ui.standard_streams import (
+    STDOUT_NAME,
+    drop_standard_output,
+    passing_line,
+    prepare_standard_streams,
+)
 
 QUIET_FLAGS = {"-q", "--quiet"}
 APP = cyclopts.App(
@@ -166,14 +171,10 @@ def _starting(arguments: list[str], quiet: bool) -> Iterator[None]:
     """
     is_command = bool(arguments) and arguments[0] in COMMANDS and not HELP_FLAGS & {*arguments}
     starts = is_command and not quiet and "torch" not in sys.modules
-    live = starts and sys.stderr is not None and sys.stderr.isatty()
-    if starts:
-        print(f"foveal {arguments[0]} ...", end="" if live else "\n", file=sys.stderr, flush=True)
-    try:
+    if starts and not (sys.stderr is not None and sys.stderr.isatty()):
+        print(f"foveal {arguments[0]} ...", file=sys.stderr, flush=True)
+    with passing_line(f"foveal {arguments[0]} ...") if starts else nullcontext():
         yield
-    finally:
-        if live:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def _silence() -> AbstractContextManager[None]:

@@ -7,7 +7,7 @@ from foveal.api.own_module.evaluation import load_module_run
 from foveal.api.run import Run
 from foveal.core.runtime import resolve_device
 from foveal.store.run import open_run
-from foveal.tasks.session import OwnModuleError
+from foveal.tasks.open_logged import OwnModuleError
 
 
 @plain_errors

@@ -1,6 +1,11 @@
-"""`foveal inspect RUN --open` and `--report FILE`: the views of a run in the browser."""
+"""`foveal inspect RUN --open`: the page of a run in the browser.
 
-from collections.abc import Mapping, Sequence
+The address is there, and the browser starts, before torch is imported: together they take less time.
+"""
+
+import threading
+import webbrowser
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,17 +13,17 @@ from typing import Annotated, Any
 import cyclopts
 from cyclopts import App, Parameter
 
-from foveal.api.view import AnyView, choose_view, compute_view
+from foveal.api.page.listener import Listener
 from foveal.core.errors import UserError
-from foveal.core.runtime import resolve_device
+from foveal.core.extras import check_installed
 from foveal.core.signals import Interrupted, SignalHandler
-from foveal.inspection.page.report import ReportedView, report_page
-from foveal.store.durable import atomic_write
-from foveal.tasks.session import Session
-from foveal.ui.console import log, print_json, print_plain, print_sections
+from foveal.tasks.open_logged import open_logged
+from foveal.ui.console import log, print_plain
 
 OPEN_FLAG = "--open"
 """Shows the page in place of a view."""
+CHECKED_LATER = ("auto", "cpu")
+"""Devices that are there on every machine."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +43,39 @@ class OpenOptions:
 def open_page(tokens: Sequence[str]) -> None:
     """Serve the page of a run, or of two runs side by side, until a signal comes.
 
-    Raises: UserError: the arguments name no run, or the port is in use.
+    Raises: UserError: the arguments name no run, a run can't be opened, the extra is missing, or the port is
+        in use. Nothing is opened in the browser then.
     """
+    names, options = _parse(tokens)
+    check_page_installed("the page (--open)")
+    runs, view = _runs_and_view(names)
+    if options.device not in CHECKED_LATER:
+        from foveal.core.runtime import resolve_device
+
+        resolve_device(options.device)
+    with SignalHandler():
+        listener = Listener(options.port)
+        print_plain(listener.address)
+        browser = threading.Thread(
+            target=_open_browser, args=(listener.address, options.browser), daemon=True
+        )
+        browser.start()
+        try:
+            _serve(listener, runs, view, options.device)
+        except Interrupted as stop:
+            raise Interrupted(stop.number, "") from None
+
+
+def check_page_installed(purpose: str) -> None:
+    """Check that the page can be served. `purpose` is what needs it.
+
+    Raises: MissingPackageError: the extra is not installed.
+    """
+    for package in ("fastapi", "uvicorn"):
+        check_installed(package, purpose)
+
+
+def _parse(tokens: Sequence[str]) -> tuple[tuple[str, ...], OpenOptions]:
     parser = App(name="inspect", version_flags=(), help_flags=())
 
     @parser.default
@@ -51,80 +87,54 @@ def open_page(tokens: Sequence[str]) -> None:
     except cyclopts.CycloptsError as error:
         error.command_chain = ("inspect",)
         raise
-    names, options = command(*bound.args, **bound.kwargs)
-    runs, view = _runs_and_view(names)
-    device = resolve_device(options.device)
-    # The extra is asked for where it is needed.
-    from foveal.api.page.opened_runs import OpenedRuns
-    from foveal.api.page.serve import PageServer, open_browser
-
-    start = {"start": {"view": view, "run": 0, "beside": 1 if len(runs) > 1 else None}}
-    with SignalHandler():
-        server = PageServer(OpenedRuns(runs, device), start, options.port)
-        try:
-            print_plain(server.address)
-            if not (options.browser and open_browser(server.address)):
-                log("open this address in a browser on this machine")
-            log("the page is served until Ctrl-C")
-            server.wait()
-        except Interrupted as stop:
-            raise Interrupted(stop.number, "") from None
-        finally:
-            server.close()
+    parsed: tuple[tuple[str, ...], OpenOptions] = command(*bound.args, **bound.kwargs)
+    return parsed
 
 
 def _runs_and_view(names: Sequence[str]) -> tuple[list[Path], str | None]:
-    """Return the run folders, and the name of the view to show first.
+    """Return the run folders, whose plugins are loaded, and the name of the view to show first.
 
-    Raises: UserError: a name is neither a run nor a view, or there are more than two runs.
+    Raises: UserError: a name is neither a run nor a view, there are more than two runs, or a run can't be
+        opened.
     """
-    runs, rest = [Path(name) for name in names if Path(name).is_dir()], []
-    for name in names:
-        if not Path(name).is_dir():
-            rest.append(name)
-    if not runs or not 1 <= len(runs) <= 2:
+    runs = [Path(name) for name in names if Path(name).is_dir()]
+    rest = [name for name in names if not Path(name).is_dir()]
+    if not 1 <= len(runs) <= 2:
         named = ", ".join(names) or "nothing"
         raise UserError(f"{OPEN_FLAG}: expected a run folder, or two to show side by side, but got {named}")
     if len(rest) > 1:
         raise UserError(f"{rest[1]}: neither a run folder nor the only view; leave it out")
-    return runs, choose_view(rest[0]).name if rest else None
+    for run in runs:
+        open_logged(run)
+    if not rest:
+        return runs, None
+    # The views import torch.
+    from foveal.api.view import choose_view
+
+    return runs, choose_view(rest[0]).name
 
 
-def check_report_path(out: Path | None) -> None:
-    """Check the file name of a report.
+def _serve(listener: Listener, runs: list[Path], view: str | None, device: str) -> None:
+    """Serve the page until a signal comes."""
+    # These take a moment to import, and the browser starts meanwhile.
+    from foveal.api.page.page_state import Start
+    from foveal.api.page.serve import PageServer
+    from foveal.api.page.shown_runs import ShownRuns
 
-    Raises: UserError: the name does not end in .html.
-    """
-    if out is not None and out.suffix.lower() != ".html":
-        raise UserError(f"{out}: expected a name that ends in .html")
+    start = Start(view=view, beside=1 if len(runs) > 1 else None)
+    server = PageServer(listener, ShownRuns(runs), start, device)
+    try:
+        server.wait()
+    finally:
+        server.close()
 
 
-def print_report(
-    session: Session, views: Sequence[AnyView], reasons: Mapping[str, str], out: Path, json: bool
-) -> None:
-    """Write all views with their default options into one file, and print which are in it.
-
-    Raises: UserError: no view can be computed.
-    """
-    shown: list[ReportedView] = []
-    missing = dict(reasons)
-    for view in views:
-        log(f"{view.name}: {view.summary}")
-        try:
-            payload = compute_view(view, session, view.Options())
-        except UserError as error:
-            missing[view.name] = str(error)
-        else:
-            shown.append(ReportedView(view.name, view.summary, payload))
-    if not shown:
-        reason = next(iter(missing.values()), "no view fits")
-        raise UserError(f"{session.run.path}: a report would be empty: {reason}")
-    atomic_write(out, report_page(str(session.run.path), shown, missing))
-    if json:
-        print_json({"report": str(out), "views": [view.name for view in shown], "others": missing})
-        return
-    names = ", ".join(view.name for view in shown)
-    facts = [("report", str(out)), ("size", f"{out.stat().st_size / 1e6:,.1f} MB"), ("views", names)]
-    print_sections([facts])
-    if missing:
-        print_sections(["\nnot in it:\n", [*missing.items()]])
+def _open_browser(address: str, wanted: bool) -> None:
+    """Open the page in the user's browser, or say that there is none."""
+    try:
+        is_opened = wanted and webbrowser.open(address)
+    except webbrowser.Error:
+        is_opened = False
+    if not is_opened:
+        log("open this address in a browser on this machine")
+    log("the page is served until Ctrl-C")

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from foveal.commands.inspect_page import check_page_installed, open_page
 from foveal.core.errors import UserError
-from foveal.core.extras import require
 from foveal.store.run_list import RunSummary
 from foveal.ui.console import log
 
-TRAINING, FIRST_VIEW = "training now", "curves"
+TRAINING = "training now"
 NICENESS = 10
 """The page gives way to the training."""
 SECONDS_TO_END = 3.0
@@ -23,8 +23,7 @@ def check_watchable() -> None:
 
     Raises: MissingPackageError: the extra is not installed.
     """
-    for package in ("fastapi", "uvicorn"):
-        require(package, "--watch")
+    check_page_installed("--watch")
 
 
 @contextmanager
@@ -39,7 +38,6 @@ def watched(run: Path) -> Iterator[None]:
         "foveal",
         "inspect",
         str(run),
-        FIRST_VIEW,
         "--open",
         "--device",
         "cpu",
@@ -71,8 +69,5 @@ def watch_runs(folder: Path, rows: Sequence[RunSummary]) -> None:
     if not rows:
         raise UserError(f"{folder}: no runs in it; foveal train DATA --watch begins with one")
     check_watchable()
-    # The page imports torch; the list of runs does not.
-    from foveal.commands.inspect_page import open_page
-
     first = next((row for row in rows if row.state == TRAINING), rows[-1])
     open_page([first.run, "--open"])

@@ -1,6 +1,8 @@
 """Packages that few users need. An extra of Foveal installs each of them."""
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
 
 from foveal.core.errors import UserError
 
@@ -38,5 +40,18 @@ def require(package: str, purpose: str) -> None:
     try:
         import_module(package)
     except ImportError:
-        install = f"pip install 'foveal[{EXTRAS[package]}]'"
-        raise MissingPackageError(f"{purpose} needs the package {project_name(package)}: {install}") from None
+        raise _missing(package, purpose) from None
+
+
+def check_installed(package: str, purpose: str) -> None:
+    """Check that a package of an extra is there, without the time of its import. `purpose` is what needs it.
+
+    Raises: MissingPackageError: the package is not installed.
+    """
+    if (sys.modules[package] if package in sys.modules else find_spec(package)) is None:
+        raise _missing(package, purpose)
+
+
+def _missing(package: str, purpose: str) -> MissingPackageError:
+    install = f"pip install 'foveal[{EXTRAS[package]}]'"
+    return MissingPackageError(f"{purpose} needs the package {project_name(package)}: {install}")

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from foveal.core.errors import UserError
-from foveal.store.sealed import dataclass_from_dict, dataclass_to_dict
+from foveal.store.dataclass_tables import dataclass_from_dict, dataclass_to_dict
 
 EXTENSION_KEYS = ("budget", "earlier")
 

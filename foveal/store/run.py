@@ -19,8 +19,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import torch
-
 from foveal import __version__
 from foveal.config import Config, ConfigError, parse_config, parse_toml, suggest
 from foveal.config.old_names import LAST_OLD_FORMAT, upgrade
@@ -31,7 +29,7 @@ from foveal.store.locks import lock
 from foveal.store.manifest import LOCK_FILE, MANIFEST_FILE, read_manifest
 from foveal.store.plan import Plans, plans_from_json
 from foveal.store.regular_files import check_only_regular, open_regular, read_regular
-from foveal.store.sealed import open_json, seal_json
+from foveal.store.sealed_json import open_json, seal_json
 
 FORMAT_VERSION = 2
 WEIGHTS_FILE = "model.safetensors"
@@ -166,6 +164,8 @@ def create_run(
     Raises: RunExistsError: `path` exists, or another process is creating it.
     Raises: UserError: `path` can't be written.
     """
+    import torch  # takes a second, which opening a run does not need
+
     _check_unused(path)
     files = {"config.toml": config_toml.encode()}
     files |= {f"inputs/{name}": content for name, content in processor_files.items()} | {**plugins.files}
@@ -291,6 +291,8 @@ def environment_changes(run: RunFolder) -> str:
 
     With other versions or threads, the last bits of sums may differ.
     """
+    import torch
+
     then = f"torch {run.manifest['torch']} on {run.manifest['threads']} threads"
     now = f"torch {torch.__version__} on {torch.get_num_threads()} threads"
     return "" if then == now else f"{then}, now {now}"

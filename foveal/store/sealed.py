@@ -5,11 +5,9 @@ Nothing is ever unpickled. Tensors are safetensors, and everything else is JSON.
 
 import hashlib
 import json
-from dataclasses import fields
-from typing import Any, TypeVar, get_type_hints
+from typing import Any
 
 import safetensors.torch
-from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
@@ -22,7 +20,6 @@ MAX_HEADER_BYTES = 1 << 24
 """Maximum size of a header, enough for several hundred thousand tensors."""
 MAX_DIFFERENCES = 20
 """Differences between weights and a model that an error lists."""
-T = TypeVar("T")
 _BLANK_SHA256 = "0" * 64
 _OPENING = b'{\\"sha256\\":\\"'
 
@@ -113,29 +110,3 @@ def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str)
 
 def _dtype_and_shape(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
-
-
-def dataclass_to_dict(value: Any) -> dict[str, Any]:
-    """Return a dataclass's fields by their keys in files: their names, or the `key` in their metadata."""
-    return {key: getattr(value, name) for key, name in _field_names(type(value)).items()}
-
-
-def dataclass_from_dict(cls: type[T], table: dict[str, Any], name: str) -> T:
-    """Return the dataclass that `dataclass_to_dict` converted. `name` is for the error message.
-
-    Raises: UserError: a field is missing or unknown, or its value has another type.
-    """
-    names, types = _field_names(cls), get_type_hints(cls)
-    if differing := sorted(names.keys() ^ table.keys()):
-        raise UserError(f"{name}: {', '.join(differing)}: fields that this version of Foveal does not write")
-    for key, value in table.items():
-        try:
-            TypeAdapter(types[names[key]]).validate_python(value, strict=True)
-        except ValidationError:
-            raise UserError(f"{name}: {key} has a value that Foveal does not write; restore it") from None
-    return cls(**{names[key]: value for key, value in table.items()})
-
-
-def _field_names(cls: type) -> dict[str, str]:
-    """Map each field's key in files to the field's name."""
-    return {item.metadata.get("key", item.name): item.name for item in fields(cls)}

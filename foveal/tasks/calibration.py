@@ -18,8 +18,9 @@ from foveal.core.progress import ProgressCallback, iterate_batches
 from foveal.metrics.calibration import calibration_error
 from foveal.objectives.predicted_labels import ClassObjective
 from foveal.store import durable
+from foveal.store.dataclass_tables import dataclass_from_dict
 from foveal.store.run import RunFolder
-from foveal.store.sealed import dataclass_from_dict, open_json, seal_json
+from foveal.store.sealed import open_json, seal_json
 
 CALIBRATION_FILE = "calibration.json"
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0

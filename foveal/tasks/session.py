@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 from foveal.config import Config
-from foveal.config.old_names import UPGRADE_NOTE
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.parse_json import parse_json
@@ -23,13 +22,13 @@ from foveal.data.files.aligned import check_same_order
 from foveal.data.files.data_part import open_part
 from foveal.data.open import DataPaths
 from foveal.layers.initialization import initialize
-from foveal.plugins.stored import open_plugins
 from foveal.store.cache import shorten_unpacked_paths, with_short_paths
 from foveal.store.manifest import data_facts
-from foveal.store.run import RunFolder, create_run, open_run
+from foveal.store.run import RunFolder, create_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.base import Task
 from foveal.tasks.calibration import apply_calibration
+from foveal.tasks.open_logged import open_logged
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
 from foveal.tasks.run_plugins import run_plugins
@@ -215,28 +214,6 @@ def load(
     load_run_weights(run, task)
     apply_calibration(run, task.model, log)
     return Session(run, task, task.objective())
-
-
-class OwnModuleError(UserError):
-    """A run of `foveal.Trainer` has no task."""
-
-
-def open_logged(path: Path, log: Log = log_to_console, trust_plugin: bool = False) -> RunFolder:
-    """Open a run folder with the plugins it was made with, and log if an older version created the run.
-
-    Raises: OwnModuleError: the run has no task.
-    Raises: UserError: the path is not a run, is damaged, or code of a plugin would be executed unasked.
-    """
-    run = open_run(path)
-    if run.has_own_module:
-        raise OwnModuleError(
-            f"{path}: trained by foveal.Trainer, so its model is a module of your own code, without a task: "
-            "its script goes on with it, and foveal evaluate scores it"
-        )
-    if run.is_old:
-        log(f"{path}: {UPGRADE_NOTE}")
-    open_plugins(path, run.manifest, log, trust_plugin)
-    return run
 
 
 def new_run(

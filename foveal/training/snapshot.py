@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from foveal.core.errors import UserError
 from foveal.core.state import State, map_state, pack, unpack
 from foveal.store.checkpoint import Checkpoint
+from foveal.store.dataclass_tables import dataclass_from_dict, dataclass_to_dict
 from foveal.store.metrics_log import JsonlLog, LogPosition
 from foveal.store.plan import Plan, Plans
 from foveal.store.sealed import (
-    dataclass_from_dict,
-    dataclass_to_dict,
     load_weights,
     open_json,
     open_tensors,

@@ -8,6 +8,8 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 STDOUT_NAME = "standard output"
@@ -53,6 +55,19 @@ def prepare_standard_streams() -> None:
     elif _is_stream_of(sys.stderr, 2):
         raw = _MessageStream(2, "wb", closefd=False)
         sys.stderr = _text_stream(raw, sys.stderr.encoding, line_buffering=True)
+
+
+@contextmanager
+def passing_line(text: str) -> Iterator[None]:
+    """Return a context that shows a line on the terminal of standard error, and takes it away at the end."""
+    live = sys.stderr is not None and sys.stderr.isatty()
+    if live:
+        print(text, end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if live:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def drop_standard_output() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foveal.commands import inspect_page, watch
+from foveal.commands import watch
 from foveal.store.run_list import RunSummary
 from tests.support.command_line import refuse, succeed
 
@@ -36,13 +36,13 @@ def test_the_page_ends_with_the_training(monkeypatch: pytest.MonkeyPatch) -> Non
         raise KeyboardInterrupt
     (process,) = RecordedProcess.made
     assert process.ended
-    assert process.command[1:6] == ["-m", "foveal", "inspect", "runs/a", "curves"]
+    assert process.command[1:6] == ["-m", "foveal", "inspect", "runs/a", "--open"]
     assert process.options["stdout"] is sys.stderr, "the result of --json stays alone"
 
 
 def test_the_run_that_trains_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[list[str]] = []
-    monkeypatch.setattr(inspect_page, "open_page", lambda tokens: opened.append([*tokens]))
+    monkeypatch.setattr(watch, "open_page", lambda tokens: opened.append([*tokens]))
     row = (None, None, None, None, None, None, None)
     rows = [RunSummary("a", *row, "training now"), RunSummary("b", *row, "trained")]
     watch.watch_runs(Path("runs"), rows)

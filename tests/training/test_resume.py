@@ -15,7 +15,8 @@ from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.core.state import pack, unpack
 from foveal.store import checkpoint, durable
-from foveal.store.sealed import dataclass_to_dict, open_json, open_tensors, seal_json, seal_tensors
+from foveal.store.dataclass_tables import dataclass_to_dict
+from foveal.store.sealed import open_json, open_tensors, seal_json, seal_tensors
 from foveal.training import trainer
 from foveal.training.snapshot import TrainingCounters
 from tests.support.run_fingerprint import differences, fingerprint

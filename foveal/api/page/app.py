@@ -1,66 +1,22 @@
 """The routes of the page."""
 
-import asyncio
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict
 from starlette.middleware.gzip import GZipMiddleware
 
-from foveal.api.page.computations import Canceled, Computation, Computations
-from foveal.api.page.opened_runs import OpenedRuns
-from foveal.api.page.uploads import Uploads
-from foveal.api.page.view_options import option_fields, parse_options
-from foveal.api.view import choose_view, compute_payload, fitting_views
+from foveal.api.page.computations import Canceled, NotThere
+from foveal.api.page.page_state import ComputeRequest, PageState
 from foveal.config import ConfigError
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.finite_json import finite_json
-from foveal.inspection.page.encode import EncodedPayload, encode_payload
+from foveal.inspection.page.encoded import EncodedPayload
 from foveal.inspection.page.modules import index_page, static_files
 
 OCTETS = "application/octet-stream"
-GONE_AFTER = 0.5
-"""Seconds between looks whether the browser is still there."""
-MAX_OPTIONS, MAX_TEXT = 100, 1_000_000
-
-
-class ComputeRequest(BaseModel):
-    """What the page asks for: a view of a run with options as texts."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    run: int
-    view: str
-    options: dict[str, str] = {}
-    control: bool = False
-    """Whether the same view of random weights stands beside it."""
-
-
-class PageState:
-    """What the routes share."""
-
-    def __init__(self, runs: OpenedRuns, start: dict[str, Any]):
-        self.runs, self.start = runs, start
-        self.computations, self.uploads = Computations(), Uploads()
-
-    async def in_thread(
-        self, work: Callable[[Computation], EncodedPayload], request: Request
-    ) -> tuple[int, list[str]]:
-        """Compute a view when its turn comes. Return the number of the result, and the lines of its log.
-
-        Raises: Canceled: the browser went away.
-        """
-        computation = self.computations.submit(work)
-        future = asyncio.wrap_future(computation.result)
-        while not future.done():
-            await asyncio.wait({future}, timeout=GONE_AFTER)
-            if not future.done() and await request.is_disconnected():
-                computation.is_canceled = True
-        return future.result(), computation.notes
 
 
 def page_app(state: PageState) -> FastAPI:
@@ -69,6 +25,7 @@ def page_app(state: PageState) -> FastAPI:
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)
     for kind in (UserError, ConfigError, RunFailed):
         app.add_exception_handler(kind, partial(_answer_error, 400))
+    app.add_exception_handler(NotThere, partial(_answer_error, 404))
     app.add_exception_handler(Canceled, partial(_answer_error, 499))
     app.add_exception_handler(Exception, partial(_answer_error, 500))
     _add_files(app)
@@ -107,35 +64,21 @@ def _add_runs(app: FastAPI, state: PageState) -> None:
         rows = [
             vars(row) | {"name": Path(row.run).name, "id": number} for number, row in enumerate(summaries)
         ]
-        return _json({"runs": rows} | state.start)
+        return _json({"runs": rows, "start": state.start._asdict()})
 
     @app.get("/api/runs/{number}/views")
     def views(number: int) -> Response:
-        fitting, reasons = fitting_views(state.runs.session(number))
-        rows = [
-            {
-                "name": view.name,
-                "summary": view.summary,
-                "fields": [one._asdict() for one in option_fields(view)],
-            }
-            for view in fitting
-        ]
-        return _json({"views": rows, "others": reasons})
+        return _json(state.list_views(number))
 
     @app.get("/api/runs/{number}/version")
     def version(number: int) -> Response:
         return _json({"version": state.runs.version(number)})
 
-    @app.exception_handler(IndexError)
-    async def no_run(request: Request, error: Exception) -> Response:
-        return JSONResponse({"error": "there is no such run; load the page anew"}, 404)
-
 
 def _add_results(app: FastAPI, state: PageState) -> None:
     @app.post("/api/compute")
     async def compute(wanted: ComputeRequest, request: Request) -> Response:
-        work = partial(_compute, state, wanted)
-        number, notes = await state.in_thread(work, request)
+        number, notes = await state.computed(wanted, request)
         return _json({"result": number, "notes": notes})
 
     @app.get("/api/progress")
@@ -148,25 +91,14 @@ def _add_results(app: FastAPI, state: PageState) -> None:
 
     @app.get("/api/results/{number}/{blob}")
     def blob(number: int, blob: int) -> Response:
-        return Response(state.computations.result(number).blobs[blob](), media_type=OCTETS)
+        return Response(_blob(state.computations.result(number), blob), media_type=OCTETS)
 
     @app.post("/api/files")
     async def send_file(name: Annotated[str, Query(max_length=1000)], request: Request) -> Response:
         return _json({"value": await state.uploads.save(name, request.stream()), "name": name})
 
-    @app.exception_handler(KeyError)
-    async def no_result(request: Request, error: Exception) -> Response:
-        return JSONResponse({"error": "this result is no longer kept; show the view again"}, 404)
 
-
-def _compute(state: PageState, wanted: ComputeRequest, computation: Computation) -> EncodedPayload:
-    """Return the payload of a view of a run."""
-    if len(wanted.options) > MAX_OPTIONS or sum(map(len, wanted.options.values())) > MAX_TEXT:
-        raise UserError(f"the options have more than {MAX_TEXT:,} letters; give a shorter text")
-    view = choose_view(wanted.view)
-    computation.noun = view.progress
-    session = state.runs.session(wanted.run)
-    values = {name: state.uploads.resolve(value) for name, value in wanted.options.items()}
-    options = parse_options(view, values)
-    log, progress = computation.notes.append, computation.progress
-    return encode_payload(compute_payload(view, session, options, wanted.control, log, progress))
+def _blob(result: EncodedPayload, number: int) -> bytes:
+    if not 0 <= number < len(result.blobs):
+        raise NotThere("this result has no such part; show the view again")
+    return result.blobs[number]()

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from foveal.inspection.page.encode import EncodedPayload
+from foveal.inspection.page.encoded import EncodedPayload
 
 KEPT = 6
 """Results of which tiles can be asked for. The payload of a large one takes hundreds of megabytes."""
@@ -16,6 +16,10 @@ KEPT = 6
 
 class Canceled(Exception):
     """The browser that asked for a view is gone."""
+
+
+class NotThere(Exception):
+    """The page asks for a run or a result by a number that there is not, or no longer."""
 
 
 @dataclass
@@ -62,9 +66,12 @@ class Computations:
     def result(self, number: int) -> EncodedPayload:
         """Return a kept result.
 
-        Raises: KeyError: the result is not kept any more.
+        Raises: NotThere: the result is not kept any more.
         """
-        return self._results[number]
+        try:
+            return self._results[number]
+        except KeyError:
+            raise NotThere("this result is no longer kept; show the view again") from None
 
     def _work(self) -> None:
         while True:

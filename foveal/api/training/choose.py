@@ -9,9 +9,9 @@ from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.run import RunFolder
 from foveal.tasks.configure import TrainingChoice, choose_training, encoding_setting
 from foveal.tasks.infer import describe_named_task
+from foveal.tasks.open_logged import open_logged
 from foveal.tasks.published_run import is_published, published_run
 from foveal.tasks.registry import task_of
-from foveal.tasks.session import open_logged
 from foveal.ui.activity import Activity
 from foveal.ui.console import log
 

@@ -10,8 +10,9 @@ from foveal.core.runtime import keep_freed_memory, resolve_device, resolve_preci
 from foveal.core.signals import SignalHandler
 from foveal.store.manifest import data_facts
 from foveal.store.run import check_resumable, environment_changes
+from foveal.tasks.open_logged import open_logged
 from foveal.tasks.registry import task_of
-from foveal.tasks.session import build_model, open_logged, prepare_run_data
+from foveal.tasks.session import build_model, prepare_run_data
 from foveal.tasks.warm_start import load_initial_weights
 from foveal.training.extension import extend_budget
 from foveal.training.loggers.registry import make_loggers

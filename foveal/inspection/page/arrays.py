@@ -1,16 +1,14 @@
 """Arrays as bytes for the browser: whole, or as an overview with tiles that are sent on demand."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foveal.inspection.page.encoded import Blob
+
 Reference = dict[str, Any]
 """The shape and code of an array, and where its bytes are: `at` and `size` in the bundle, or a `blob`."""
-Blob = Callable[[], bytes]
-"""Makes the bytes that are sent when the page asks for them."""
-
 WHOLE_CELLS = 250_000
 """Cells of the largest array that is sent whole, in float32."""
 TILE, OVERVIEW = 512, 512

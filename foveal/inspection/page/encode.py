@@ -8,14 +8,14 @@ Large arrays are tiles, which the page asks for by their number among the blobs.
 """
 
 import json
-from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from foveal.core.finite_json import finite_json
-from foveal.inspection.page.arrays import ALIGNMENT, Blob, Bundle
+from foveal.inspection.page.arrays import ALIGNMENT, Bundle
+from foveal.inspection.page.encoded import EncodedPayload
 from foveal.inspection.panels import (
     Axis,
     Bars,
@@ -47,21 +47,6 @@ KINDS = {
     Table: "table",
 }
 """The element of the page that draws a kind of panel."""
-
-
-@dataclass(frozen=True)
-class EncodedPayload:
-    """A payload for the browser."""
-
-    header: bytes
-    body: bytes
-    blobs: list[Blob]
-    """What the page asks for later."""
-
-    @property
-    def content(self) -> bytes:
-        """The header and the body."""
-        return len(self.header).to_bytes(8, "little") + self.header + self.body
 
 
 def encode_payload(payload: Payload) -> EncodedPayload:

@@ -61,7 +61,10 @@ def style_sheet() -> str:
 
 def index_page() -> str:
     """Return the page that the server shows. All else comes from its modules."""
-    return """<!doctype html>
+    preloaded = "\n".join(
+        f'<link rel="modulepreload" href="static/{name}.js">' for name in import_order("app")
+    )
+    return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -69,6 +72,7 @@ def index_page() -> str:
 <link rel="icon" href="data:,">
 <title>Foveal</title>
 <link rel="stylesheet" href="static/style.css">
+{preloaded}
 <script type="module" src="static/app.js"></script>
 </head>
 <body>

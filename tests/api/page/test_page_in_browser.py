@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 pytest.importorskip("fastapi", reason="the extra page is not installed")
 pytest.importorskip("uvicorn", reason="the extra page is not installed")
 
 from benchmarks.kill import own_cache
-from foveal.api.page.opened_runs import OpenedRuns
+from foveal.api.page.listener import Listener
+from foveal.api.page.page_state import Start
 from foveal.api.page.serve import PageServer
+from foveal.api.page.shown_runs import ShownRuns
 from foveal.api.view import choose_view
 from foveal.core.log import Log
 from foveal.core.progress import no_progress
@@ -41,8 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[PageServer]:
-    runs = OpenedRuns([folder / "first"], torch.device("cpu"))
-    one = PageServer(runs, {"start": {"run": 0, "view": "confusion", "beside": None}})
+    one = PageServer(Listener(), ShownRuns([folder / "first"]), Start(view="confusion"), "cpu")
     yield one
     one.close()
 

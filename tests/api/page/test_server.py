@@ -14,16 +14,16 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra page is not installed")
 pytest.importorskip("httpx", reason="httpx is not installed")
 
-import torch
 from fastapi.testclient import TestClient
 
-from foveal.api.page import app as page_app_module
 from foveal.api.page import uploads as uploads_module
-from foveal.api.page.app import PageState, page_app
+from foveal.api.page import view_requests
+from foveal.api.page.app import page_app
 from foveal.api.page.computations import Canceled, Computation, Computations
-from foveal.api.page.opened_runs import OpenedRuns
+from foveal.api.page.listener import Listener
+from foveal.api.page.page_state import PageState, Start
 from foveal.api.page.security import OnlyOwnPages
-from foveal.api.page.serve import bind
+from foveal.api.page.shown_runs import ShownRuns
 from foveal.api.page.view_options import option_fields, parse_options
 from foveal.core.errors import UserError
 from foveal.inspection.page import arrays
@@ -81,22 +81,15 @@ def compute_without_run(
     return result
 
 
-class DemoRuns(OpenedRuns):
-    """Runs without models."""
-
-    def session(self, number: int) -> Any:
-        self.path(number)
-        return DemoSession()
-
-
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     view = DemoView()
-    monkeypatch.setattr(page_app_module, "choose_view", lambda name: view)
-    monkeypatch.setattr(page_app_module, "fitting_views", lambda session: ([view], {"other": "does not fit"}))
-    monkeypatch.setattr(page_app_module, "compute_payload", compute_without_run)
+    monkeypatch.setattr(view_requests, "choose_view", lambda name: view)
+    monkeypatch.setattr(view_requests, "fitting_views", lambda session: ([view], {"other": "does not fit"}))
+    monkeypatch.setattr(view_requests, "compute_payload", compute_without_run)
+    monkeypatch.setattr(view_requests.ViewRequests, "session", lambda requests, path: DemoSession())
     (tmp_path / "run").mkdir()
-    state = PageState(DemoRuns([tmp_path / "run"], torch.device("cpu")), {"start": {"run": 0}})
+    state = PageState(ShownRuns([tmp_path / "run"]), Start(), "cpu")
     app = OnlyOwnPages(page_app(state), 8237, TOKEN)
     with TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False) as one:
         yield one
@@ -135,6 +128,7 @@ def test_errors_are_one_line(client: TestClient) -> None:
 def test_views_and_their_forms(client: TestClient) -> None:
     answer = client.get(f"/{TOKEN}/api/runs/0/views").json()
     assert answer["others"] == {"other": "does not fit"}
+    assert (answer["first"], answer["views"][0]["has_control"]) == ("demo", True)
     fields = {one["name"]: one for one in answer["views"][0]["fields"]}
     assert [(one["name"], one["kind"], one["default"]) for one in fields.values()] == [
         ("data", "text", ""),
@@ -222,18 +216,18 @@ def test_one_view_at_a_time_and_a_canceled_one_ends() -> None:
 
 
 def test_a_port_in_use() -> None:
-    first = bind(None)
-    port = first.getsockname()[1]
+    first = Listener()
+    port = first.port
     with pytest.raises(UserError, match=f"--port {port}: in use by another program"):
-        bind(port)
-    second = bind(None)
-    assert second.getsockname()[1] != port
-    assert first.getsockname()[0] == second.getsockname()[0] == "127.0.0.1"
-    first.close()
-    second.close()
+        Listener(port)
+    second = Listener()
+    assert second.port != port
+    assert {one.socket.getsockname()[0] for one in (first, second)} == {"127.0.0.1"}
+    first.socket.close()
+    second.socket.close()
     for wrong in (-1, 70000):
         with pytest.raises(UserError, match="from 1024 to 65535"):
-            bind(wrong)
+            Listener(wrong)
 
 
 def test_numbers_of_the_header_are_finite(client: TestClient) -> None:

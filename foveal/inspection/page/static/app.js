@@ -11,7 +11,6 @@ import { computeView, fetchProgress, fetchRuns, fetchVersion, fetchViews } from 
 
 const POLL = 500; // milliseconds between looks at the progress of a view
 const WATCH = 2500; // and at a run that is still training
-const FIRST_VIEW = "curves";
 const TRAINING = "training now";
 
 class App {
@@ -74,10 +73,10 @@ class App {
     this.writeHead();
     this.navigation.replaceChildren(html("p", { class: "note" }, "opening the run ..."));
     try {
-      const { views, others } = await fetchViews(run);
+      const { views, others, first } = await fetchViews(run);
       this.views = views;
       this.writeViews(others);
-      const chosen = [this.view, FIRST_VIEW].map((name) => views.find((one) => one.name === name)).find(Boolean) ?? views[0];
+      const chosen = [this.view, first].map((name) => views.find((one) => one.name === name)).find(Boolean);
       if (chosen) await this.chooseView(chosen.name, false);
       else this.fail(this.columns, "no view fits this run");
     } catch (error) {

@@ -44,7 +44,7 @@ export async function fetchRuns() {
 
 /**
  * @param {number} run
- * @returns {Promise<{views: ViewFacts[], others: Record<string, string>}>}
+ * @returns {Promise<{views: ViewFacts[], others: Record<string, string>, first: string | null}>}
  */
 export async function fetchViews(run) {
   return (await ask(`api/runs/${run}/views`)).json();

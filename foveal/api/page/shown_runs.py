@@ -1,23 +1,16 @@
-"""The runs that the page shows: opened when they are needed, and again when they have changed."""
+"""The runs that the page shows, by number. Only small files are read, without torch."""
 
-import threading
 from pathlib import Path
 
-import torch
-
+from foveal.api.page.computations import NotThere
 from foveal.store.run_list import RunSummary, list_runs, summarize_run
-from foveal.tasks.cached_session import CachedSession, cached
-from foveal.tasks.session import load
 
 
-class OpenedRuns:
+class ShownRuns:
     """The runs of the page by number: those that were named, then the others of their folders."""
 
-    def __init__(self, named: list[Path], device: torch.device):
-        self._device = device
+    def __init__(self, named: list[Path]):
         self._paths = [*named]
-        self._lock = threading.Lock()
-        self._sessions: dict[Path, tuple[object, CachedSession]] = {}
 
     def summaries(self) -> list[RunSummary]:
         """Return the facts of all runs. New runs in the folders come last, so that numbers stay."""
@@ -32,31 +25,19 @@ class OpenedRuns:
     def path(self, number: int) -> Path:
         """Return the folder of a run.
 
-        Raises: IndexError: there is no run with this number.
+        Raises: NotThere: there is no run with this number.
         """
-        if number < 0:
-            raise IndexError(number)
+        if not 0 <= number < len(self._paths):
+            raise NotThere("there is no such run; load the page anew")
         return self._paths[number]
-
-    def session(self, number: int) -> CachedSession:
-        """Return a run with its model, read again if it has other weights than before.
-
-        Raises: UserError: the run is damaged, or has no weights yet.
-        """
-        path = self.path(number)
-        with self._lock:
-            version = _version(path)
-            opened = self._sessions.get(path)
-            if opened is None or opened[0] != version:
-                opened = self._sessions[path] = (version, cached(load(path, self._device)))
-            return opened[1]
 
     def version(self, number: int) -> str:
         """Return a text that changes when the run's log or weights change."""
-        return _version(self.path(number), "metrics.jsonl")
+        return version(self.path(number), "metrics.jsonl")
 
 
-def _version(path: Path, *more: str) -> str:
+def version(path: Path, *more: str) -> str:
+    """Return a text that changes when the weights of a run change, or `more` of its files."""
     times = []
     for name in ("model.safetensors", *more):
         try:

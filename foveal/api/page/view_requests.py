@@ -1,0 +1,91 @@
+"""What the page asks of a run: the views that fit, and the numbers of one. This imports torch."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from foveal.api.page.computations import Computation
+from foveal.api.page.shown_runs import version
+from foveal.api.page.view_options import option_fields, parse_options
+from foveal.api.view import AnyView, all_views, choose_view, compute_payload, fitting_views
+from foveal.core.errors import UserError
+from foveal.core.runtime import resolve_device
+from foveal.inspection.page.encode import encode_payload
+from foveal.inspection.page.encoded import EncodedPayload
+from foveal.tasks.cached_session import CachedSession, cached
+from foveal.tasks.session import load
+
+FIRST_VIEW = "curves"
+"""The view that is shown where none is named."""
+MAX_OPTIONS, MAX_TEXT = 100, 1_000_000
+
+
+class ViewRequests:
+    """Answers requests of views. Runs are opened when they are needed, and again when they have changed."""
+
+    def __init__(self, device: str):
+        self._device = resolve_device(device)
+        all_views()  # imported by one thread alone: others would see a part of them
+        self._lock = threading.Lock()
+        self._sessions: dict[Path, tuple[object, CachedSession]] = {}
+
+    def session(self, path: Path) -> CachedSession:
+        """Return a run with its model, read again if it has other weights than before.
+
+        Raises: UserError: the run is damaged, or has no weights yet.
+        """
+        with self._lock:
+            now = version(path)
+            opened = self._sessions.get(path)
+            if opened is None or opened[0] != now:
+                opened = self._sessions[path] = (now, cached(load(path, self._device)))
+            return opened[1]
+
+    def list_views(self, path: Path, wanted: str | None) -> dict[str, Any]:
+        """Return the views that fit a run, with the fields of their forms; why others do not; and the first.
+
+        Raises: UserError: the run can't be opened.
+        """
+        fitting, reasons = fitting_views(self.session(path))
+        rows = [
+            {
+                "name": view.name,
+                "summary": view.summary,
+                "fields": [one._asdict() for one in option_fields(view)],
+                "has_control": view.depends_on_weights,
+            }
+            for view in fitting
+        ]
+        return {"views": rows, "others": reasons, "first": _first(fitting, wanted)}
+
+    def first_view(self, path: Path, wanted: str | None) -> str:
+        """Return the view that is shown first.
+
+        Raises: UserError: the run can't be opened, or no view fits it.
+        """
+        if first := _first(fitting_views(self.session(path))[0], wanted):
+            return first
+        raise UserError(f"{path}: no view fits this run")
+
+    def compute(
+        self, path: Path, name: str, values: Mapping[str, str], control: bool, computation: Computation
+    ) -> EncodedPayload:
+        """Return the payload of a view of a run. `values` are the options as texts.
+
+        Raises: UserError: the run can't be opened, there is no such view, or it does not fit the run or the
+            options.
+        """
+        if len(values) > MAX_OPTIONS or sum(map(len, values.values())) > MAX_TEXT:
+            raise UserError(f"the options have more than {MAX_TEXT:,} letters; give a shorter text")
+        view = choose_view(name)
+        computation.noun = view.progress
+        session = self.session(path)
+        options = parse_options(view, values)
+        log, progress = computation.notes.append, computation.progress
+        return encode_payload(compute_payload(view, session, options, control, log, progress))
+
+
+def _first(fitting: Sequence[AnyView], wanted: str | None) -> str | None:
+    names = [view.name for view in fitting]
+    return next((name for name in (wanted, FIRST_VIEW, *names) if name in names), None)
