@@ -1,7 +1,7 @@
 """Views of a run, from Python and from the command line."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from foveal.config import suggest
@@ -16,6 +16,7 @@ from foveal.inspection.view import View
 from foveal.tasks.session import Session
 from foveal.ui.console import log
 from foveal.ui.progress_bar import ProgressBar
+from foveal.ui.wording import reword
 
 AnyView = View[Any]
 
@@ -85,6 +86,12 @@ def compute_payload(
         raise UserError(f"{session.run.path}: {why}; the views that fit this run: {names}")
     payload = view.compute(session, options, log, progress)
     if not control:
-        return payload
+        return _worded(payload)
     random = view.compute(session.with_random_weights(), options, lambda line: None, progress)
-    return with_control(payload, random, view.ablate(session, options, log))
+    return _worded(with_control(payload, random, view.ablate(session, options, log)))
+
+
+def _worded(payload: Payload) -> Payload:
+    """Return a payload whose texts name what the user has: options, arguments of Python, or fields."""
+    facts = tuple((name, reword(value)) for name, value in payload.facts)
+    return replace(payload, title=reword(payload.title), facts=facts, caveat=reword(payload.caveat))

@@ -54,6 +54,7 @@ def test_a_run_keeps_settings_source_and_hash(plugin_run: Path) -> None:
         "predict run text.txt",
         "calibrate run text.txt",
         "inspect run",
+        "inspect run --open",
         "export run folder",
         "train text.txt --from run",
     ],

@@ -1,7 +1,9 @@
 """`--watch`: the page of a training runs in a process of its own, and ends with it."""
 
+import socket
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +61,17 @@ def test_the_extra_is_named_before_anything_is_written(monkeypatch: pytest.Monke
     assert not Path("runs").exists()
 
 
-def test_what_can_not_be_opened(run: Path) -> None:
+def test_what_can_not_be_opened(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is one line, before an address is printed or a browser is opened."""
+    monkeypatch.setattr(webbrowser, "open", lambda address: pytest.fail("a browser was opened"))
+    Path("empty").mkdir()
+    assert "not a Foveal run: it has no run.json" in refuse("inspect", "empty", "--open")
+    assert "--device tpu7: not a device" in refuse("inspect", run, "--device", "tpu7", "--open")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"--port {port}: in use by another program" in refuse("inspect", run, "--open", "--port", port)
     assert "expected a run folder, or two" in refuse("inspect", "text.txt", "--open")
     assert "neither a run folder nor the only view" in refuse("inspect", run, "curves", "x", "--open")
     assert "there is no view curvs" in refuse("inspect", run, "curvs", "--open")

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+REFUSED = "the server responded with a status of 400"
 PAUSE = 400
 """Milliseconds after a key until its value has been announced."""
 
@@ -34,14 +35,17 @@ def launched_browser() -> Iterator[Any]:
 
 
 @contextmanager
-def watched_page(browser: Any, **context: Any) -> Iterator[Any]:
-    """Open a page. It may write no error, ask no other machine, and open no dialog."""
+def watched_page(browser: Any, may_be_refused: bool = False, **context: Any) -> Iterator[Any]:
+    """Open a page. It may write no error, ask no other machine, and open no dialog.
+
+    With `may_be_refused`, the server may answer that an input is wrong, which Chromium reports, too.
+    """
     events: list[str] = []
     opened = browser.new_context(**context)
     page = opened.new_page()
 
     def on_console(message: Any) -> None:
-        if message.type == "error":
+        if message.type == "error" and not (may_be_refused and REFUSED in message.text):
             events.append(f"console: {message.text}")
 
     def on_request(request: Any) -> None:
@@ -72,6 +76,19 @@ def tool_path(name: str, *places: str) -> Path:
         if folder and (path := Path(folder, place)).exists():
             return path
     pytest.skip(f"no {name}: npm install {name}, and name its node_modules in FOVEAL_NODE_MODULES")
+
+
+def shown(page: Any) -> str:
+    """Wait until the page of a run has shown its view. Return its error, or an empty text."""
+    page.wait_for_function("() => document.querySelector('.columns')?.ariaBusy === 'false'", timeout=120_000)
+    return " ".join(page.locator(".columns .error").all_inner_texts())
+
+
+def violations(page: Any) -> list[tuple[str, str]]:
+    """Return the rules of accessibility that a page breaks, each with an element."""
+    page.evaluate(tool_path("axe-core", "axe-core/axe.min.js").read_text("utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
 
 
 def press(page: Any, *keys: str) -> None:

@@ -3,12 +3,13 @@
 import queue
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
 from foveal.inspection.page.encoded import EncodedPayload
+from foveal.ui.wording import reword
 
 KEPT = 6
 """Results of which tiles can be asked for. The payload of a large one takes hundreds of megabytes."""
@@ -29,10 +30,17 @@ class Computation:
     work: Callable[["Computation"], EncodedPayload]
     result: "Future[int]" = field(default_factory=Future)
     notes: list[str] = field(default_factory=list)
+    """The lines of its log."""
+    sent: Mapping[str, str] = field(default_factory=dict)
+    """The names of sent files, by their paths, which mean nothing to the user."""
     done: int = 0
     total: int = 0
     noun: str = ""
     is_canceled: bool = False
+
+    def log(self, line: str) -> None:
+        """Keep a line for the page, in its words."""
+        self.notes.append(reword(line))
 
     def progress(self, index: int, total: int) -> None:
         """Keep how far the work is.

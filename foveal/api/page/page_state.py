@@ -85,7 +85,7 @@ class PageState:
         return self._compute(self._first[0], computation)
 
     def _compute(self, wanted: ComputeRequest, computation: Computation) -> EncodedPayload:
-        path = self.runs.path(wanted.run)
+        path, computation.sent = self.runs.path(wanted.run), self.uploads.names()
         values = {name: self.uploads.resolve(value) for name, value in wanted.options.items()}
         payload: EncodedPayload = self.requests.compute(
             path, wanted.view, values, wanted.control, computation

@@ -59,6 +59,10 @@ class Uploads:
             raise UserError("the file was sent to an earlier page; choose it again")
         return str(self._files[value])
 
+    def names(self) -> dict[str, str]:
+        """Return the names of the sent files, by their paths."""
+        return {str(path): path.name for path in self._files.values()}
+
     def clean_up(self) -> None:
         """Delete all files."""
         self._folder.cleanup()

@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from foveal.api.page.computations import Computation
+from foveal.api.page.page_words import PageWords
 from foveal.api.page.shown_runs import version
 from foveal.api.page.view_options import option_fields, parse_options
 from foveal.api.view import AnyView, all_views, choose_view, compute_payload, fitting_views
+from foveal.config import ConfigError
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.inspection.page.encode import encode_payload
 from foveal.inspection.page.encoded import EncodedPayload
 from foveal.tasks.cached_session import CachedSession, cached
 from foveal.tasks.session import load
+from foveal.ui.wording import reworded
 
 FIRST_VIEW = "curves"
 """The view that is shown where none is named."""
@@ -51,8 +54,7 @@ class ViewRequests:
         rows = [
             {
                 "name": view.name,
-                "summary": view.summary,
-                "fields": [one._asdict() for one in option_fields(view)],
+                **_form(view),
                 "has_control": view.depends_on_weights,
             }
             for view in fitting
@@ -80,10 +82,24 @@ class ViewRequests:
             raise UserError(f"the options have more than {MAX_TEXT:,} letters; give a shorter text")
         view = choose_view(name)
         computation.noun = view.progress
-        session = self.session(path)
-        options = parse_options(view, values)
-        log, progress = computation.notes.append, computation.progress
-        return encode_payload(compute_payload(view, session, options, control, log, progress))
+        words = PageWords({field.name for field in option_fields(view)}, computation.sent)
+        with reworded(words):
+            try:
+                options, session = parse_options(view, values), self.session(path)
+                payload = compute_payload(
+                    view, session, options, control, computation.log, computation.progress
+                )
+            except (UserError, ConfigError) as error:
+                raise UserError(words(str(error))) from error
+        return encode_payload(payload)
+
+
+def _form(view: AnyView) -> dict[str, Any]:
+    """Return the line about a view and the fields of its form, in words of the page."""
+    fields = option_fields(view)
+    words = PageWords({field.name for field in fields}, {})
+    texts = [field._replace(help=words(field.help))._asdict() for field in fields]
+    return {"summary": words(view.summary), "fields": texts}
 
 
 def _first(fitting: Sequence[AnyView], wanted: str | None) -> str | None:

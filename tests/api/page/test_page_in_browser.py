@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra page is not installed")
 pytest.importorskip("uvicorn", reason="the extra page is not installed")
 
-from benchmarks.kill import own_cache
 from foveal.api.page.listener import Listener
 from foveal.api.page.page_state import Start
 from foveal.api.page.serve import PageServer
@@ -20,24 +19,9 @@ from foveal.core.log import Log
 from foveal.core.progress import no_progress
 from foveal.inspection.panels import Heatmap
 from foveal.tasks.session import load
-from tests.support.browser import announced, launched_browser, press, tool_path, watched_page
-from tests.support.labeled_images import train, write_images
+from tests.support.browser import announced, press, violations, watched_page
 
 pytestmark = pytest.mark.slow
-RUNS = ("first", "second")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with two trained runs."""
-    here = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FOVEAL_CACHE", str(own_cache(here / "cache")))
-        patch.chdir(here)
-        data = write_images()
-        for run, steps in zip(RUNS, (1, 10), strict=True):
-            train(data, "--model", "mlp", run=run, steps=steps)
-        yield here
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +29,6 @@ def server(folder: Path) -> Iterator[PageServer]:
     one = PageServer(Listener(), ShownRuns([folder / "first"]), Start(view="confusion"), "cpu")
     yield one
     one.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched_browser() as one:
-        yield one
 
 
 @pytest.fixture
@@ -108,12 +86,9 @@ def test_views_options_and_a_sent_image(page: Any, folder: Path) -> None:
 
 @pytest.mark.parametrize("width", [320, 1200])
 def test_it_is_accessible_and_narrow(browser: Any, server: PageServer, width: int) -> None:
-    source = tool_path("axe-core", "axe-core/axe.min.js").read_text("utf-8")
     with watched_page(browser, viewport={"width": width, "height": 800}) as page:
         page.goto(f"{server.address}#view=neighbors")
         page.wait_for_selector(".payload", timeout=60_000)
         page.locator("summary", has_text="Choose").click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        page.evaluate(source)
-        violations = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in violations] == []
+        assert violations(page) == []

@@ -2,6 +2,8 @@
 
 import json
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,7 +43,7 @@ class DemoOptions:
     """Other data."""
     row: int = 3
     """The row."""
-    kind: Literal["plain", "fails", "breaks"] = "plain"
+    kind: Literal["plain", "fails", "breaks", "names", "key", "index"] = "plain"
     """What happens."""
     large: bool = False
     """Whether it is large."""
@@ -61,6 +63,10 @@ class DemoView(View[DemoOptions]):
         progress(1, 2)
         if options.kind == "fails":
             raise UserError("there is no such\nrow")
+        if options.kind == "names":
+            raise UserError("--row 99: name another with --data")
+        if options.kind in ("key", "index"):
+            raise {"key": KeyError, "index": IndexError}[options.kind](1)
         if options.kind == "breaks":
             raise ZeroDivisionError("division by zero")
         return payload()
@@ -82,18 +88,23 @@ def compute_without_run(
 
 
 @pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageState]:
     view = DemoView()
     monkeypatch.setattr(view_requests, "choose_view", lambda name: view)
     monkeypatch.setattr(view_requests, "fitting_views", lambda session: ([view], {"other": "does not fit"}))
     monkeypatch.setattr(view_requests, "compute_payload", compute_without_run)
     monkeypatch.setattr(view_requests.ViewRequests, "session", lambda requests, path: DemoSession())
     (tmp_path / "run").mkdir()
-    state = PageState(ShownRuns([tmp_path / "run"]), Start(), "cpu")
+    one = PageState(ShownRuns([tmp_path / "run"]), Start(), "cpu")
+    yield one
+    one.uploads.clean_up()
+
+
+@pytest.fixture
+def client(state: PageState) -> Iterator[TestClient]:
     app = OnlyOwnPages(page_app(state), 8237, TOKEN)
     with TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False) as one:
         yield one
-    state.uploads.clean_up()
 
 
 def compute(client: TestClient, **options: str) -> Any:
@@ -142,7 +153,7 @@ def test_views_and_their_forms(client: TestClient) -> None:
     assert parse_options(DemoView(), {"large": "true", "row": "", "data": "--row"}) == DemoOptions(
         "--row", large=True
     )
-    assert option_fields(DemoView())[2].choices == ["plain", "fails", "breaks"]
+    assert option_fields(DemoView())[2].choices[:3] == ["plain", "fails", "breaks"]
 
 
 @pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/runs", "/nothing"])
@@ -183,12 +194,12 @@ def test_only_own_pages_are_answered(
         assert answer.content == b""
 
 
-def test_a_file_is_sent(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_sent(client: TestClient, state: PageState, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = client.post(f"/{TOKEN}/api/files?name=../../a%20b%00.png", content=b"pixels").json()
-    (note,) = compute(client, data=sent["value"]).json()["notes"]
-    path = Path(note.removeprefix("row 3 of "))
+    path = Path(state.uploads.resolve(sent["value"]))
     assert path.name == "a_b_.png"
     assert path.read_bytes() == b"pixels"
+    assert compute(client, data=sent["value"]).json()["notes"] == ["row 3 of a_b_.png"]
     monkeypatch.setattr(uploads_module, "MAX_BYTES", 5)
     refused = client.post(f"/{TOKEN}/api/files?name=b.png", content=b"pixels")
     assert (refused.status_code, "larger than" in refused.json()["error"]) == (400, True)
@@ -245,3 +256,41 @@ def test_tiles_are_sent_on_demand(client: TestClient, monkeypatch: pytest.Monkey
     for place in (0, 5, len(blobs) - 1):
         assert client.get(f"/{TOKEN}/api/results/{number}/{place}").content == blobs[place]()
     assert client.get(f"/{TOKEN}/api/results/{number}/{len(blobs)}").status_code == 404
+
+
+def test_the_address_and_the_server_need_no_torch() -> None:
+    """Its import takes most of the time until the first view, and a browser starts meanwhile."""
+    code = (
+        "import sys\nimport foveal.cli, foveal.commands.inspect, foveal.tasks.open_logged\n"
+        "import foveal.api.page.serve, foveal.api.page.shown_runs\n"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'numpy')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_first_view_is_computed_before_it_is_asked_for(client: TestClient, state: PageState) -> None:
+    """Whoever asks first gets it; the next page has a result of its own. So has one with options."""
+    state.compute_first()
+    assert [compute(client).json()["result"] for _ in range(2)] == [1, 2]
+    state.compute_first()
+    assert compute(client, row="7").json()["notes"] == ["row 7 of None"]
+
+
+def test_a_first_view_of_an_older_state_of_the_run_is_not_shown(
+    client: TestClient, state: PageState, tmp_path: Path
+) -> None:
+    state.compute_first()
+    (tmp_path / "run" / "metrics.jsonl").write_text("a line\n")
+    assert compute(client).json()["result"] == 2
+
+
+def test_lines_name_fields_and_sent_files(client: TestClient) -> None:
+    sent = client.post(f"/{TOKEN}/api/files?name=cat.png", content=b"pixels").json()
+    assert compute(client, data=sent["value"], row="4").json()["notes"] == ["row 4 of cat.png"]
+    assert compute(client, kind="names").json() == {"error": "row 99: name another with the field data"}
+
+
+def test_an_error_of_a_view_is_not_taken_for_one_of_the_page(client: TestClient) -> None:
+    for kind in ("key", "index"):
+        broken = compute(client, kind=kind)
+        assert (broken.status_code, "(an error in Foveal itself)" in broken.json()["error"]) == (500, True)
