@@ -45,7 +45,7 @@ export class OptionForm {
     this.control.checked = this.control.checked && hasControl;
     if (!fields.length && !hasControl) return;
     const parts = [inputs.length > 0 && "input", others.length > 0 && "options", hasControl && "control"].filter(Boolean);
-    const control = html("label", { class: "control" }, this.control, " beside it the same view of random weights (control)");
+    const control = html("label", { class: "control" }, this.control, " the same view of random weights, too (control)");
     this.details = html(
       "details",
       { open: Object.keys(this.chosen()).length > 0 || this.control.checked },
