@@ -71,12 +71,12 @@ class PageState:
         views: dict[str, Any] = self.requests.list_views(self.runs.path(number), self.start.view)
         return views
 
-    def compute_first(self) -> None:
+    def compute_first(self) -> Computation:
         """Open the first run and compute its first view, while the browser starts.
 
         An error is that of whoever asks for the view.
         """
-        self.computations.submit(self._compute_first)
+        return self.computations.submit(self._compute_first)
 
     def _compute_first(self, computation: Computation) -> EncodedPayload:
         run, view, _ = self.start

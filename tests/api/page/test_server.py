@@ -270,7 +270,7 @@ def test_the_address_and_the_server_need_no_torch() -> None:
 
 def test_the_first_view_is_computed_before_it_is_asked_for(client: TestClient, state: PageState) -> None:
     """Whoever asks first gets it; the next page has a result of its own. So has one with options."""
-    state.compute_first()
+    state.compute_first().result.result(60)
     assert [compute(client).json()["result"] for _ in range(2)] == [1, 2]
     state.compute_first()
     assert compute(client, row="7").json()["notes"] == ["row 7 of None"]
@@ -279,7 +279,7 @@ def test_the_first_view_is_computed_before_it_is_asked_for(client: TestClient, s
 def test_a_first_view_of_an_older_state_of_the_run_is_not_shown(
     client: TestClient, state: PageState, tmp_path: Path
 ) -> None:
-    state.compute_first()
+    state.compute_first().result.result(60)
     (tmp_path / "run" / "metrics.jsonl").write_text("a line\n")
     assert compute(client).json()["result"] == 2
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foveal.inspection.page.encode import EncodedPayload, encode_payload
+from foveal.inspection.page.encode import encode_payload
+from foveal.inspection.page.encoded import EncodedPayload
 from foveal.inspection.page.modules import (
     IMPORT,
     import_order,
