@@ -11,6 +11,7 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.terminal_text import counted
 from foveal.core.whole_number import WholeNumber
+from foveal.data.text.unknown_tokens import log_unknown_source
 from foveal.inspection.run_protocols import InspectedRun
 
 MAX_NAME_LENGTH = 60
@@ -117,7 +118,7 @@ def choose_input(run: InspectedRun, options: InputOptions, log: Log) -> ChosenIn
     Raises: UserError: there is no such row, the text is empty or too long, or the run reads no text.
     """
     if options.text is not None:
-        return _typed_text(run, options, options.text)
+        return _typed_text(run, options, options.text, log)
     split, name = _split(run, options.data, log)
     count = run.task.count_inputs(split)
     if not 0 <= options.row < count:
@@ -126,7 +127,7 @@ def choose_input(run: InspectedRun, options: InputOptions, log: Log) -> ChosenIn
     return replace(chosen, name=f"{name}, row {options.row}")
 
 
-def _typed_text(run: InspectedRun, options: InputOptions, text: str) -> ChosenInput:
+def _typed_text(run: InspectedRun, options: InputOptions, text: str, log: Log) -> ChosenInput:
     if options.data is not None or options.row:
         raise UserError("--text is the input: leave out --data and --row")
     if not run.task.reads_text:
@@ -134,6 +135,7 @@ def _typed_text(run: InspectedRun, options: InputOptions, text: str) -> ChosenIn
     if not text.strip():
         raise UserError("--text is empty: write a text")
     chosen: ChosenInput = run.task.input_of_text(text)
+    log_unknown_source("--text", getattr(run.processor, "source", run.processor), text, log)
     line = " ".join(text.split())
     return replace(chosen, name=line if len(line) <= MAX_NAME_LENGTH else f"{line[:MAX_NAME_LENGTH]}…")
 

@@ -88,9 +88,9 @@ def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 
 
 def _oldest_first(folder: Path) -> list[Path]:
-    """Return the folders of checkpoints from the oldest to the newest."""
+    """Return the folders of checkpoints from the oldest to the newest. A run that was sent may have none."""
     checkpoints = []
-    for path in folder.iterdir():
+    for path in folder.iterdir() if folder.is_dir() else ():
         if match := re.fullmatch(r"(\d+)(?:-(\d+))?", path.name):
             checkpoints.append((int(match[1]), int(match[2] or 1), path))
     return [path for _, _, path in sorted(checkpoints)]

@@ -111,3 +111,13 @@ def test_what_does_not_fit_is_one_line(kind: str, options: dict[str, Any], messa
 def test_a_task_without_such_inputs_says_so() -> None:
     other = replace(run_of("translation"), objective=None)
     assert "(translation)" in why_no_input(other)
+
+
+def test_characters_that_the_model_does_not_see_are_told() -> None:
+    """The picture of a typed text lacks them, and nothing in it shows that."""
+    lines: list[str] = []
+    for kind in ("language-model", "transduction", "word-tagging"):
+        choose_input(run_of(kind), InputOptions(text="the big 😀 cat"), lines.append)
+        choose_input(run_of(kind), InputOptions(text="the big cat"), lines.append)
+    seen = "--text: 1 characters that the training text does not have: '😀' (1)"
+    assert lines == [f"{seen}; they are left out"] * 2 + [seen]

@@ -81,6 +81,18 @@ def log_unknown_tokens(splits: Mapping[Any, dict[str, Any]], log: Callable[[str]
                 )
 
 
+def log_unknown_source(name: str, processor: Any, text: str, log: Callable[[str], None]) -> None:
+    """Log a line if a source text has characters or words that the processor of the sources does not know."""
+    if isinstance(processor, Tokenizer | WordVocabulary):
+        unit, _, unknown = processor.count_units([text])
+        if unknown:
+            left_out = "; they are left out" if isinstance(processor, Tokenizer) else ""
+            log(
+                f"{name}: {unknown.total():,} {unit} that the training text does not have: "
+                f"{_in_words(dict(unknown.most_common(MAX_LISTED)))}{left_out}"
+            )
+
+
 def _in_words(examples: Mapping[str, int]) -> str:
     """Return the most frequent unknown characters or words, with their counts."""
     return ", ".join(f"{text!r} ({count})" for text, count in [*examples.items()][:5])
