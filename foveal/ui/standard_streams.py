@@ -60,14 +60,16 @@ def prepare_standard_streams() -> None:
 @contextmanager
 def passing_line(text: str) -> Iterator[None]:
     """Return a context that shows a line on the terminal of standard error, and takes it away at the end."""
-    live = sys.stderr is not None and sys.stderr.isatty()
-    if live:
-        print(text, end="", file=sys.stderr, flush=True)
+    terminal = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
+    if terminal is not None:
+        terminal.write(text)
+        terminal.flush()
     try:
         yield
     finally:
-        if live:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        if terminal is not None:
+            terminal.write("\r\033[K")
+            terminal.flush()
 
 
 def drop_standard_output() -> None:
