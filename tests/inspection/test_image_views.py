@@ -10,7 +10,8 @@ import torch
 
 from foveal.core.errors import UserError
 from foveal.core.progress import no_progress
-from foveal.inspection.image_gradients import choose_image
+from foveal.inspection.adversarial.compute import random_change
+from foveal.inspection.image_gradients import choose_image, pixel_limits
 from foveal.inspection.panels import Images, Tile
 from foveal.inspection.payload import Payload
 from foveal.inspection.registry import VIEWS
@@ -150,6 +151,34 @@ def test_the_label_to_reach_is_another() -> None:
     shown = (difference.pixels.astype(float) - 127.5) / 127.5 * payload.values["size"]
     assert np.abs(changes - shown).max() < 0.6
     assert random.captions[1].text == "image + random"
+
+
+def test_the_random_change_and_the_rounding_are_those_of_the_image() -> None:
+    """Both by hand: the image with random signs of the same size, and the pixels that are shown."""
+    run = image_session("model.encoder.network=linear")
+    before = compute(run, "adversarial").values["before"]["label"]
+    other = next(label for label in run.objective.labels if label != before)
+    image, limits = choose_image(run, VIEWS["adversarial"].Options(row=3), quiet).tensor, pixel_limits(run)
+    statistics = run.processor.source.statistics
+    sizes = set()
+    for seed in (0, 5):
+        payload = compute(run, "adversarial", label=other, seed=seed)
+        sizes.add(payload.values["size"])
+        first, _, last, random = tiles_of(payload)
+        by_hand = (last.pixels - np.array(statistics.mean)) / np.array(statistics.std)
+        changed = random_change(image, payload.values["size"], limits, seed)
+        for name, read in (
+            ("random", changed),
+            ("rounded", torch.from_numpy(by_hand).permute(2, 0, 1).float()),
+        ):
+            with torch.no_grad():
+                shares = run.model(read[None])[0].softmax(0)
+            assert payload.values[name]["label"] == run.objective.labels[int(shares.argmax())]
+            assert payload.values[name]["probability"] == pytest.approx(float(shares.max()), rel=1e-5)
+        assert np.abs(random.pixels.astype(int) - first.pixels).max() <= payload.values["size"] + 0.51
+        assert dict(payload.facts)["random"].startswith(payload.values["random"]["label"])
+        assert f"{100 * payload.values['rounded']['probability']:.1f} %" in dict(payload.facts)["8 bits"]
+    assert len(sizes) == 1, "the seed is that of the random change alone"
 
 
 @pytest.mark.parametrize("name", SMALL)

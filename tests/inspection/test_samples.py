@@ -31,6 +31,8 @@ def test_the_newest_comes_first(tmp_path: Path) -> None:
     run = run_with(tmp_path / "samples.jsonl", "\n".join([*lines, '{"step": 2000, "te']))
     assert rows(run) == (("1,000", "שלום 🙂"), ("0", "xq\n"))
     assert rows(run, 1) == (("1,000", "שלום 🙂"),)
+    title = SamplesView().compute(run, SamplesOptions(1), lambda line: None, no_progress).title
+    assert title.endswith("2 samples"), "all that there are, not those shown"
     assert SamplesView().fits(run) == ""
 
 

@@ -1,6 +1,7 @@
 """A payload with a panel of each kind, and one with hostile texts in every place."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from foveal.inspection.panels import (
 )
 from foveal.inspection.payload import Payload
 
+ENDS: tuple[Literal["", "dot", "cross", "star", "arrow"], ...] = ("", "dot", "cross", "star", "arrow")
+"""What a mark may end with."""
 WORDS = ("The", "cat", "sat", "on", "the", "mat", ".")
 SCRIPT = "window.broken = (window.broken || 0) + 1"
 
@@ -38,56 +41,60 @@ def plain(text: str) -> str:
 
 
 def attention(layers: int = 3, heads: int = 4, tokens: int = len(WORDS), seed: int = 0) -> np.ndarray:
-    """Return causal attention weights; keys after the query are NaN."""
+    """Return causal attention weights; keys after the query are NaN. No two heads have the same largest
+    weight, so that a head on a scale of its own has other colors."""
     scores = np.random.default_rng(seed).normal(0, 2, (layers, heads, tokens, tokens)).astype(np.float32)
     weights = np.tril(np.exp(scores))
     weights /= weights.sum(-1, keepdims=True)
+    weights *= np.linspace(0.4, 0.9, layers * heads, dtype=np.float32).reshape(layers, heads, 1, 1)
     weights[..., ~np.tri(tokens, dtype=bool)] = np.nan
     return weights
 
 
 def every_panel(spoil: Callable[[str], str] = plain) -> tuple[Panel, ...]:
-    """Return a panel of each kind. `spoil` changes each of its texts."""
+    """Return a panel of each kind, with all that it may hold. `spoil` changes each of its texts."""
     draw = np.random.default_rng(1)
     words = tuple(map(spoil, WORDS))
-    query, key = Axis("query", words), Axis("key", words)
+    query, key = Axis(spoil("query"), words), Axis(spoil("key"), words)
+    layer, head, unit, step = (Axis(spoil(name)) for name in ("layer", "head", "unit", "step"))
     weights = attention()
-    edges = np.linspace(-1, 1, 9)
-    pixels = draw.integers(0, 255, (6, 8, 3)).astype(np.uint8)
-    heat = np.array([[0.0, 0.25], [0.5, 1.0]])
-    mark = Mark(np.array([[1.0, 1.0], [4.0, 6.0]]), end="arrow")
-    tile = Tile(pixels, (Caption(spoil("cat"), "correct"),), (mark,), heat)
-    steps, losses = [1.0, 2.0, 3.0, 4.0], [3.0, 2.5, float("nan"), 2.25]
-    curve = Series(spoil("held out"), steps, losses, "dots", 1, labels=words[:4])
-    layers, split = (Axis("layer"), Axis("head")), Axis("split", words[:2])
-    counts = Histogram(spoil("layer 1"), (1, 2, 3, 4, 90, 3, 2, 1), 4, spoil("note"))
+    signed, shares, values = draw.normal(0, 1, (3, 4)), draw.random((2, 3)), draw.uniform(-1, 1, (2, 7))
+    signed[0, :2] = shares[:, 2] = np.nan, np.inf
+    values[0, 6] = np.nan
     return (
         Heatmap(spoil("one head"), NamedArray(weights[1, 2], (query, key), spoil("weight")), 0.0, 1.0),
         HeatmapGrid(
-            spoil("all heads"),
-            NamedArray(weights, (*layers, query, key), "weight"),
-            0.0,
-            1.0,
+            spoil("all heads"), NamedArray(weights, (layer, head, query, key), spoil("weight")), 0.0, 1.0
         ),
         Heatmap(
-            "signed",
-            NamedArray(draw.normal(0, 1, (3, 4)), (Axis(spoil("unit")), Axis("step"))),
+            spoil("signed"),
+            NamedArray(signed, (unit, step)),
             -3.0,
             3.0,
             tuple(tuple(spoil(f"{row}{column}") for column in range(4)) for row in range(3)),
             ((1, 2),),
         ),
-        Lines(spoil("loss"), (curve,), spoil("step"), spoil("nats")),
-        Histograms("sizes", edges, (counts,)),
-        Bars("shares", NamedArray(draw.random((2, 3)), (split, Axis("class", words[:3])))),
+        Lines(spoil("loss"), _curves(spoil, words), spoil("step"), spoil("nats")),
+        Histograms(
+            spoil("sizes"),
+            np.linspace(-1, 1, 9),
+            (
+                Histogram(spoil("layer 1"), (1, 2, 3, 4, 90, 3, 2, 1), 4, spoil("note")),
+                Histogram(spoil("layer 2"), (0, 0, 0, 0, 0, 0, 0, 5)),
+            ),
+        ),
+        Bars(
+            spoil("shares"),
+            NamedArray(shares, (Axis(spoil("split"), words[:2]), Axis(spoil("class"), words[:3]))),
+        ),
         ColoredText(
             spoil("a cell"),
             words,
-            NamedArray(draw.uniform(-1, 1, (2, 7)), (Axis("unit", words[:2]), Axis("token", words))),
+            NamedArray(values, (Axis(spoil("unit"), words[:2]), Axis(spoil("token"), words))),
             -1.0,
             1.0,
         ),
-        Images(spoil("images"), (ImageRow((tile, None, tile), spoil("row"), (Caption(spoil("below")),)),)),
+        _images(spoil),
         Graph(
             spoil("graph"),
             (Node(words[0], words[:2], (0.0, 0.0)), Node(words[1], words[1:3], (1.0, 1.0), "highlight")),
@@ -95,6 +102,42 @@ def every_panel(spoil: Callable[[str], str] = plain) -> tuple[Panel, ...]:
         ),
         Table(spoil("table"), words[:2], tuple((spoil(str(row)), words[row % 7]) for row in range(60))),
     )
+
+
+def panel_of_kind(kind: str, spoil: Callable[[str], str] = plain) -> Panel:
+    """Return the panel of a kind, by the name of its class in small letters."""
+    return {type(panel).__name__.lower(): panel for panel in every_panel(spoil)}[kind]
+
+
+def _curves(spoil: Callable[[str], str], words: tuple[str, ...]) -> tuple[Series, ...]:
+    """Return a curve, one with a band, and rings."""
+    nothing = float("nan")
+    return (
+        Series(
+            spoil("held out"), [1.0, 2.0, 3.0, 4.0], [3.0, 2.5, nothing, 2.25], "dots", 1, labels=words[:4]
+        ),
+        Series(spoil("mean"), [1, 2, 3], [2.25, nothing, 2.75], band=([2.0, 2.0, 2.0], [2.5, 2.75, 3.0])),
+        Series(spoil("chosen"), [1, 3], [2.25, 2.5], "ring", labels=words[:2]),
+    )
+
+
+def _images(spoil: Callable[[str], str]) -> Images:
+    """Return an image in color with marks of every kind and numbers over it, gray ones, and empty places."""
+    pixels = np.random.default_rng(2).integers(0, 255, (6, 8, 3)).astype(np.uint8)
+    marks = tuple(
+        Mark(
+            np.array([[0.0, 0.0], [1.0, 6.0], [4.0, 6.0]]),
+            closed=end == "",
+            numbered=end == "dot",
+            end=end,
+            dotted=end == "star",
+        )
+        for end in ENDS
+    )
+    tile = Tile(pixels, (Caption(spoil("cat"), "correct"),), marks, np.array([[0.0, 0.25], [0.5, 1.0]]))
+    gray = Tile(pixels[..., :1], (Caption(spoil("dog"), "incorrect"),))
+    first = ImageRow((tile, None, gray), spoil("row"), (Caption(spoil("below")),))
+    return Images(spoil("images"), (first, ImageRow((None, gray))))
 
 
 def payload(spoil: Callable[[str], str] = plain) -> Payload:

@@ -11,9 +11,9 @@ FIRST_LOSS, FLAT_START = "bad first weights: first loss", "bad first weights: fl
 WORSE_THAN_GUESS = math.log(4)
 """Nats above the loss of a guess: the right answer then has a quarter of the probability that a guess gives
 it."""
-FIRST_STEPS, DEVIATIONS = 20, 3.0
-"""The noise of a batch is measured in the first steps; chance reaches three deviations in one of 400
-batches."""
+FIRST_STEPS, DEVIATIONS = 20, 4.0
+"""The noise of a batch is measured in the first steps, and may be a quarter too small: three measured
+deviations are no proof."""
 FLAT_SHARE = 0.15
 """A curve starts flat if nothing is learned in this share of the training, its steps weighted by their rates,
 so that a warm-up does not count."""
@@ -55,7 +55,7 @@ def flat_start(history: History) -> Finding | None:
     if fall < MUCH * first.mean or fall < ERRORS * (first.error + history.end.error):
         return None
     learned = first.mean - later.mean
-    if learned + 2 * (first.error + later.error) > NOTHING * fall or learned < -NOTHING * fall:
+    if learned + 2 * math.hypot(first.error, later.error) > NOTHING * fall or learned < -NOTHING * fall:
         return None
     smooth = np.convolve(history.loss, np.ones(len(early) // 3) / (len(early) // 3), "valid")
     drops = int(np.argmax(smooth < first.mean - NOTHING * fall))

@@ -94,7 +94,9 @@ def plateau(history: History) -> Finding | None:
         return None
     if len(history.held_out) >= 4:
         half = history.held_out[len(history.held_out) // 2 :]
-        if half[: len(half) // 2].mean() - half[len(half) // 2 :].mean() > FLAT * history.drop:
+        early, late = half[: len(half) // 2], half[len(half) // 2 :]
+        error = history.held_out_noise * math.sqrt(1 / len(early) + 1 / len(late))
+        if early.mean() - late.mean() - 2 * error > FLAT * history.drop:
             return None
     return Finding(
         PLATEAU,

@@ -13,11 +13,14 @@ EVALUATIONS_SINCE_BEST = 2
 RISE, LEAST_RISE = 0.05, 0.02
 """The held-out loss has risen if it lost this share of what it had won, and this share of the loss at the
 start. Less is lost between two evaluations of healthy trainings."""
-NOISE_FACTOR, LIKELY_FACTOR = 3.0, 2.0
-"""Standard deviations that chance reaches in one of 400 cases, and in one of 20."""
+NOISE_FACTOR, LIKELY_FACTOR = 4.0, 2.0
+"""Standard deviations by which chance does not set the best of many evaluations apart, and those that chance
+reaches in one of 20 cases."""
 STILL_FALLS, STANDS = 0.1, 0.2
 """The training loss still falls by this share of its whole fall while the held-out loss falls by less than
 this share of that: most of what is learned then holds for the training rows only."""
+ERRORS = 5.0
+"""Errors of a mean training loss by which chance does not set it apart from another."""
 LEAK_RATIO = 0.5
 """Held-out rows are as hard as training rows, so their loss is as high. Half of it is more than easier rows
 explain."""
@@ -57,7 +60,7 @@ def _stands(history: History) -> Finding | None:
     before = float(history.held_out[middle - 1 : middle + 1].mean())
     held_out = before - float(history.held_out[-2:].mean())
     training = (history.training_near(middle - 1) + history.training_near(middle)) / 2 - history.end.mean
-    is_large = training > STILL_FALLS * history.drop > 0
+    is_large = history.drop > 0 and training > max(STILL_FALLS * history.drop, ERRORS * history.end.error)
     if not is_large or held_out + LIKELY_FACTOR * history.held_out_noise > STANDS * training:
         return None
     if history.held_out[-2:].mean() < history.end.mean:  # the gap has the other sign

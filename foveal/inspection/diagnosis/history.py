@@ -90,6 +90,12 @@ class History:
         begin = min(int(first * count), count - 1)
         return level(self.loss[begin : max(begin + 1, math.ceil(last * count))])
 
+    def between_progress(self, first: float, last: float) -> Level:
+        """Return the level between two shares of the progress; of the nearest step, if none lies there."""
+        inside = (self.progress >= first) & (self.progress <= last)
+        nearest = np.abs(self.progress - (first + last) / 2).argmin()
+        return level(self.loss[inside] if inside.any() else self.loss[[nearest]])
+
     def step_at(self, share: float) -> int:
         """Return the step at a share of the training."""
         return int(self.steps[min(int(share * len(self.steps)), len(self.steps) - 1)])

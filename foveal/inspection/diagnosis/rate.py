@@ -22,12 +22,15 @@ ERRORS = 5.0
 THROWN_BACK, MIN_PARTS_BACK = 0.2, 4
 """A training is thrown back if it loses this share of what it had learned, for at least so many of its
 parts."""
+ALL_BACK = [True] * MIN_PARTS_BACK
 SPIKE = 0.2
 """A spike is as high as this share of what was learned: more than a hard batch."""
 SPIKE_DEVIATIONS = 8.0
 """Deviations that noise with heavy tails does not reach in the mean of several steps."""
 MIN_SPIKES = 3
 """A single spike may be a single spoiled batch."""
+MANY_SPIKES = 6
+"""Fewer spikes than these, all before the last third, may belong to the start: they have ended."""
 SPIKE_WINDOW, NEIGHBORHOOD = 200, 20
 """A spike is a mean over 1/200 of the steps (at least three), compared with the median of 1/20 around it."""
 ZIGZAG, LEAST_ZIGZAG = 0.1, 0.03
@@ -120,11 +123,12 @@ def _thrown_back(history: History) -> Finding | None:
     for low in range(PARTS):
         limit = levels[low].mean + THROWN_BACK * (history.start - levels[low].mean)
         above = [level.mean > limit and _differ(levels[low], level) for level in levels[low + 1 :]]
-        length = above.index(False) if False in above else len(above)
-        if levels[low].mean < history.start and length >= MIN_PARTS_BACK:
-            highest = max(level.mean for level in levels[low + 1 : low + 1 + length])
-            step = history.step_at((low + 1) / PARTS)
-            end = history.step_at((low + 1 + length) / PARTS)
+        rise = next((n for n in range(len(above)) if above[n : n + MIN_PARTS_BACK] == ALL_BACK), None)
+        if levels[low].mean < history.start and rise is not None:
+            first = low + 1 + rise
+            length = [*above[rise:], False].index(False)
+            highest = max(level.mean for level in levels[first : first + length])
+            step, end = history.step_at(first / PARTS), history.step_at((first + length) / PARTS)
             return _too_high(
                 step,
                 f"the loss had fallen to {levels[low].mean:.3f}, rose to {highest:.3f} from step {step:,} "
@@ -154,7 +158,8 @@ def _spikes(history: History) -> Finding | None:
         if high
     ]
     starts = [start for start in starts if start > window]
-    if len(starts) < MIN_SPIKES or starts[-1] < len(above) * 2 // 3:
+    goes_on = bool(starts) and starts[-1] >= len(above) * 2 // 3
+    if len(starts) < (MIN_SPIKES if goes_on else MANY_SPIKES):
         return None
     highest = float(above.max())
     return _too_high(
@@ -197,24 +202,17 @@ def _too_high(step: int, evidence: str) -> Finding:
 
 def rate_too_low(history: History) -> Finding | None:
     """Find a loss that falls along a straight line, but little."""
-    middle = int(np.searchsorted(history.progress, 0.5))
-    count = len(history.loss)
-    tenth = max(1, count // 10)
-    first = Level(float(history.loss[:tenth].mean()), history.between(0.0, 0.1).error)
-    around = history.loss[max(0, middle - tenth // 2) : middle + tenth // 2 + 1]
-    last = history.end
-    fall = first.mean - last.mean
+    first, middle, last = (history.between_progress(start, start + 0.2) for start in (0.0, 0.4, 0.8))
+    fall, later = first.mean - last.mean, middle.mean - last.mean
     if not _differ(first, last) or fall <= 0 or history.drop > LITTLE * history.start:
         return None
-    if float(around.mean()) - last.mean < STRAIGHT * fall:
+    if later + middle.error + last.error < STRAIGHT * fall:
         return None
     return Finding(
         RATE_TOO_LOW,
         int(history.steps[0]),
         f"with a highest rate of {history.rate.max():.2g} the loss fell by {history.drop:.3f} from "
-        f"{history.start:.3f}, along a nearly straight line: by {around.mean() - last.mean:.3f} in the "
-        "second "
-        "half",
+        f"{history.start:.3f}, along a nearly straight line: by {later:.3f} of {fall:.3f} in the second half",
         "a loss that is no lower with a rate ten times as high",
         "optimizer.lr ten times as high; then more steps",
     )

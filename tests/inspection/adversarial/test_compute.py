@@ -51,3 +51,4 @@ def test_noise_changes_every_pixel_alike() -> None:
     torch.testing.assert_close(changes.abs(), torch.full_like(changes, 2.5), rtol=1e-4, atol=1e-4)
     assert abs(float(changes.mean())) < 0.8
     assert torch.equal(random_change(image, 2.5, WIDE, 3), random_change(image, 2.5, WIDE, 3))
+    assert not torch.equal(random_change(image, 2.5, WIDE, 3), random_change(image, 2.5, WIDE, 4))

@@ -19,7 +19,7 @@ from foveal.inspection.attention.layers import AttentionLayer, capture_attention
 from foveal.inspection.attention.panels import grid_panels, head_panel, words_over_image
 from foveal.inspection.attention.view import AttentionOptions, AttentionView, outstanding_heads
 from foveal.inspection.capture.record import Record
-from foveal.inspection.chosen_input import ChosenInput
+from foveal.inspection.chosen_input import ChosenInput, InputOptions, choose_input
 from foveal.inspection.files import payload_file
 from foveal.inspection.panels import Heatmap, Images
 from foveal.layers.mixers.self_attention import SelfAttention
@@ -177,6 +177,51 @@ def test_ablation_is_a_head_without_output() -> None:
     assert cost.after == pytest.approx(AttentionView().ablate(changed, options, print)[0].before, abs=1e-5)
     with torch.no_grad():
         weight.copy_(kept)
+
+
+def first_changed_rows(kind: str, column: str, place: int) -> dict[str, tuple[int, AttentionLayer]]:
+    """Return by kind of attention the first query whose weights change with one token."""
+    run = run_of(kind)
+    chosen = choose_input(run, InputOptions(), print)
+    batch, part = (
+        chosen.batch,
+        {"inputs": chosen.batch.inputs} if column == "inputs" else chosen.batch.columns,
+    )
+    tokens = part[column].clone()
+    rows = tokens[0] if tokens.shape[0] == 1 else tokens[:, 0]
+    rows[place] = 3 if rows[place] != 3 else 4
+    changes = {"inputs": tokens} if column == "inputs" else {"columns": part | {column: tokens}}
+    found = {}
+    with torch.no_grad():
+        pairs = zip(
+            capture_attention(run.model, chosen),
+            capture_attention(run.model, replace(chosen, batch=replace(batch, **changes))),
+            strict=True,
+        )
+    for layer, other in pairs:
+        differ = (layer.weights() - other.weights()).abs().amax((0, 2)) > 0
+        if not layer.path.startswith("encoder.") and differ.any():
+            found.setdefault(layer.kind, (int(differ.nonzero()[0]), layer))
+    return found
+
+
+def test_a_row_of_a_target_is_named_by_what_it_reads_or_writes() -> None:
+    """The token 1 changes what comes after it: the row that reads it, and the row that writes the next."""
+    target = choose_input(run_of("translation"), InputOptions(), print).target
+    found = first_changed_rows("translation", "target", 1)
+    row, own = found["causal"]
+    assert (row, own.queries[row]) == (2, target[1])
+    assert own.queries == own.keys == ("<start>", *target[:-1])
+    row, cross = found["cross"]
+    assert (row, cross.queries[row]) == (2, target[2])
+    assert cross.queries == target
+    assert cross.keys == choose_input(run_of("translation"), InputOptions(), print).source
+
+
+def test_a_row_of_a_text_is_named_by_what_it_reads() -> None:
+    source = choose_input(run_of("language-model"), InputOptions(), print).source
+    row, layer = first_changed_rows("language-model", "inputs", 3)["causal"]
+    assert (row, layer.queries, layer.keys) == (3, source, source)
 
 
 @pytest.mark.parametrize("text", ["a", "the cat 🐈", "a שלום cat", "a\u0301 cat the"])

@@ -14,7 +14,7 @@ from foveal.inspection.figures.compose import FORMATS, RENDERERS, draw_payload
 from foveal.inspection.files import payload_file
 from foveal.inspection.panels import Panel, Table
 from foveal.inspection.payload import Payload
-from tests.support.every_panel import KINDS, panel
+from tests.support.payloads import every_panel, panel_of_kind
 
 HOSTILE = (
     "</script><b>&amp; שלום 😀 e\u0301\u0302 \x00\x1b[31m \ud800 \ufffe $x^2$ \\frac \u202e"
@@ -23,10 +23,16 @@ HOSTILE = (
 )
 """Markup, right to left, emoji, combining marks, NUL, an escape, a lone surrogate, no character, math, a long
 word, a line break."""
+KINDS = sorted({type(one).__name__.lower() for one in every_panel()})
 
 
 def payload(*panels: Panel, title: str = "titled") -> Payload:
     return Payload("view", "runs/a", title, panels, "a caveat", "exact", (("fact", title),))
+
+
+def panel(kind: str, text: str) -> Panel:
+    """Return a panel whose texts all end with `text`."""
+    return panel_of_kind(kind, lambda name: name + text)
 
 
 def svg_text(content: bytes) -> str:
@@ -34,7 +40,7 @@ def svg_text(content: bytes) -> str:
 
 
 def test_the_examples_are_of_every_kind() -> None:
-    kinds = {*map(type, (panel(kind, "word") for kind in KINDS))}
+    kinds = {*map(type, every_panel())}
     assert kinds == {*RENDERERS} == {*get_args(Panel)}
 
 

@@ -6,6 +6,7 @@ from torch import nn
 
 from foveal.core.progress import no_progress
 from foveal.inspection.image_descent import noise_images, relative_error, total_variation
+from foveal.inspection.image_gradients import PixelLimits
 from foveal.inspection.inversion.compute import invert_features
 from tests.support.linear_classifier import WIDE
 
@@ -37,6 +38,22 @@ def test_what_a_layer_loses_stays_as_at_the_start() -> None:
     torch.testing.assert_close(inverted[:, 1:], start[:, 1:], atol=1e-3, rtol=0)
     torch.testing.assert_close(inverted[:, 0], image[:, 0], atol=4e-2, rtol=0)
     assert not layer._forward_hooks
+
+
+def test_variation_is_weighed_against_the_error() -> None:
+    """Of an identity, both are squares: where their sum is smallest, a linear equation holds."""
+    image, tv = torch.randn(1, 1, 6, 6, dtype=torch.float64), 0.5
+    start = noise_images(1, image[0], 0.1, 0).double()
+    neighbors = torch.eye(6, dtype=torch.float64).diff(dim=0)
+    along, one = neighbors.T @ neighbors, torch.eye(6, dtype=torch.float64)
+    laplacian = torch.kron(along, one) + torch.kron(one, along)
+    equation = torch.eye(36) / image.square().sum() + tv * laplacian / 36
+    expected = torch.linalg.solve(equation, image.flatten() / image.square().sum()).view_as(image)
+    limits = PixelLimits(torch.full((1, 1, 1), -9.0), torch.full((1, 1, 1), 9.0))
+    model = nn.Sequential(nn.Identity())
+    inverted, error = invert_features(model, "0", image, start, limits, 300, tv, no_progress)
+    torch.testing.assert_close(inverted, expected, atol=2e-2, rtol=0)
+    assert error == pytest.approx(float(relative_error(expected, image)), abs=1e-2)
 
 
 def test_errors_and_variation_by_hand() -> None:

@@ -1,10 +1,20 @@
 """The nearest images, against a slow search, and votes that are counted by hand."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
-from foveal.inspection.neighbors.compute import DistanceMeasure, NearestNeighbors, majority_labels
+from foveal.core.progress import no_progress
+from foveal.inspection.neighbors.compute import (
+    DistanceMeasure,
+    NearestNeighbors,
+    find_neighbors,
+    majority_labels,
+)
 
 K = 4
 
@@ -49,6 +59,43 @@ def test_fewer_than_are_asked_for() -> None:
     found = NearestNeighbors(torch.zeros(2, 3), K, "euclidean")
     found.add(torch.ones(3, 3))
     assert found.rows.shape == (2, 3)
+
+
+class FirstChannel(nn.Module):
+    """Features are the first row of the first channel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unused = nn.Parameter(torch.zeros(1))
+
+    def encoder(self, images: Tensor, lengths: None) -> tuple[Any, Any]:
+        return SimpleNamespace(summary=images[:, 0, 0]), {}
+
+
+class Images:
+    """Batches of three images."""
+
+    def __init__(self, images: Tensor) -> None:
+        self.parts = images.split(3)
+        self.per_epoch = len(self.parts)
+
+    def batch(self, epoch: int, index: int) -> Any:
+        return SimpleNamespace(columns={"source": self.parts[index]})
+
+
+@pytest.mark.parametrize("measure", ["cosine", "euclidean"])
+def test_by_features_with_the_measure_and_by_pixels_with_the_distance(measure: DistanceMeasure) -> None:
+    """Images of 4 x 4 pixels are compared pixel by pixel."""
+    draw = torch.Generator().manual_seed(0)
+    queries, many = torch.randn(4, 2, 4, 4, generator=draw), torch.randn(11, 2, 4, 4, generator=draw)
+    many *= torch.rand(11, 1, 1, 1, generator=draw) * 9
+    found = find_neighbors(FirstChannel(), Images(queries), Images(many), K, measure, no_progress)
+    for row, query in enumerate(queries):
+        features = slow(query[0, 0].numpy(), many[:, 0, 0].numpy(), measure)
+        pixels = slow(query.flatten().numpy(), many.flatten(1).numpy(), "euclidean")
+        assert [place for place, _ in found.features.of(row)] == np.argsort(features)[:K].tolist()
+        assert [place for place, _ in found.pixels.of(row)] == np.argsort(pixels)[:K].tolist()
+        np.testing.assert_allclose([d for _, d in found.pixels.of(row)], np.sort(pixels)[:K], rtol=1e-5)
 
 
 def test_votes() -> None:

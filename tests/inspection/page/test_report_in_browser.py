@@ -83,7 +83,10 @@ def test_cells_are_announced_and_drawn(page: Any) -> None:
 
 def test_heads_of_the_grid(page: Any) -> None:
     page.locator(f"{GRID} .grid").focus()
-    press(page, "]", "]", ".", "Enter", "ArrowDown", "ArrowDown", "ArrowRight")
+    press(page, "]", "]", ".")
+    largest = as_announced(float(np.nanmax(attention()[2, 1])))
+    assert announced(page, GRID) == f"layer 2, head 1, largest {largest} weight"
+    press(page, "Enter", "ArrowDown", "ArrowDown", "ArrowRight")
     value = as_announced(float(attention()[2, 1, 2, 1]))
     assert announced(page, GRID) == f"layer 2, head 1, query 'sat', key 'cat': {value} weight"
     press(page, "[", ",")
@@ -107,7 +110,7 @@ def test_tables_equal_the_payload(page: Any) -> None:
     ]
     press(page, "t")
     assert page.locator(f"{ONE_HEAD} .map").is_visible()
-    counts = {"foveal-bars": 3, "foveal-histograms": 8, "foveal-colored-text": 7, "foveal-lines": 4}
+    counts = {"foveal-bars": 3, "foveal-histograms": 8, "foveal-colored-text": 7, "foveal-lines": 9}
     for kind, count in counts.items():
         page.locator(f"{kind} [aria-pressed][title*=table]").click()
         page.wait_for_timeout(100)

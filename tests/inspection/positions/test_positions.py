@@ -49,6 +49,12 @@ def test_similarity_depends_on_the_distance_alone() -> None:
         np.testing.assert_allclose(values, expected, atol=1e-5)
 
 
+def test_mean_lowest_and_highest_at_each_distance() -> None:
+    cosines = torch.tensor([[1.0, 0.5, 0.25], [0.5, 1.0, 0.75], [0.25, 0.75, 1.0]])
+    found = similarity_by_distance(cosines)
+    assert found == ([1.0, 0.625, 0.25], [1.0, 0.5, 0.25], [1.0, 0.75, 0.25])
+
+
 def test_angles_are_those_of_the_layer() -> None:
     ones = torch.ones(1, 12, 1, 8)
     ones[..., 4:] = 0

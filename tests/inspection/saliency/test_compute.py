@@ -85,6 +85,13 @@ def test_smoothgrad_without_noise_is_the_gradient() -> None:
     assert not torch.equal(noisy, smooth_gradient(score, image, 0.2, 17, 1))
 
 
+def test_the_noise_of_smoothgrad_is_a_share_of_the_range() -> None:
+    """The gradient of x^3 / 3 is x^2, and its mean over noise of deviation s is x^2 + s^2."""
+    image = torch.linspace(-1, 3, 192, dtype=torch.float64).view(SHAPE)
+    smooth = smooth_gradient(lambda images: images.pow(3).flatten(1).sum(1) / 3, image, 0.25, 400, 0)
+    assert float((smooth - image.square()).mean()) == pytest.approx(1.0, rel=0.05)
+
+
 @pytest.mark.parametrize(("window", "stride"), [(1, 1), (3, 2), (8, 4), (20, 1)])
 def test_occlusion_as_one_window_after_the_other(window: int, stride: int) -> None:
     model = Curved().double()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from foveal.core.progress import no_progress
-from foveal.inspection.selectivity.compute import layer_memories
+from foveal.inspection.selectivity.compute import LayerMemory, layer_memories
 from foveal.inspection.selectivity.view import SelectivityView
 from foveal.layers.mixers.mamba import Mamba
 from foveal.layers.mixers.rwkv import TimeMixing
@@ -34,6 +34,11 @@ def test_the_half_life_of_set_numbers() -> None:
         mixer.A_log.copy_(torch.tensor([[2.0], [0.5]]).log())
         lives = mixer.half_lives(torch.tensor([0.1, 0.4]))
     assert lives.flatten().tolist() == pytest.approx([math.log(2) / 0.2, math.log(2) / 0.2])
+
+
+def test_a_channel_varies_by_its_deviation_over_its_mean() -> None:
+    memory = LayerMemory("x", np.ones((2, 1)), np.array([[1.0, 4.0], [3.0, 4.0], [2.0, 4.0]]))
+    assert memory.variation().tolist() == pytest.approx([math.sqrt(2 / 3) / 2, 0.0])
 
 
 def test_a_scanned_state_is_half_after_its_half_life() -> None:

@@ -52,6 +52,14 @@ def test_losses_are_0_for_the_image_itself() -> None:
     assert float(moved.content) > 0.1
 
 
+def test_the_style_is_the_mean_over_its_layers() -> None:
+    outputs = {"0": torch.tensor([[[[3.0]]]]), "2": torch.tensor([[[[2.0]]]])}
+    targets = Targets(torch.tensor([[[[1.0]]]]), {"0": torch.tensor([[[1.0]]]), "2": torch.tensor([[[2.0]]])})
+    losses = transfer_losses(outputs, LAYERS, targets)
+    assert float(losses.content) == 1
+    assert float(losses.style) == pytest.approx(((9 - 1) ** 2 + ((4 - 2) / 2) ** 2) / 2)
+
+
 def test_the_gradient_is_that_of_finite_differences() -> None:
     model, image, other = network(), torch.randn(1, 3, 7, 7).double(), torch.randn(1, 3, 7, 7).double()
     goal = outputs_of(model, other)
@@ -72,3 +80,6 @@ def test_the_style_is_reached() -> None:
     same = transfer_style(model, LAYERS, content, content, WIDE, 1, 10.0, 0.0, no_progress)
     assert float(same.before.style) == 0
     assert not model[0]._forward_hooks
+    light = transfer_style(model, LAYERS, content, style, WIDE, 60, 0.01, 0.0, no_progress)
+    assert light.after.style > 2 * found.after.style
+    assert light.after.content < found.after.content
