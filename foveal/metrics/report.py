@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -255,7 +256,18 @@ def collapse_warning(references: Sequence[str], outputs: Sequence[str]) -> str:
 
 
 def format_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return a text table with the first column left-aligned and the others right-aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])) for row in rows)
-    return "\n".join("  ".join(line) for line in lines)
+    """Return a text table with the first column left-aligned and the others right-aligned.
+
+    A cell with line breaks goes on in the lines below. A column with such cells is left-aligned.
+    """
+    cells = [[cell.split("\n") for cell in row] for row in rows]
+    columns = [*zip(*cells, strict=True)]
+    widths = [max(len(line) for cell in column for line in cell) for column in columns]
+    has_lines = [any(len(cell) > 1 for cell in column) for column in columns]
+    align = [str.ljust if number == 0 or several else str.rjust for number, several in enumerate(has_lines)]
+    written = [
+        "  ".join(place(text, width) for place, text, width in zip(align, line, widths, strict=True))
+        for row in cells
+        for line in zip_longest(*row, fillvalue="")
+    ]
+    return "\n".join(line.rstrip() for line in written) if any(has_lines) else "\n".join(written)

@@ -17,6 +17,7 @@ from foveal.metrics.recognition import cer, exact_match, wer
 from foveal.metrics.report import (
     FEW_EXAMPLES,
     collapse_warning,
+    format_table,
     make_report,
     scores_by_length,
     worst_examples,
@@ -230,3 +231,9 @@ def test_no_examples_is_one_plain_error(metric) -> None:
         metric([], [])
     with pytest.raises(ValueError, match="1 outputs for 2 references"):
         metric(["a", "b"], ["a"])
+
+
+def test_a_cell_of_a_table_may_have_several_lines() -> None:
+    rows = [("step", "text"), ("10", "one\n\nthree"), ("9", "last")]
+    assert format_table(rows) == "step  text\n10    one\n\n      three\n9     last"
+    assert format_table([("name", "n"), ("a", "10")]) == "name   n\na     10"

@@ -76,7 +76,9 @@ def tree_payload(subject: str, name: str, writer: TextWriter, tree: BeamTree, al
     ]
     values = {"run": subject, "beam": tree.beam, "length_penalty": alpha, "hypotheses": rows, "best": best}
     panels = _graph(writer, tree), _table(tree, texts)
-    return Payload("beam-tree", subject, f"{subject}: {name}", panels, CAVEAT, "exact", facts, values)
+    return Payload(
+        "beam-tree", subject, f"{subject}: beam search, {name}", panels, CAVEAT, "exact", facts, values
+    )
 
 
 def _text(writer: TextWriter, tree: BeamTree, number: int) -> str:

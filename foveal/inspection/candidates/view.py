@@ -102,7 +102,7 @@ def candidates_payload(
     ]
     values = {"run": subject, "steps": steps, "log_probability": text.log_probability}
     panels = (_map(writer, text), colored, _table(writer, text))
-    title = f"{subject}: {name}"
+    title = f"{subject}: likeliest tokens, {name}"
     return Payload("candidates", subject, title, panels, CAVEAT, "exact", facts, values)
 
 

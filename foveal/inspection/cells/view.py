@@ -83,7 +83,7 @@ class CellsView(View[CellsOptions]):
         panel = _colored_text(run, "" if typed is None else "typed text", pieces, values, shown)
         table, facts = _table(cells), tuple((cell.probe, _describe(cell)) for cell in shown)
         numbers = {"run": str(run.run.path), "split": held_out.split, "cells": [c._asdict() for c in cells]}
-        title = f"{run.run.path}, {held_out.split}"
+        title = f"{run.run.path}: cells, {held_out.split}"
         panels = (panel, table)
         return Payload("cells", str(run.run.path), title, panels, CAVEAT, "exact", facts, numbers)
 

@@ -63,7 +63,7 @@ def confusion_payload(subject: str, split: str, matrix: ConfusionMatrix) -> Payl
     by_class = [vars(row) for row in matrix.per_class()]
     counts = {"labels": matrix.labels, "counts": matrix.counts.tolist(), "by_class": by_class}
     values = {"run": subject, "split": split} | counts
-    title = f"{subject}, {split}"
+    title = f"{subject}: confusion, {split}"
     return Payload("confusion", subject, title, tuple(panels), CAVEAT, "exact", values=values)
 
 

@@ -139,7 +139,7 @@ def contributions_payload(subject: str, result: ContributionsResult) -> Payload:
         "contributions": result.values.tolist(),
         "log_probability": result.log_probability,
     }
-    title = f"{subject}: {result.name}"
+    title = f"{subject}: contributions, {result.name}"
     return Payload("contributions", subject, title, tuple(panels), CAVEAT, "exact", facts, values)
 
 

@@ -136,7 +136,7 @@ def experts_payload(
         facts.append(("information", text))
         values |= {"information": table.information, "shuffled": control.information}
     panels.append(_bars(loads[layer]))
-    title = f"{subject}: {layer}"
+    title = f"{subject}: experts of {layer}"
     return Payload("experts", subject, title, tuple(panels), CAVEAT, "exact", tuple(facts), values)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 LETTER, LINE, WIDTH = 10 / DPI, 0.19, 9.3
 """Inches of a letter, a line and a paragraph. A letter is ten pixels, since fonts round."""
+SCALE = 0.12
+"""Inches that the scale of colors needs at least."""
 MAX_LINES, MAX_LINE = 60, int(WIDTH / LETTER) - 2
 """Lines of a paragraph, and letters of a line: what is beyond is left away, and said."""
 MONOSPACE = 72 * LETTER / 0.602
@@ -62,7 +64,8 @@ def draw(figure: "SubFigure", panel: ColoredText) -> None:
         top += LINE * (_line_count(pieces) + 1.5)
     axes.set(xlim=(0, WIDTH - 0.2), ylim=(top, 0))
     write_title(axes, panel.title, WIDTH)
-    place: dict[str, Any] = {"orientation": "horizontal", "fraction": 0.04, "aspect": 60, "shrink": 0.4}
+    part = max(0.04, SCALE / size(panel)[1])
+    place: dict[str, Any] = {"orientation": "horizontal", "fraction": part, "aspect": 60, "shrink": 0.4}
     bar = figure.colorbar(scale, ax=axes, pad=0, **place)
     if panel.kinds:
         bar.set_ticks(range(len(panel.kinds)), labels=[drawable(kind, 12) for kind in panel.kinds])

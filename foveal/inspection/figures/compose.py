@@ -102,8 +102,11 @@ def draw_payload(payload: Payload, kind: str = "png", thumbnail: bool = False) -
     figure.supxlabel("\n".join(caveat), fontproperties=text_font(7.0), color=MUTED_COLOR, **look)
     parts = figure.subfigures(len(rows), 1, squeeze=False, height_ratios=heights)[:, 0]
     for part, row in zip(parts, rows, strict=True):
-        sides = part.subfigures(1, len(row.panels), squeeze=False, width_ratios=row.widths)[0]
-        for side, panel in zip(sides, row.panels, strict=True):
+        # Small maps keep their shape: beside them the row stays empty.
+        rest = width - sum(row.widths) if isinstance(row.panels[-1], HeatmapGrid) else 0.0
+        widths = [*row.widths, rest] if rest > 0.0 else row.widths
+        sides = part.subfigures(1, len(widths), squeeze=False, width_ratios=widths)[0]
+        for side, panel in zip(sides, row.panels, strict=False):
             RENDERERS[type(panel)].draw(side, panel)
     dpi = min(DPI, THUMBNAIL_WIDTH / width) if thumbnail else DPI
     content = io.BytesIO()

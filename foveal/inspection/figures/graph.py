@@ -72,6 +72,9 @@ def _draw_node(axes: "Axes", node: Node, middle: tuple[float, float], panel: Gra
 
     width, height = _cell(panel)
     box = (CIRCLE, CIRCLE) if node.shape == "circle" else (width - GAP, height - ROW_GAP)
+    if panel.shape == "text":  # without a frame arrows are to end at the letters, and not be hidden beside
+        letters = min(MAX_LETTERS, max(map(len, node.lines), default=0))
+        box = min(box[0], LETTER * letters + 0.08), LINE * _height(node)
     corner = middle[0] - box[0] / 2, middle[1] - box[1] / 2
     color = EDGE_COLOR if node.role == "plain" else ROLE_COLORS[node.role]
     rounding = CIRCLE / 2 if node.shape == "circle" else 0.05

@@ -9,8 +9,10 @@ from foveal.metrics.report import format_table
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
-LETTER, LINE, MAX_CELL = 0.078, 0.17, 40
-"""Inches of a letter and of a line; letters in a cell."""
+LETTER, LINE, MAX_CELL = 0.078, 0.135, 40
+"""Inches of a letter and of a line; letters of a cell of one line."""
+MAX_CELL_LINES, MAX_CELL_LINE = 6, 80
+"""Lines of a cell that has several, and letters of each."""
 
 
 def size(panel: Table) -> tuple[float, float]:
@@ -29,5 +31,14 @@ def draw(figure: "SubFigure", panel: Table) -> None:
 
 
 def _lines(panel: Table) -> list[str]:
-    rows = [[drawable(cell, MAX_CELL) for cell in row] for row in (panel.columns, *panel.rows)]
+    rows = [[_cell(cell) for cell in row] for row in (panel.columns, *panel.rows)]
     return format_table(rows).splitlines()
+
+
+def _cell(text: str) -> str:
+    """Return a text cut to the room of a cell. Line breaks are kept."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) <= 1:
+        return drawable(text, MAX_CELL)
+    more = ["…"] if len(lines) > MAX_CELL_LINES else []
+    return "\n".join([*(drawable(line, MAX_CELL_LINE) for line in lines[:MAX_CELL_LINES]), *more])

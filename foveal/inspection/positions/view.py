@@ -108,12 +108,14 @@ def vector_panels(path: str, vectors: Tensor, side: int) -> Iterator[Panel]:
 def angle_panels(path: str, angles: Tensor) -> Iterator[Panel]:
     """Yield the cosines of the angles as a map, and their mean by distance."""
     cosines = angles.cos()
-    array = NamedArray(cosines.float().numpy(), (Axis("position"), Axis("pair")), "cosine of the angle")
+    array = NamedArray(
+        cosines.float().numpy(), (Axis("position"), Axis("pair of dimensions")), "cosine of the angle"
+    )
     yield Heatmap(path, array, -1.0, 1.0)
     distances, mean = [*range(len(angles))], cosines.mean(1).tolist()
     series = Series("", distances, mean)
     title = "dot product of a query with an equal key"
-    yield Lines(title, (series,), "distance", "share of its size", size=(4.2, 3.4), legend=False)
+    yield Lines(title, (series,), "distance", "share of that at distance 0", size=(4.2, 3.4), legend=False)
 
 
 def _grid_side(model: Any, path: str, module: PositionModule) -> int:

@@ -98,7 +98,7 @@ def selectivity_payload(subject: str, chosen: ChosenInput, layers: Sequence[Laye
             for layer in layers
         ],
     }
-    title = f"{subject}: {chosen.name}"
+    title = f"{subject}: selectivity, {chosen.name}"
     return Payload("selectivity", subject, title, tuple(panels), CAVEAT, "exact", tuple(facts), values)
 
 
