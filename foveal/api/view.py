@@ -1,9 +1,12 @@
 """Views of a run, from Python and from the command line."""
 
+import math
+import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from foveal.api.argument_types import check_types
 from foveal.config import suggest
 from foveal.config.old_names import VIEWS as OLD_VIEWS
 from foveal.core.errors import UserError
@@ -19,6 +22,8 @@ from foveal.ui.progress_bar import ProgressBar
 from foveal.ui.wording import reword
 
 AnyView = View[Any]
+MAX_WHOLE_NUMBER = 2**31 - 1
+"""Larger ones fit into no tensor's size, and count nothing."""
 
 
 def all_views() -> Mapping[str, AnyView]:
@@ -50,16 +55,41 @@ def choose_view(name: str | None) -> AnyView:
 
 
 def view_options(view: AnyView, options: Mapping[str, Any]) -> Any:
-    """Return the options of a view.
+    """Return the options of a view. A path may stand for its text, and one text for several.
 
-    Raises: UserError: the view has no such option.
+    Raises: UserError: the view has no such option, or a value has another type than the option.
     """
     known = [field.name for field in fields(view.Options)]
     for name in options:
         if name not in known:
             hint = suggest(name, known) if known else "; it has no options"
             raise UserError(f"{name}: the view {view.name} has no such option{hint}")
-    return view.Options(**options)
+    defaults = {field.name: field for field in fields(view.Options)}
+    values = {name: _as_option(value, "tuple" in str(defaults[name].type)) for name, value in options.items()}
+    check_types(view.Options, values)
+    return view.Options(**values)
+
+
+def _as_option(value: Any, is_several: bool) -> Any:
+    """Return a value of Python as the command line gives it."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if is_several and isinstance(value, str | list):
+        return (value,) if isinstance(value, str) else tuple(map(str, value))
+    return value
+
+
+def check_numbers(options: Any) -> None:
+    """Check that the numbers among a view's options are finite, and of a size that something can have.
+
+    Raises: UserError: a number is not.
+    """
+    for field in fields(options):
+        value, option = getattr(options, field.name), f"--{field.name.rstrip('_').replace('_', '-')}"
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UserError(f"{option} {value}: expected a finite number")
+        if isinstance(value, int) and abs(value) > MAX_WHOLE_NUMBER:
+            raise UserError(f"{option} {value}: expected a number of at most {MAX_WHOLE_NUMBER:,}")
 
 
 def compute_view(view: AnyView, session: Session, options: Any, control: bool = False) -> Payload:
@@ -79,6 +109,7 @@ def compute_payload(
 
     Raises: UserError: the view does not fit the run, an option does not, or the view has no control.
     """
+    check_numbers(options)
     if control:
         check_has_control(view)
     if why := view.fits(session):

@@ -7,17 +7,21 @@ from foveal.api.view import AnyView, compute_view
 from foveal.core.errors import UserError
 from foveal.inspection.page.report import ReportedView, report_page
 from foveal.store.durable import atomic_write
+from foveal.store.output_file import check_output_file
 from foveal.tasks.session import Session
 from foveal.ui.console import log, print_json, print_sections
 
 
 def check_report_path(out: Path | None) -> None:
-    """Check the file name of a report.
+    """Check the file of a report before its views are computed.
 
-    Raises: UserError: the name does not end in .html.
+    Raises: UserError: the name does not end in .html, or the file can't be written.
     """
-    if out is not None and out.suffix.lower() != ".html":
+    if out is None:
+        return
+    if out.suffix.lower() != ".html":
         raise UserError(f"{out}: expected a name that ends in .html")
+    check_output_file(out)
 
 
 def print_report(

@@ -1,5 +1,6 @@
 """The arguments of `foveal inspect`, which the view parses; and what it prints, draws and writes."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,14 @@ import cyclopts
 import torch
 from cyclopts import App, Parameter
 
-from foveal.api.view import AnyView, all_views, choose_view, compute_view, fitting_views
+from foveal.api.view import (
+    AnyView,
+    all_views,
+    check_numbers,
+    choose_view,
+    compute_view,
+    fitting_views,
+)
 from foveal.commands import COMMON_HELP
 from foveal.commands.inspect_report import check_report_path, print_report
 from foveal.core.errors import UserError
@@ -18,6 +26,7 @@ from foveal.core.signals import SignalHandler
 from foveal.inspection.files import check_folder, check_payload_path, write_payload, write_thumbnail
 from foveal.inspection.payload import Payload
 from foveal.inspection.view import ModelView
+from foveal.store.run import open_run
 from foveal.tasks.cached_session import cached
 from foveal.tasks.session import Session, load
 from foveal.tasks.untrained_model import untrained_model
@@ -84,6 +93,7 @@ def inspect(tokens: Sequence[str]) -> None:
     subject, *rest = tokens
     if subject.startswith("-"):
         raise UserError(f"{subject}: name a run or a model first: foveal inspect WHAT [VIEW] {subject} ...")
+    _check_is_run_or_model(subject, rest)
     is_named = bool(rest) and not rest[0].startswith("-") and "=" not in rest[0]
     if Path(subject).is_dir() and not is_named:
         _list_views(subject, rest)
@@ -93,6 +103,17 @@ def inspect(tokens: Sequence[str]) -> None:
     if request is not None:
         with SignalHandler():
             _show(view, subject, request)
+
+
+def _check_is_run_or_model(subject: str, rest: Sequence[str]) -> None:
+    """Check what looks like a run: a path, or what is to be reported.
+
+    Raises: UserError: there is no such run.
+    """
+    path, is_reported = Path(subject), any(token.partition("=")[0] == "--report" for token in rest)
+    is_path = (os.sep in subject or path.is_file()) and not subject.endswith(".toml")
+    if not path.is_dir() and (is_path or is_reported):
+        open_run(subject)
 
 
 def _list_views(subject: str, rest: Sequence[str]) -> None:
@@ -115,6 +136,8 @@ def _list_views(subject: str, rest: Sequence[str]) -> None:
     options = command(*bound.args, **bound.kwargs)
     if not isinstance(options, ListOptions):
         return
+    if options.report is not None and options.out is not None:
+        raise UserError("--report writes all views into one file: leave out --out")
     check_report_path(options.report)
     session = cached(load(subject, resolve_device(options.device)))
     views, reasons = fitting_views(session)
@@ -224,6 +247,7 @@ def _compute(view: AnyView, subject: str, request: Request, device: torch.device
         return compute_view(view, load(subject, device), request.options, request.common.control)
     if request.common.control:
         raise UserError(f"{subject}: a model before training has random weights already: leave out --control")
+    check_numbers(request.options)
     model = untrained_model(subject, request.settings, device)
     with ProgressBar(view.progress, before=view.progress) as progress:
         return view.compute_untrained(model, request.options, log, progress)

@@ -87,10 +87,27 @@ class TapListener(Protocol):
 _listener: ContextVar[TapListener | None] = ContextVar("tap_listener", default=None)
 
 
+class _BothListeners:
+    """A listener inside the block of another: each gets what it wants."""
+
+    def __init__(self, outer: TapListener, inner: TapListener):
+        self._listeners = outer, inner
+
+    def wants(self, module: nn.Module, site: str) -> bool:
+        wanted = [listener.wants(module, site) for listener in self._listeners]  # each notes what it is asked
+        return any(wanted)
+
+    def receive(self, module: nn.Module, site: str, value: Any) -> None:
+        for listener in self._listeners:
+            if listener.wants(module, site):
+                listener.receive(module, site, value)
+
+
 @contextmanager
 def listen(listener: TapListener) -> Iterator[None]:
-    """Give the values of all taps in this thread to a listener."""
-    token = _listener.set(listener)
+    """Give the values of all taps in this thread to a listener, and to those that listen already."""
+    outer = _listener.get()
+    token = _listener.set(listener if outer is None else _BothListeners(outer, listener))
     try:
         yield
     finally:

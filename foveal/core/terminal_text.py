@@ -18,6 +18,14 @@ def escape_controls(text: str) -> str:
     return OBEYED_CHARACTERS.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
+def escape_rare_spaces(text: str) -> str:
+    r"""Return a text in which white space that no one sees is an escape such as `\xa0`; spaces, tabs and
+    newlines stay."""
+    return "".join(
+        ascii(letter)[1:-1] if letter.isspace() and letter not in " \t\n" else letter for letter in text
+    )
+
+
 def shorten_middle(text: str, max_length: int) -> str:
     """Return a text of at most about `max_length` characters. Its start and its end stay."""
     half = max_length // 2

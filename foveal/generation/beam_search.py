@@ -21,6 +21,8 @@ from foveal.core.state import reorder, select_rows
 from foveal.generation.decoding_loop import CausalDecoder, Prompt, limits_per_prompt, next_logits, prefill
 from foveal.layers.blocks.stack import fuse_for_decoding
 
+MAX_LENGTH_PENALTY = 50
+"""The power of the length at most: that of a million tokens is still a number."""
 DOUBTFUL_NATS = 1.5
 """Nats a token above which a model hardly knows what follows; trained models have less on their outputs."""
 
@@ -105,8 +107,8 @@ def beam_search(
             f"beam {beam}, best {best}, {max_new_tokens} tokens: all must be at least 1, "
             "and the beam at least as large as best"
         )
-    if not 0 <= alpha < math.inf:
-        raise UserError(f"length penalty {alpha}: must be 0 (no penalty) or more")
+    if not 0 <= alpha <= MAX_LENGTH_PENALTY:
+        raise UserError(f"length penalty {alpha}: must be 0 (no penalty) to {MAX_LENGTH_PENALTY}")
     fused = fuse_for_decoding(head)
     with fused.active():
         features, state = prefill(head, prompts, memory, chunk)

@@ -6,18 +6,22 @@ from pathlib import Path
 from foveal.core.errors import UserError
 from foveal.inspection.payload import Payload
 from foveal.store.durable import atomic_write
+from foveal.store.output_file import check_output_file
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html", ".json")
 
 
 def check_payload_path(out: Path | None) -> None:
-    """Check the file name for a payload.
+    """Check the file for a payload before the payload is computed.
 
-    Raises: UserError: the ending names no format.
+    Raises: UserError: the ending names no format, or the file can't be written.
     """
-    if out is not None and out.suffix.lower() not in SUFFIXES:
+    if out is None:
+        return
+    if out.suffix.lower() not in SUFFIXES:
         endings = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
         raise UserError(f"{out}: expected a name that ends in {endings}")
+    check_output_file(out)
 
 
 def payload_file(payload: Payload, suffix: str) -> bytes:
@@ -40,7 +44,7 @@ def payload_file(payload: Payload, suffix: str) -> bytes:
 def write_payload(payload: Payload, out: Path) -> None:
     """Write a payload to a file, whole or not at all, in the format of its ending.
 
-    Raises: UserError: the ending names no format, or a picture would be too large.
+    Raises: UserError: the ending names no format, there is no such folder, or a picture would be too large.
     Raises: RunFailed: the file can't be written.
     """
     check_payload_path(out)

@@ -6,6 +6,7 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.parse_json import parse_json
 from foveal.core.progress import ProgressCallback
+from foveal.core.whole_number import WholeNumber
 from foveal.inspection.panels import Table
 from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
@@ -18,7 +19,7 @@ CAVEAT = "single samples at the time of each evaluation; a good one may be luck,
 
 @dataclass(frozen=True)
 class SamplesOptions:
-    last: int = 50
+    last: WholeNumber = 50
     """How many samples, the newest first."""
 
 
@@ -36,10 +37,12 @@ class SamplesView(View[SamplesOptions]):
         self, run: InspectedRun, options: SamplesOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
         """Read the log of samples."""
+        if options.last < 1:
+            raise UserError(f"--last {options.last}: expected 1 or more")
         lines = read_regular(run.run.samples).splitlines()
         samples = [line for line in lines if line.endswith(b"}")]  # the last may be half written
         try:
-            records = [parse_json(line) for line in samples[::-1][: max(0, options.last)]]
+            records = [parse_json(line) for line in samples[::-1][: options.last]]
             rows = tuple((f"{int(one['step']):,}", str(one["text"])) for one in records)
         except (ValueError, TypeError, LookupError):
             raise UserError(

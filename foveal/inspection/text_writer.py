@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.memory import Memory
+from foveal.core.terminal_text import escape_rare_spaces
 from foveal.data.text.special_tokens import token_names
 from foveal.data.text.tokenizer_base import Tokenizer
 from foveal.generation.decoding_loop import CausalDecoder
@@ -14,6 +15,8 @@ from foveal.inspection.chosen_input import ChosenInput, InputOptions, choose_inp
 from foveal.inspection.run_protocols import InspectedRun
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 
+MAX_TOKENS = 500
+"""Tokens at most: each is a row of a picture or a column of a tree."""
 SIGNS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
 """White space would not be seen in a cell or at an axis."""
 
@@ -49,7 +52,7 @@ class TextWriter:
 
 def token_label(name: str) -> str:
     """Return the text of a token with signs for white space. A space at the end of a word is left away."""
-    return (name.rstrip(" ") or name).translate(SIGNS)
+    return escape_rare_spaces((name.rstrip(" ") or name).translate(SIGNS))
 
 
 def why_no_text(run: InspectedRun) -> str:
@@ -64,8 +67,8 @@ def text_writer(run: InspectedRun, options: InputOptions, tokens: int, log: Log)
 
     Raises: UserError: there is no such input, or it is too long.
     """
-    if tokens < 1:
-        raise UserError(f"--tokens {tokens}: write at least 1")
+    if not 1 <= tokens <= MAX_TOKENS:
+        raise UserError(f"--tokens {tokens}: write between 1 and {MAX_TOKENS}")
     chosen = choose_input(run, options, log)
     if isinstance(run.objective, SequenceToSequenceObjective):
         return _target_writer(run, chosen, options.text, tokens), chosen.name

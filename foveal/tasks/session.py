@@ -32,7 +32,7 @@ from foveal.tasks.open_logged import open_logged
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
 from foveal.tasks.run_plugins import run_plugins
-from foveal.tasks.trained_on import absolute_paths, was_trained_on
+from foveal.tasks.trained_on import absolute_paths, check_data_exist, was_trained_on
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
 from foveal.training.freezing import freeze
 from foveal.ui.console import log as log_to_console
@@ -261,6 +261,7 @@ def prepare_run_data(run: RunFolder, log: Log) -> PreparedData[Any, Any]:
             f"with foveal train DATA --from {quote(str(run.path))}"
         )
     paths, before = DataPaths(facts.data, facts.valid, facts.test), facts.facts.parts
+    check_data_exist(run, (facts.data, facts.valid, facts.test))
     prepared = open_task(run).prepare(paths, log)
     now = prepared.facts["parts"]
     for split in before | now:

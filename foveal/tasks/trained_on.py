@@ -1,8 +1,10 @@
 """Which data a run was trained on."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from foveal.core.errors import UserError
 from foveal.data.open import OpenedData
 from foveal.store.run import RunFolder
 
@@ -25,3 +27,17 @@ def absolute_paths(data: str | OpenedData | None) -> str | None:
     name = str(data)
     names = [name] if Path(name).exists() else name.split(",")
     return ",".join(str(Path(each).absolute()) if Path(each).exists() else each for each in names)
+
+
+def check_data_exist(run: RunFolder, paths: Iterable[str | None]) -> None:
+    """Check that the files of a run's data are where they were.
+
+    Raises: UserError: a file or folder is gone.
+    """
+    for name in filter(None, paths):
+        files = [name] if Path(name).exists() else name.split(",")
+        for file in files:
+            if Path(file).is_absolute() and not Path(file).exists():
+                raise UserError(
+                    f"{file}: gone, and {run.path} was trained on it; restore it, or name other data"
+                )

@@ -121,7 +121,7 @@ def test_the_most_salient_patches_cost_most() -> None:
         ("saliency", {"row": 99}, "--row 99"),
         ("saliency", {"text": "a cat"}, "--text"),
         ("saliency", {"noise": -1.0}, "--noise -1: expected 0 or more"),
-        ("adversarial", {"steps": 0}, "--steps 0: expected 1 or more"),
+        ("adversarial", {"steps": 0}, "--steps 0: expected 1 to 1,000"),
         ("class-images", {"blur": -0.5}, "--blur -0.5: expected 0 or more"),
         (
             "inversion",

@@ -11,6 +11,7 @@ from foveal.core.errors import UserError
 from foveal.core.extras import require
 from foveal.core.finite_json import finite_json
 from foveal.data.core.fields import Fields
+from foveal.store.output_file import check_output_file
 from foveal.tasks.results import AnsweredRow
 
 TOP_COLUMN, LOG_PROBABILITY_COLUMN = "top_k", "log_probability"
@@ -82,10 +83,7 @@ def check_answer_file(path: Path, data: str | None, overwrite: bool) -> None:
         raise UserError(f"--out {path}: answers are written as {', '.join(FORMATS)}; name such a file")
     if FORMATS[path.suffix.lower()] is _parquet:
         require("pyarrow", f"--out {path}: a Parquet table")
-    if not path.parent.is_dir():
-        raise UserError(f"--out {path}: no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise UserError(f"--out {path}: a folder; name a file")
+    check_output_file(path, "--out")
     if path.exists() and data is not None and Path(data).exists() and path.samefile(data):
         raise UserError(f"--out {path}: this is DATA itself; name another file")
     if path.exists() and not overwrite:

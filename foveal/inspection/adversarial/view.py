@@ -39,6 +39,8 @@ CAVEAT = (
     "the smallest change of this search, not of all; it is made for this image and this model, and says "
     "nothing about noise: see the random change of the same size"
 )
+MAX_STEPS = 1000
+"""Each attempt of the search takes so many steps."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ class AdversarialView(View[AdversarialOptions]):
     def compute(
         self, run: InspectedRun, options: AdversarialOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
-        if options.steps < 1:
-            raise UserError(f"--steps {options.steps}: expected 1 or more")
+        if not 1 <= options.steps <= MAX_STEPS:
+            raise UserError(f"--steps {options.steps}: expected 1 to {MAX_STEPS:,}")
         image, labels = choose_image(run, options, log), run.objective.labels
         target = None if options.label is None else label_number(labels, options.label)
         with frozen(run.model):

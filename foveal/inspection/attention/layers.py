@@ -20,6 +20,8 @@ SITE = "/weights"
 ENCODER = "encoder."
 """The start of the paths of an encoder's modules."""
 CLASS_TOKEN, START = "class", "<start>"
+MOST_POSITIONS = 8192
+"""Positions of an input at most: the weights of a head take their square."""
 
 
 @runtime_checkable
@@ -107,8 +109,13 @@ def attending_modules(model: Any) -> dict[str, AttendingModule]:
 def capture_attention(model: Any, chosen: ChosenInput) -> list[AttentionLayer]:
     """Run the model on the input, and return its attention in the order of the computation.
 
-    Raises: UserError: the model does not attend, or its queries and keys are larger than the budget.
+    Raises: UserError: the model does not attend, or the input is too long.
     """
+    if len(chosen.source) > MOST_POSITIONS:
+        raise UserError(
+            f"{chosen.name}: {len(chosen.source):,} positions, and maps of attention take "
+            f"{MOST_POSITIONS:,} at most: give a shorter input"
+        )
     memories = list[Memory]()
     encoder = getattr(model, "encoder", None)
     hook = encoder and encoder.register_forward_hook(lambda _, args, result: memories.append(result[0]))

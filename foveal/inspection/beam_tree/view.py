@@ -51,6 +51,8 @@ class BeamTreeView(View[BeamTreeOptions]):
         beam = options.beam if options.beam is not None else writer.beam or 3
         if not 1 <= beam <= MAX_BEAM:
             raise UserError(f"--beam {beam}: draw between 1 and {MAX_BEAM} hypotheses")
+        if not 0 <= options.pruned <= MAX_BEAM:
+            raise UserError(f"--pruned {options.pruned}: draw between 0 and {MAX_BEAM} pruned hypotheses")
         alpha = writer.length_penalty if options.length_penalty is None else options.length_penalty
         tree = beam_tree(writer, beam, alpha, options.pruned)
         return tree_payload(str(run.run.path), name, writer, tree, alpha)

@@ -20,7 +20,7 @@ from foveal.inspection.run_protocols import InspectedRun
 from foveal.inspection.text_writer import TextWriter, text_writer, why_no_text
 from foveal.inspection.view import View
 
-MAX_CANDIDATES = 20
+MAX_CANDIDATES, MAX_BEAM = 20, 50
 CAVEAT = (
     "the probabilities are those of the model, not of the world: a likely token may be wrong. Each step is "
     "given the tokens before it, so an early choice decides which later ones are likely"
@@ -56,6 +56,8 @@ class CandidatesView(View[CandidatesOptions]):
     ) -> Payload:
         if not 1 <= options.top <= MAX_CANDIDATES:
             raise UserError(f"--top {options.top}: show between 1 and {MAX_CANDIDATES} tokens")
+        if options.beam is not None and not 1 <= options.beam <= MAX_BEAM:
+            raise UserError(f"--beam {options.beam}: search with between 1 and {MAX_BEAM} hypotheses")
         if options.beam is not None and options.temperature is not None:
             raise UserError("--beam searches and does not sample: leave out --temperature")
         writer, name = text_writer(run, options, options.tokens, log)

@@ -44,10 +44,13 @@ OWN_MODULE = "what the module does in training only"
 def read_metrics_log(path: Path) -> defaultdict[str, list[Record]]:
     """Return the records of a metrics.jsonl by their kind.
 
+    A last line without an end is left out: a training may be writing it.
+
     Raises: UserError: a line is damaged.
     """
     records = defaultdict[str, list[Record]](list)
-    for number, line in enumerate(read_regular(path).splitlines(), 1):
+    whole, _, _ = read_regular(path).rpartition(b"\n")
+    for number, line in enumerate(whole.splitlines(), 1):
         try:
             record = parse_json(line)
             known = _has_numbers(record)

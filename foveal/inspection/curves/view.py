@@ -39,7 +39,7 @@ class CurvesView(View[CurvesOptions]):
     ) -> Payload:
         """Read the logs."""
         if options.by not in AXES:
-            raise UserError(f"by: expected {', '.join(AXES[:-1])} or {AXES[-1]}, not {options.by}")
+            raise UserError(f"--by {options.by}: expected {', '.join(AXES[:-1])} or {AXES[-1]}")
         return curves_payload(logged_training(run), [*_others(run, options.with_ or ())], options.by)
 
 

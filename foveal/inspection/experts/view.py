@@ -11,6 +11,7 @@ from jaxtyping import Float
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.core.terminal_text import counted
 from foveal.core.whole_number import WholeNumber
 from foveal.inspection.chosen_input import ChosenInput, InputOptions, choose_input, why_no_input
 from foveal.inspection.experts.compute import (
@@ -45,8 +46,8 @@ CAVEAT = (
 
 @dataclass(frozen=True)
 class ExpertsOptions(InputOptions):
-    layer: WholeNumber = 1
-    """The layer with experts that is shown, counted from 1."""
+    layer: WholeNumber = 0
+    """The layer that is shown, counted from 0 among those with experts."""
 
 
 class Counted(NamedTuple):
@@ -71,7 +72,9 @@ class ExpertsView(View[ExpertsOptions]):
         self, run: InspectedRun, options: ExpertsOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
         layer, chosen = _layer(run, options), choose_input(run, options, log)
-        return experts_payload(run, chosen, layer, routing(run.model, chosen), _count(run, options, log))
+        return experts_payload(
+            run, chosen, layer, routing(run.model, chosen), _count(run, options, log, progress)
+        )
 
     def ablate(self, run: InspectedRun, options: ExpertsOptions, log: Log) -> tuple[Ablation, ...]:
         path, chosen = _layer(run, options), choose_input(run, options, log)
@@ -95,16 +98,22 @@ def _total(chosen: ChosenInput) -> float:
 
 def _layer(run: InspectedRun, options: ExpertsOptions) -> str:
     layers = expert_layers(run.model)
-    if not 1 <= options.layer <= len(layers):
-        raise UserError(f"--layer {options.layer}: this run has {len(layers)} layers with experts, from 1 on")
-    return layers[options.layer - 1]
+    if not 0 <= options.layer < len(layers):
+        raise UserError(
+            f"--layer {options.layer}: this run has {counted(len(layers), 'layer')} with experts, from 0 on"
+        )
+    return layers[options.layer]
 
 
-def _count(run: InspectedRun, options: ExpertsOptions, log: Log) -> dict[str, Counted]:
+def _count(
+    run: InspectedRun, options: ExpertsOptions, log: Log, progress: ProgressCallback
+) -> dict[str, Counted]:
     """Return by layer where the tokens of held-out inputs go, of the first ones."""
     split, _, _ = run.held_out(options.data, "with --data", log)
     gates, classes = dict[str, list[Any]](), dict[str, list[str]]()
-    for row in range(min(MAX_ROWS, run.task.count_inputs(split))):
+    rows = min(MAX_ROWS, run.task.count_inputs(split))
+    for row in range(rows):
+        progress(row, rows)
         for route in routing(run.model, run.task.input_of_row(split, row)):
             gates.setdefault(route.layer, []).append(route.gates)
             classes.setdefault(route.layer, []).extend(token_classes(route.tokens))

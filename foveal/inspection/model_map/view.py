@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.core.whole_number import WholeNumber
 from foveal.data.core.batching import ExampleBatch, TokenBatch
 from foveal.inspection.chosen_input import ChosenInput, InputOptions, choose_input, why_no_input
 from foveal.inspection.model_map.fold import deepest, fitting_depth, fold
@@ -32,7 +33,7 @@ UNROLLED_CAVEAT = "the same weights at each step; arrows are data that are read,
 
 @dataclass(frozen=True)
 class ModelMapOptions(InputOptions):
-    depth: int | None = None
+    depth: WholeNumber | None = None
     """How far modules are unfolded, in names between dots; as far as fits into a picture if not given."""
     unrolled: bool = False
     """Draw the states of the recurrent layers, step by step."""

@@ -28,6 +28,8 @@ CAVEAT = (
     "these are what is added to the inputs, or how queries and keys are turned, before any weights: whether "
     "a layer uses the order, only its attention and ablations show"
 )
+MAX_POSITIONS = 1024
+"""The map of their distances has a cell for each two of them."""
 MOST_MAPS = 8
 """Rows and columns of patches at most of which each has a map of its own."""
 
@@ -51,8 +53,8 @@ class PositionsView(View[PositionsOptions]):
     def compute(
         self, run: InspectedRun, options: PositionsOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
-        if options.positions < 2:
-            raise UserError(f"--positions {options.positions}: expected 2 or more")
+        if not 2 <= options.positions <= MAX_POSITIONS:
+            raise UserError(f"--positions {options.positions}: expected 2 to {MAX_POSITIONS:,}")
         panels, facts = list[Panel](), list[tuple[str, str]]()
         drawn = list[Tensor]()  # an encoder and a decoder may have equal sinusoids
         for path, module in position_modules(run.model):

@@ -11,6 +11,7 @@ from foveal.data.core.split_data import evenly_spaced
 from foveal.encoders.image import ImageEncoder
 from foveal.inspection.chosen_input import InputOptions
 from foveal.inspection.image_gradients import (
+    ChosenImage,
     block_names,
     choose_image,
     frozen,
@@ -62,7 +63,7 @@ class StyleTransferView(View[StyleTransferOptions]):
     ) -> Payload:
         if options.steps < 1 or min(options.weight, options.tv) < 0:
             raise UserError("--steps is 1 or more, --weight and --tv are 0 or more")
-        content, style = choose_image(run, options, log), choose_image(run, _style_input(options), log)
+        content, style = choose_image(run, options, log), _choose_style(run, options, log)
         blocks = block_names(run.model)
         styles = [blocks[number] for number in evenly_spaced(len(blocks), MAX_STYLE_LAYERS)]
         layers = StyleLayers(blocks[len(blocks) // 2], tuple(styles))
@@ -101,8 +102,16 @@ class StyleTransferView(View[StyleTransferOptions]):
         return Payload("style-transfer", path, title, panels, CAVEAT, "approximated", facts, values)
 
 
-def _style_input(options: StyleTransferOptions) -> InputOptions:
-    """Return where the style is: an image of its own, or the row after the content."""
+def _choose_style(run: InspectedRun, options: StyleTransferOptions, log: Log) -> ChosenImage:
+    """Return the image with the style: one of its own, or that of the row after the content.
+
+    Raises: UserError: there is no such image.
+    """
     if options.style is not None:
-        return replace(options, data=options.style, row=0)
-    return replace(options, row=options.row + 1)
+        return choose_image(run, replace(options, data=options.style, row=0), log)
+    try:
+        return choose_image(run, replace(options, row=options.row + 1), log)
+    except UserError as error:
+        raise UserError(
+            f"no row after row {options.row} has the style: name an image with --style"
+        ) from error

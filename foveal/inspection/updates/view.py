@@ -61,7 +61,8 @@ class UpdatesView(ModelView[UpdatesOptions]):
             )
         kept = {name: value.clone() for name, value in run.model.state_dict().items()}
         optimizer = Optimizer(run.model, run.config.optimizer)
-        newest, _ = checkpoint.load_latest(run.run.checkpoints)
+        has_checkpoints = run.run.checkpoints.is_dir()  # a run can be copied without them
+        newest, _ = checkpoint.load_latest(run.run.checkpoints) if has_checkpoints else (None, [])
         batch = run.task.train_batches(run.training_data(log).train).batch(0, 0)
         try:
             if newest is not None:

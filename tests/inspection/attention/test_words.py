@@ -14,7 +14,12 @@ from matplotlib.image import imread
 
 from foveal.core.errors import UserError
 from foveal.inspection.attention.render import write_word_attention
-from foveal.inspection.attention.words import WordAttention, split_words, word_attention
+from foveal.inspection.attention.words import (
+    WordAttention,
+    split_words,
+    visible_text,
+    word_attention,
+)
 
 HOSTILE = "</td></table><script>alert(1)</script>"
 
@@ -211,3 +216,17 @@ def test_a_file_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(KeyboardInterrupt):
         write_word_attention(path, [example(5, 5)])
     assert path.read_bytes() == before
+
+
+def test_a_word_of_white_space_is_seen() -> None:
+    words = (" ", "\n", "\t", "\r", "\x0b", "\xa0", "\u2003", "0.10 s")
+    assert [visible_text(word) for word in words] == [
+        "␣",
+        "↵",
+        "⇥",
+        "↵",
+        r"\x0b",
+        r"\xa0",
+        r"\u2003",
+        "0.10 s",
+    ]

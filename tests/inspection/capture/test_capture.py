@@ -143,3 +143,20 @@ def test_open_or_closed_no_bit_changes(model):
     assert after == before
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
     assert torch.backends.mha.get_fastpath_enabled()
+
+
+def test_a_capture_inside_a_capture_takes_nothing_from_it(model):
+    with torch.inference_mode(), capture(model, "*/features", "*.0.mixer/weights") as outer:
+        model(TOKENS)
+        with capture(model, "*/weights") as inner:
+            model(TOKENS)
+        model(TOKENS)
+    assert {name: len(record) for name, record in outer.items()} == {
+        "head.stack.blocks.0.mixer/weights": 3,
+        "head.stack.blocks.0/features": 3,
+        "head.stack.blocks.1/features": 3,
+    }
+    assert {name: len(record) for name, record in inner.items()} == {
+        "head.stack.blocks.0.mixer/weights": 1,
+        "head.stack.blocks.1.mixer/weights": 1,
+    }

@@ -78,7 +78,7 @@ def test_every_kind_of_positions(kind: str, panels: list[Any]) -> None:
     payload = PositionsView().compute(run, PositionsOptions(positions=9), print, no_progress)
     assert [type(panel) for panel in payload.panels] == panels
     assert payload.to_json()
-    with pytest.raises(UserError, match="--positions 1: expected 2 or more"):
+    with pytest.raises(UserError, match="--positions 1: expected 2 to 1,024"):
         PositionsView().compute(run, PositionsOptions(positions=1), print, no_progress)
 
 
