@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.core.tap import TapListener, TappedModule
-from foveal.inspection.operation_mode import OperationMode, named_arguments
+from foveal.inspection.operation_mode import OperationMode, named_arguments, without_fast_path
 from foveal.ops.attention.attention_map import AttentionMap
 
 COMPILED = "_orig_mod"
@@ -37,8 +37,7 @@ def watch_modules(model: nn.Module, listener: TapListener) -> Iterator[None]:
             stack.callback(module.register_forward_pre_hook(lambda m, _: running.append(m)).remove)
             end = _output_hook(running, listener)
             stack.callback(module.register_forward_hook(end, always_call=True).remove)
-        stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
-        torch.backends.mha.set_fastpath_enabled(False)  # one operation for a whole layer, without its modules
+        stack.enter_context(without_fast_path())
         stack.enter_context(_AttentionMode(running, listener))
         yield
 
