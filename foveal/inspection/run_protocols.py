@@ -138,14 +138,14 @@ def why_no_batch(run: InspectedRun) -> str:
     return run.task.why_no_batch() if isinstance(run.task, OwnBatchesTask) else ""
 
 
-def own_batch(run: InspectedRun, refused: bool, log: Log) -> Any:
+def own_batch(run: InspectedRun, chooses_rows: bool, log: Log) -> Any:
     """Return the first validation batch of an own module; None for a run of a task.
 
-    Raises: UserError: an option that chooses rows was given (`refused`), and an own module has none.
+    Raises: UserError: an option that chooses rows was given (`chooses_rows`), and an own module has none.
     """
     if not isinstance(run.task, OwnBatchesTask):
         return None
-    if refused:
+    if chooses_rows:
         raise UserError(f"{run.run.path}: an own module has batches of its own: leave out options of rows")
     log("shown is the first validation batch")
     return run.task.first_batch()

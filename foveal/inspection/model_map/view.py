@@ -54,8 +54,8 @@ class ModelMapView(ModelView[ModelMapOptions]):
     ) -> Payload:
         """Follow the data of one input through the run's model."""
         subject = str(run.run.path)
-        refused = options.unrolled or options.text is not None or bool(options.row) or bool(options.data)
-        batch = own_batch(run, refused, log)
+        chooses_rows = options.unrolled or options.text is not None or bool(options.row) or bool(options.data)
+        batch = own_batch(run, chooses_rows, log)
         if batch is not None:
             forward = _losses(run.objective, batch)
             return _map(run.model, run.task.columns(batch), forward, options.depth, subject, OWN_BATCH)
