@@ -35,7 +35,8 @@ def ours(
             "data": {"shared_vocabulary": True},
             "task": {"name": "translation"},
             "model": stack
-            | {"mixers": "attention+cross", "tie_embeddings": True, "projection_bias": False}
+            | {"mixers": "attention+cross", "cross": {"heads": heads}}
+            | {"tie_embeddings": True, "projection_bias": False}
             | {"encoder": stack | {"kind": "text", "mixers": "attention"}},
         }
     ).model

@@ -1,6 +1,8 @@
 """Every Python snippet of the documentation runs: those of a page in its order, sharing their names."""
 
+import io
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,24 +14,28 @@ from tests.support.snippet_names import NAMES
 ROOT = Path(__file__).parents[1]
 PAGES = {str(path.relative_to(ROOT)): path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))}
 FENCE = re.compile(
-    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\n?)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S
+    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n\n?)?^```(?P<language>\w*)\n(?P<code>.*?)^```$"
+    r"(?:\n+```text\n(?P<printed>.*?)^```$)?",
+    re.M | re.S,
 )
-"""A fenced block. A comment before it, which GitHub does not show, says why a snippet can't run."""
+"""A fenced block. A comment before it, which GitHub does not show, says why a snippet can't run. A block of
+text right after a snippet has what it prints."""
 LANGUAGES = {"python", "sh", "text", "toml"}
 
 
 class Snippet(NamedTuple):
-    """The code of a page from `line` on, and the reason why it is not run, if there is one."""
+    """The code of a page from `line` on, why it is not run, and what it prints, if told."""
 
     line: int
     code: str
     reason: str | None
+    printed: str | None
 
 
 def snippets(page: Path) -> list[Snippet]:
     text = page.read_text(encoding="utf-8")
     return [
-        Snippet(text[: found.start("code")].count("\n"), found["code"], found["reason"])
+        Snippet(text[: found.start("code")].count("\n"), found["code"], found["reason"], found["printed"])
         for found in FENCE.finditer(text)
         if found["language"] == "python"
     ]
@@ -51,10 +57,13 @@ def test_snippets_run(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
     names = {"__name__": "snippet", **NAMES.get(name, dict)()}
-    for line, code, reason in SNIPPETS[name]:
+    for line, code, reason, printed in SNIPPETS[name]:
         if not reason:
             # Blank lines before the code, so that a traceback has the line of the page.
-            exec(compile("\n" * line + code, str(PAGES[name]), "exec"), names)
+            compiled = compile("\n" * line + code, str(PAGES[name]), "exec")
+            with redirect_stdout(io.StringIO()) as out:
+                exec(compiled, names)
+            assert printed is None or out.getvalue() == printed
 
 
 @pytest.mark.parametrize("place", NOT_RUN)

@@ -36,6 +36,7 @@ from foveal.generation.options import (
     check_generation_options,
 )
 from foveal.generation.request import GenerateRequest
+from foveal.inspection.run_protocols import InspectedRun
 from foveal.tasks.base import Task
 from foveal.tasks.results import AnsweredRow
 from foveal.tasks.session import Session
@@ -71,6 +72,10 @@ class Run:
         Raises: UserError: the path is not a run, is damaged, or has no weights yet.
         """
         return load_session(self.path, resolve_device(self.device), trust_plugin=self._trust_plugin)
+
+    @property
+    def inspected(self) -> InspectedRun:
+        return self.session
 
     @property
     def model(self) -> Any:  # torch declares each part of an nn.Module as Tensor | Module
@@ -250,14 +255,13 @@ class Run:
         (`foveal inspect RUN VIEW --help`). With `control`, the same view of random weights follows, and what
         it costs to remove what the view highlights.
 
-        Raises: UserError: there is no such view or option, the view does not fit the run, or it has no
-            control.
+        Raises: UserError: there is no such view, option or control, or the view does not fit the run.
         """
         chosen = choose_view(view)
         if options.get("data") is not None:
             options["data"] = self._path_of(options["data"])
         self.model.eval()
-        return Picture(compute_view(chosen, self.session, view_options(chosen, options), control))
+        return Picture(compute_view(chosen, self.inspected, view_options(chosen, options), control))
 
     @plain_errors
     def curves(self) -> Picture:

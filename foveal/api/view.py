@@ -15,8 +15,8 @@ from foveal.core.progress import ProgressCallback
 from foveal.inspection.control import check_has_control, with_control
 from foveal.inspection.payload import Payload
 from foveal.inspection.registry import VIEWS
+from foveal.inspection.run_protocols import InspectedRun, OwnBatchesTask
 from foveal.inspection.view import View
-from foveal.tasks.session import Session
 from foveal.ui.console import log
 from foveal.ui.progress_bar import ProgressBar
 from foveal.ui.wording import reword
@@ -31,12 +31,19 @@ def all_views() -> Mapping[str, AnyView]:
     return dict(sorted(VIEWS.items()))
 
 
-def fitting_views(session: Session) -> tuple[list[AnyView], dict[str, str]]:
+def fitting_views(session: InspectedRun) -> tuple[list[AnyView], dict[str, str]]:
     """Return the views that have something to show of a run; and for the other names, why not."""
-    reasons = {view: view.fits(session) for view in all_views().values()}
+    reasons = {view: _why_not(view, session) for view in all_views().values()}
     return [view for view, why in reasons.items() if not why], {
         v.name: why for v, why in reasons.items() if why
     }
+
+
+def _why_not(view: AnyView, session: InspectedRun) -> str:
+    """Return why a view has nothing to show of a run; an empty text if it has."""
+    if view.needs_model and isinstance(session.task, OwnBatchesTask) and (why := session.task.why_no_model()):
+        return why
+    return view.fits(session)
 
 
 def choose_view(name: str | None) -> AnyView:
@@ -92,7 +99,7 @@ def check_numbers(options: Any) -> None:
             raise UserError(f"{option} {value}: expected a number of at most {MAX_WHOLE_NUMBER:,}")
 
 
-def compute_view(view: AnyView, session: Session, options: Any, control: bool = False) -> Payload:
+def compute_view(view: AnyView, session: InspectedRun, options: Any, control: bool = False) -> Payload:
     """Return the payload of a view of a run, and print lines and progress on the way.
 
     Raises: UserError: the view does not fit the run, an option does not, or the view has no control.
@@ -102,7 +109,7 @@ def compute_view(view: AnyView, session: Session, options: Any, control: bool = 
 
 
 def compute_payload(
-    view: AnyView, session: Session, options: Any, control: bool, log: Log, progress: ProgressCallback
+    view: AnyView, session: InspectedRun, options: Any, control: bool, log: Log, progress: ProgressCallback
 ) -> Payload:
     """Return the payload of a view of a run. With `control`, the same view of random weights stands beside
     it, and what it costs to remove what the view highlights.
@@ -112,13 +119,14 @@ def compute_payload(
     check_numbers(options)
     if control:
         check_has_control(view)
-    if why := view.fits(session):
+    if why := _why_not(view, session):
         names = ", ".join(other.name for other in fitting_views(session)[0])
         raise UserError(f"{session.run.path}: {why}; the views that fit this run: {names}")
+    random_run = session.with_random_weights() if control else None
     payload = view.compute(session, options, log, progress)
-    if not control:
+    if random_run is None:
         return _worded(payload)
-    random = view.compute(session.with_random_weights(), options, lambda line: None, progress)
+    random = view.compute(random_run, options, lambda line: None, progress)
     return _worded(with_control(payload, random, view.ablate(session, options, log)))
 
 

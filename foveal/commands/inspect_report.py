@@ -6,9 +6,9 @@ from pathlib import Path
 from foveal.api.view import AnyView, compute_view
 from foveal.core.errors import UserError
 from foveal.inspection.page.report import ReportedView, report_page
+from foveal.inspection.run_protocols import InspectedRun
 from foveal.store.durable import atomic_write
 from foveal.store.output_file import check_output_file
-from foveal.tasks.session import Session
 from foveal.ui.console import log, print_json, print_sections
 
 
@@ -25,7 +25,7 @@ def check_report_path(out: Path | None) -> None:
 
 
 def print_report(
-    session: Session, views: Sequence[AnyView], reasons: Mapping[str, str], out: Path, json: bool
+    session: InspectedRun, views: Sequence[AnyView], reasons: Mapping[str, str], out: Path, json: bool
 ) -> None:
     """Write all views with their default options into one file, and print which are in it.
 

@@ -10,6 +10,7 @@ import cyclopts
 import torch
 from cyclopts import App, Parameter
 
+from foveal.api.inspected_run import open_inspected
 from foveal.api.view import (
     AnyView,
     all_views,
@@ -25,10 +26,9 @@ from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.inspection.files import check_folder, check_payload_path, write_payload, write_thumbnail
 from foveal.inspection.payload import Payload
+from foveal.inspection.run_protocols import InspectedRun
 from foveal.inspection.view import ModelView
 from foveal.store.run import open_run
-from foveal.tasks.cached_session import cached
-from foveal.tasks.session import Session, load
 from foveal.tasks.untrained_model import untrained_model
 from foveal.ui.console import STDOUT, log, print_json, print_sections
 from foveal.ui.progress_bar import ProgressBar
@@ -139,7 +139,7 @@ def _list_views(subject: str, rest: Sequence[str]) -> None:
     if options.report is not None and options.out is not None:
         raise UserError("--report writes all views into one file: leave out --out")
     check_report_path(options.report)
-    session = cached(load(subject, resolve_device(options.device)))
+    session = open_inspected(subject, resolve_device(options.device))
     views, reasons = fitting_views(session)
     if options.report is not None:
         with SignalHandler():
@@ -160,7 +160,7 @@ def _list_views(subject: str, rest: Sequence[str]) -> None:
         print_sections(["", [*pictures.items()]])
 
 
-def _draw_thumbnails(views: Sequence[AnyView], session: Session, folder: Path) -> dict[str, str]:
+def _draw_thumbnails(views: Sequence[AnyView], session: InspectedRun, folder: Path) -> dict[str, str]:
     """Draw each view with its default options. Return the files, or why there is none, by view."""
     check_folder(folder)
     pictures = {}
@@ -244,7 +244,7 @@ def _show(view: AnyView, subject: str, request: Request) -> None:
 def _compute(view: AnyView, subject: str, request: Request, device: torch.device) -> Payload:
     """Return the result of a view of a run or of a model before its training."""
     if not isinstance(view, ModelView) or Path(subject).is_dir():
-        return compute_view(view, load(subject, device), request.options, request.common.control)
+        return compute_view(view, open_inspected(subject, device), request.options, request.common.control)
     if request.common.control:
         raise UserError(f"{subject}: a model before training has random weights already: leave out --control")
     check_numbers(request.options)

@@ -1,6 +1,7 @@
 """Parts of torch that show every operation of a model. torch documents them, but in private modules."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -30,6 +31,20 @@ class OperationMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False
 
 
+@contextmanager
+def without_fast_path() -> Iterator[None]:
+    """Return a context in which torch's encoder layers and attention call their modules and usual operations.
+
+    Outside, in evaluation mode and without gradients, one operation may compute a whole layer.
+    """
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
 def named_arguments(operation: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call of an operation by name, with the defaults of those that are not given.
 
@@ -53,7 +68,10 @@ def flop_formulas() -> Mapping[Any, Callable[..., int]]:
         from torch.utils.flop_counter import flop_registry
     except ImportError:
         raise _missing("torch.utils.flop_counter.flop_registry") from None
-    return flop_registry
+    # torch has no formula for its kernel of CPUs, which computes the same products.
+    aten = torch.ops.aten
+    formula = flop_registry[aten._scaled_dot_product_flash_attention]
+    return {aten._scaled_dot_product_flash_attention_for_cpu: formula} | flop_registry
 
 
 def _missing(part: str) -> UserError:

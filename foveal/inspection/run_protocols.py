@@ -3,7 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from torch import Tensor
+
 from foveal.config import Config
+from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.data.core.examples import Examples
@@ -111,6 +114,41 @@ class InspectedRun(Protocol):
     ) -> PreparedData[Any, Any]:
         """Return other data, prepared as for training. Without `split`, all rows are in the
         training split."""
+
+
+@runtime_checkable
+class OwnBatchesTask(Protocol):
+    """The methods in place of a task's, for a module of the user's own: it has batches in place of rows."""
+
+    def why_no_model(self) -> str:
+        """Return why the module can't be run; an empty text if it can."""
+
+    def why_no_batch(self) -> str:
+        """Return why there is no batch to run the module on; an empty text if there is one."""
+
+    def first_batch(self) -> Any:
+        """Return the first validation batch, as the objective takes it."""
+
+    def columns(self, batch: Any) -> dict[str, Tensor]:
+        """Return the tensors of a batch by name."""
+
+
+def why_no_batch(run: InspectedRun) -> str:
+    """Return why a run has no batch to run its model on; an empty text if it has."""
+    return run.task.why_no_batch() if isinstance(run.task, OwnBatchesTask) else ""
+
+
+def own_batch(run: InspectedRun, chooses_rows: bool, log: Log) -> Any:
+    """Return the first validation batch of an own module; None for a run of a task.
+
+    Raises: UserError: an option that chooses rows was given (`chooses_rows`), and an own module has none.
+    """
+    if not isinstance(run.task, OwnBatchesTask):
+        return None
+    if chooses_rows:
+        raise UserError(f"{run.run.path}: an own module has batches of its own: leave out options of rows")
+    log("shown is the first validation batch")
+    return run.task.first_batch()
 
 
 @runtime_checkable

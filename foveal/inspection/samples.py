@@ -27,7 +27,7 @@ class SamplesOptions:
 class SamplesView(View[SamplesOptions]):
     summary = "What the model wrote at each evaluation of its training, the newest first."
     Options = SamplesOptions
-    depends_on_weights = False
+    depends_on_weights = needs_model = False
 
     def fits(self, run: InspectedRun) -> str:
         path = run.run.samples

@@ -37,6 +37,8 @@ class View(ABC, Generic[OptionsT]):
     is_default: ClassVar[bool] = False
     """Whether a model before training is shown by this view where the user names none."""
 
+    needs_model: ClassVar[bool] = True
+    """Whether the view needs more of a run than its folder."""
     depends_on_weights: ClassVar[bool] = True
     """Whether the same view of a model with random weights is a control of this one."""
 

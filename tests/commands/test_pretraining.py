@@ -164,7 +164,7 @@ def test_a_folder_of_berts(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = small_bert(tmp_path_factory.mktemp("bert"), with_head=False)
     told = succeed("import", folder, "--run", "first")
     assert "none: train one" in told.err
-    assert "foveal train DATA --from first --task text-classification" in told.err
+    assert "foveal train DATA --from first --task TASK" in told.err
     for command in (("evaluate", "first", "text.txt"), ("evaluate", "first")):
         why = refuse(*command)
         assert "first: an encoder without a head" in why or "imported, so it has no data" in why

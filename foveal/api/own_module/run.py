@@ -8,6 +8,7 @@ from torch import nn
 
 from foveal.api.errors import plain_errors
 from foveal.api.evaluation import RunEvaluation
+from foveal.api.own_module.session import UNIT, ModuleSession, ModuleTask
 from foveal.api.results.picture import Picture
 from foveal.api.results.scores import Evaluation
 from foveal.api.run import Run
@@ -27,9 +28,6 @@ from foveal.training.module.objective import ModuleObjective, UserObjective
 from foveal.training.module.sources import held_out_batches
 from foveal.ui.console import log
 from foveal.ui.progress_bar import ProgressBar
-
-UNIT = "rows"
-"""The unit of the inputs of a step."""
 
 
 class ModuleRun(Run):
@@ -55,6 +53,11 @@ class ModuleRun(Run):
     def model(self) -> nn.Module:
         """The module."""
         return self._module
+
+    @property
+    def inspected(self) -> ModuleSession:
+        """What views see of the run."""
+        return ModuleSession(self.folder, ModuleTask(self.config, self._module, self._objective, self._valid))
 
     @property
     def config(self) -> Config:

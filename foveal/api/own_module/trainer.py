@@ -12,7 +12,8 @@ from foveal.api.interruption import interruptible
 from foveal.api.own_module.config import module_config, module_config_to_toml, setting_value, written_settings
 from foveal.api.own_module.cost import ModuleCost, check_length, measure_module_cost
 from foveal.api.own_module.parts import Module, device_of, make_module, module_code
-from foveal.api.own_module.run import UNIT, ModuleRun, describe_means, load_kept_weights, write_curves
+from foveal.api.own_module.run import ModuleRun, describe_means, load_kept_weights, write_curves
+from foveal.api.own_module.session import UNIT
 from foveal.core.errors import UserError
 from foveal.core.runtime import keep_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted

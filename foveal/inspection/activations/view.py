@@ -18,7 +18,14 @@ from foveal.inspection.activations.compute import (
 from foveal.inspection.activations.panels import activations_payload
 from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
-from foveal.inspection.run_protocols import InspectedModel, InspectedRun, InspectedTask, held_out_examples
+from foveal.inspection.run_protocols import (
+    InspectedModel,
+    InspectedRun,
+    InspectedTask,
+    held_out_examples,
+    own_batch,
+    why_no_batch,
+)
 from foveal.inspection.view import ModelView
 from foveal.training.step import starting_carry, total_loss, total_weights
 
@@ -37,6 +44,9 @@ class ActivationsView(ModelView[ActivationsOptions]):
     Options = ActivationsOptions
     is_default = True
 
+    def fits(self, run: InspectedRun) -> str:
+        return why_no_batch(run)
+
     def compute(
         self, run: InspectedRun, options: ActivationsOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
@@ -44,11 +54,13 @@ class ActivationsView(ModelView[ActivationsOptions]):
         path = str(run.run.path)
         if options.initialization:
             raise UserError(f"{path}: a run has its own weights: leave out --initialization")
-        part, _ = held_out_examples(run, options.data, log)
-        task = run.task.with_smooth_loss()
+        task, batch = run.task.with_smooth_loss(), own_batch(run, options.data is not None, log)
+        if batch is None:
+            part, _ = held_out_examples(run, options.data, log)
+            batch = unaugmented_batch(task, part)
         frozen = [parameter for parameter in run.model.parameters() if not parameter.requires_grad]
         run.model.requires_grad_(True)  # gradients go through frozen layers, too
-        layers = _activations_on_batch(task, unaugmented_batch(task, part))
+        layers = _activations_on_batch(task, batch)
         for parameter in frozen:
             parameter.requires_grad_(False)
         return _result(path, {"trained": layers})

@@ -63,7 +63,7 @@ class AttentionView(View[AttentionOptions]):
 
     def fits(self, run: InspectedRun) -> str:
         if not attending_modules(run.model):
-            return "the model has no attention weights"
+            return "the model has none of Foveal's attention layers"
         return why_no_input(run)
 
     def compute(

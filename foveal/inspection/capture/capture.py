@@ -20,8 +20,8 @@ GRADIENT = "grad:"
 """Prefix of the names of gradients."""
 
 ATTENTION_HINT = (
-    "; attention of other libraries is visible where it calls torch's scaled_dot_product_attention "
-    "(Hugging Face: attn_implementation='sdpa')"
+    "; attention of other libraries is visible where it calls torch's scaled_dot_product_attention or "
+    "softmax (Hugging Face: attn_implementation='sdpa' or 'eager')"
 )
 
 

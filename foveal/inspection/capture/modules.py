@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from foveal.core.tap import TapListener, TappedModule
-from foveal.inspection.operation_mode import OperationMode, named_arguments
+from foveal.inspection.operation_mode import OperationMode, named_arguments, without_fast_path
 from foveal.ops.attention.attention_map import AttentionMap
 
 COMPILED = "_orig_mod"
 """The name under which `torch.compile` holds the module, also in the names of its weights."""
 SOFTMAX = ("aten::_softmax", "aten::softmax")
-"""The softmax of a layer that returns its weights: with gradients or without, and in inference mode."""
+"""The softmax of attention that is written out: with gradients or without, and in inference mode."""
 DIRECT_SOFTMAX = "aten::_safe_softmax"
 """The softmax of attention without a fused kernel: its result is the weights."""
 
@@ -37,8 +37,7 @@ def watch_modules(model: nn.Module, listener: TapListener) -> Iterator[None]:
             stack.callback(module.register_forward_pre_hook(lambda m, _: running.append(m)).remove)
             end = _output_hook(running, listener)
             stack.callback(module.register_forward_hook(end, always_call=True).remove)
-        stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
-        torch.backends.mha.set_fastpath_enabled(False)  # one operation for a whole layer, without its modules
+        stack.enter_context(without_fast_path())
         stack.enter_context(_AttentionMode(running, listener))
         yield
 
@@ -90,9 +89,19 @@ def _weights(
     name = operation.name().partition(".")[0]
     if "scaled_dot_product" in name and "backward" not in name:
         return lambda: _attention_map(named_arguments(operation, args, kwargs), result)
-    if name == DIRECT_SOFTMAX or (name in SOFTMAX and isinstance(module, nn.MultiheadAttention)):
+    if name == DIRECT_SOFTMAX or (name in SOFTMAX and _is_attention(module, operation, args, kwargs, result)):
         return lambda: _four_axes(module, result)
     return None
+
+
+def _is_attention(
+    module: nn.Module, operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Tensor
+) -> bool:
+    """Return whether a softmax gives the weights of attention that is written out: over the last of the axes
+    batch, head, query and key. `nn.MultiheadAttention` has batch and head on one axis."""
+    if isinstance(module, nn.MultiheadAttention):
+        return True
+    return result.dim() == 4 and named_arguments(operation, args, kwargs)["dim"] in (3, -1)
 
 
 def _attention_map(given: Mapping[str, Any], result: Any) -> AttentionMap:

@@ -29,7 +29,7 @@ class CurvesOptions:
 class CurvesView(View[CurvesOptions]):
     summary = "Losses, gradients and rates of the training, with a diagnosis; of several runs with --with."
     Options = CurvesOptions
-    depends_on_weights = False
+    depends_on_weights = needs_model = False
 
     def fits(self, run: InspectedRun) -> str:
         return "" if _has_log(run.run) else "it has no log of a training"

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.inspection.layers.compute import first_tensor
-from foveal.inspection.operation_mode import OperationMode, flop_formulas
+from foveal.inspection.operation_mode import OperationMode, flop_formulas, without_fast_path
 from foveal.ops.jit.dispatch import reference_only
 
 INPUT, OUTPUT = "input", "output"
@@ -74,7 +74,7 @@ def trace_model(model: nn.Module, inputs: Mapping[str, Tensor], run: Callable[[]
             before, after = tracer.hooks(path, module)
             hooks.callback(module.register_forward_pre_hook(before).remove)
             hooks.callback(module.register_forward_hook(after, always_call=True).remove)
-        with torch.no_grad(), reference_only(), tracer:
+        with torch.no_grad(), reference_only(), without_fast_path(), tracer:
             result = run()
     tracer.finish(result)
     return tracer.trace

@@ -19,8 +19,9 @@ from foveal.inspection.model_map.trace import trace_model
 from foveal.inspection.model_map.unrolled import unrolled_graphs
 from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
-from foveal.inspection.run_protocols import InspectedModel, InspectedRun
+from foveal.inspection.run_protocols import InspectedModel, InspectedRun, OwnBatchesTask, own_batch
 from foveal.inspection.view import ModelView
+from foveal.training.protocols import Objective
 from foveal.training.step import starting_carry
 
 CAVEAT = (
@@ -28,6 +29,7 @@ CAVEAT = (
     "are those of matrix products and convolutions, without biases. A box has all that is inside it; arrows "
     "are data that are read, not their importance"
 )
+OWN_BATCH = "the first validation batch"
 UNROLLED_CAVEAT = "the same weights at each step; arrows are data that are read, not their importance"
 
 
@@ -46,17 +48,23 @@ class ModelMapView(ModelView[ModelMapOptions]):
     depends_on_weights = False
 
     def fits(self, run: InspectedRun) -> str:
-        return why_no_input(run)
+        return run.task.why_no_batch() if isinstance(run.task, OwnBatchesTask) else why_no_input(run)
 
     def compute(
         self, run: InspectedRun, options: ModelMapOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
         """Follow the data of one input through the run's model."""
-        chosen = choose_input(run, options, log)
         subject = str(run.run.path)
+        chooses_rows = options.unrolled or options.text is not None or bool(options.row) or bool(options.data)
+        batch = own_batch(run, chooses_rows, log)
+        if batch is not None:
+            forward = _losses(run.objective, batch)
+            return _map(run.model, run.task.columns(batch), forward, options.depth, subject, OWN_BATCH)
+        chosen = choose_input(run, options, log)
         if options.unrolled:
             return _unrolled(run.model, chosen, subject)
-        return _map(run.model, chosen.batch, chosen.log_probabilities, options.depth, subject, chosen.name)
+        inputs = _inputs(chosen.batch)
+        return _map(run.model, inputs, chosen.log_probabilities, options.depth, subject, chosen.name)
 
     def compute_untrained(
         self, model: InspectedModel, options: ModelMapOptions, log: Log, progress: ProgressCallback
@@ -65,15 +73,20 @@ class ModelMapView(ModelView[ModelMapOptions]):
         if options.unrolled or options.text is not None or options.row:
             raise UserError("--unrolled, --text and --row show a run: leave them out for a model")
         ((_, task, batch),) = model.initialized([model.config.model.initialization], options.data, log)
-        row = first_row(batch)
-        objective = task.objective()
-
-        def run() -> Any:
-            output, _ = objective(row, starting_carry(objective, row, None))
-            return [term.sum for term in output.terms.values()]
-
+        row = first_row(batch).to(next(task.model.parameters()).device)
         task.model.eval()
-        return _map(task.model, row, run, options.depth, model.name, "")
+        forward = _losses(task.objective(), row)
+        return _map(task.model, _inputs(row), forward, options.depth, model.name, "the first row of a batch")
+
+
+def _losses(objective: Objective, batch: Any) -> Callable[[], Any]:
+    """Return a function that runs the model on a batch and returns its losses."""
+
+    def run() -> Any:
+        output, _ = objective(batch, starting_carry(objective, batch, None))
+        return [term.sum for term in output.terms.values()]
+
+    return run
 
 
 def first_row(batch: Any) -> Any:
@@ -96,10 +109,14 @@ def _inputs(batch: Any) -> dict[str, Tensor]:
 
 
 def _map(
-    model: nn.Module, batch: Any, run: Callable[[], Any], depth: int | None, subject: str, name: str
+    model: nn.Module,
+    inputs: dict[str, Tensor],
+    run: Callable[[], Any],
+    depth: int | None,
+    subject: str,
+    name: str,
 ) -> Payload:
-    batch = batch.to(next(model.parameters()).device)
-    trace = trace_model(model, _inputs(batch), run)
+    trace = trace_model(model, inputs, run)
     most = deepest(trace)
     if depth is not None and not 1 <= depth <= most:
         raise UserError(f"--depth {depth}: expected 1 to {most}, where nothing is folded")
@@ -109,7 +126,7 @@ def _map(
     parameters = sum(box.parameters for box in boxes)
     products = sum(box.multiply_adds for box in boxes)
     facts = [
-        ("input", name or "the first row of a batch"),
+        ("input", name),
         ("parameters", f"{parameters + graph.unused_parameters:,}"),
         ("multiply-adds", f"{products:,} for this input"),
         ("depth", f"{depth} of {most}; --depth N shows more or less"),

@@ -40,7 +40,7 @@ class RolloutView(View[InputOptions]):
     def fits(self, run: InspectedRun) -> str:
         modules = attending_modules(run.model).values()
         if not any(not getattr(module, "attends_to_memory", False) for module in modules):
-            return "the model has no self-attention"
+            return "the model has no self-attention of Foveal"
         return why_no_input(run)
 
     def compute(

@@ -13,7 +13,13 @@ from foveal.core.runtime import seed_everything
 from foveal.inspection.panels import Lines, Panel, Series, Table
 from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
-from foveal.inspection.run_protocols import InspectedModel, InspectedRun, InspectedTask
+from foveal.inspection.run_protocols import (
+    InspectedModel,
+    InspectedRun,
+    InspectedTask,
+    own_batch,
+    why_no_batch,
+)
 from foveal.inspection.updates.compute import LayerUpdate, layer_updates
 from foveal.inspection.view import ModelView
 from foveal.store import checkpoint
@@ -50,6 +56,9 @@ class UpdatesView(ModelView[UpdatesOptions]):
     )
     Options = UpdatesOptions
 
+    def fits(self, run: InspectedRun) -> str:
+        return why_no_batch(run)
+
     def compute(
         self, run: InspectedRun, options: UpdatesOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
@@ -63,7 +72,9 @@ class UpdatesView(ModelView[UpdatesOptions]):
         optimizer = Optimizer(run.model, run.config.optimizer)
         has_checkpoints = run.run.checkpoints.is_dir()  # a run can be copied without them
         newest, _ = checkpoint.load_latest(run.run.checkpoints) if has_checkpoints else (None, [])
-        batch = run.task.train_batches(run.training_data(log).train).batch(0, 0)
+        batch = own_batch(run, False, log)
+        if batch is None:
+            batch = run.task.train_batches(run.training_data(log).train).batch(0, 0)
         try:
             if newest is not None:
                 weights, _ = open_tensors(newest.files[WEIGHTS], str(newest.path / WEIGHTS))

@@ -246,4 +246,4 @@ def test_no_such_head(options: dict[str, Any], message: str) -> None:
 
 
 def test_a_run_without_attention_does_not_fit() -> None:
-    assert AttentionView().fits(run_of("tagging")) == "the model has no attention weights"
+    assert AttentionView().fits(run_of("tagging")) == "the model has none of Foveal's attention layers"

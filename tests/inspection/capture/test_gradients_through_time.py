@@ -146,6 +146,27 @@ def test_recurrent_attention_and_both_directions(hard):
     assert back[:, 1:].eq(0).all()
 
 
+@pytest.mark.parametrize("name", list(MIXERS))
+def test_both_directions_of_ragged_rows(name):
+    """Each row as if it were alone; the reversed direction counts its steps from the end of the row."""
+    both, lengths = Bidirectional(MIXERS[name](), MIXERS[name]()), torch.tensor([T, 3, 1])
+    x, target = torch.randn(B, T, D), torch.randn(B, T, 2 * H)
+    with capture(both, "*/h", "grad:*/h", *(["grad:*/c"] if name == "lstm" else [])) as record:
+        (both(x, lengths=lengths)[0] * target).sum().backward()
+    for direction, mixer in (("there", both.there), ("back", both.back)):
+        for row, length in enumerate(lengths.tolist()):
+            inputs, wanted = x[row : row + 1, :length], target[row : row + 1, :length]
+            wanted = wanted[..., :H] if direction == "there" else wanted[..., H:].flip(1)
+            states = plain_loop(mixer, inputs if direction == "there" else inputs.flip(1))
+            loss = (torch.stack(states["h"], 1) * wanted).sum()
+            for part, steps in states.items():
+                gradients = torch.autograd.grad(loss, steps, retain_graph=True, allow_unused=True)
+                expected = torch.stack([torch.zeros(1, H) if g is None else g for g in gradients], 1)
+                got = record[f"grad:{direction}/{part}"][0][row]
+                torch.testing.assert_close(got[:length], expected[0], **NEAR)
+                assert got[length:].eq(0).all()
+
+
 @pytest.mark.parametrize("kind", ["attention", "mamba", "rwkv", "lstm"])
 def test_any_mixer_has_the_gradient_of_its_outputs(kind):
     """What models of different kinds share: the gradient for a block's output at each position, from later

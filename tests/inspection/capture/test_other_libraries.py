@@ -146,10 +146,93 @@ def test_hugging_face(hugging_face, kind, context):
     assert record["/output"][0].shape == result[0].shape
 
 
-def test_eager_attention_says_how(hugging_face):
-    model = hugging_face.make("gpt-2", "eager")
+@pytest.mark.parametrize("context", list(CONTEXTS))
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("kind", list(PATHS))
+def test_attention_that_is_written_out(hugging_face, kind, training, context):
+    """Hugging Face's eager attention: the weights that it returns, before dropout."""
+    model = hugging_face.make(kind, "eager").train(training)
+    tokens, mask = torch.randint(30, (B, S)), torch.ones(B, S, dtype=torch.long)
+    mask[0, :2] = 0
+    with CONTEXTS[context](), capture(model, "*/weights") as record:
+        shown = model(tokens, attention_mask=mask, output_attentions=True).attentions
+    first = record[PATHS[kind].format(0)]
+    assert first.exactness == "exact"
+    kept = shown[0] != 0  # dropout sets some to 0, and scales the others
+    scale = 0.9 if training else 1.0
+    torch.testing.assert_close(first[0][kept], scale * shown[0][kept])
+    torch.testing.assert_close(first[0].sum(3), torch.ones(B, H, S))
+    assert len(record) == 2
+
+
+@pytest.mark.parametrize("kind", list(PATHS))
+def test_dropout_of_hugging_face(hugging_face, kind):
+    """In training, dropout leaves the weights of the first layer as in evaluation, apart from its input's."""
+    model = hugging_face.make(kind, "sdpa")
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0  # of inputs and outputs, while that of the weights is on
+    tokens, mask = torch.randint(30, (B, S)), torch.ones(B, S, dtype=torch.long)
+    mask[0, -2:] = 0
+    with capture(model, "*/weights") as record:
+        model(tokens, attention_mask=mask)
+        model.train()
+        model(tokens, attention_mask=mask)
+    evaluated, trained = record[PATHS[kind].format(0)]
+    torch.testing.assert_close(trained, evaluated, **NEAR)
+    assert trained[0, ..., -2:].eq(0).all() or kind == "gpt-2"
+
+
+class Attending(nn.Module):
+    """Calls torch's attention as any model may."""
+
+    def forward(self, q, k, v, **options):
+        return nn.functional.scaled_dot_product_attention(q, k, v, **options)
+
+
+MASKS: dict[str, Any] = {
+    "all": {},
+    "causal": {"is_causal": True},
+    "keys": {"attn_mask": torch.arange(S)[None, None, None] < torch.tensor([S, 3])[:, None, None, None]},
+    "pairs": {"attn_mask": torch.ones(T, S, dtype=torch.bool).tril(1)},
+    "bias": {"attn_mask": torch.linspace(-2, 2, H * T * S).view(1, H, T, S)},
+    "scale": {"scale": 0.3},
+    "grouped": {"enable_gqa": True},
+    "grouped and causal": {"enable_gqa": True, "is_causal": True},
+    "three axes": {},
+}
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+@pytest.mark.parametrize("context", list(CONTEXTS))
+@pytest.mark.parametrize("case", list(MASKS))
+def test_with_the_identity_as_values_the_outputs_are_the_weights(case, context, dropout):
+    """Whichever operation the call becomes: with gradients, without, in inference mode, with dropout."""
+    model, heads = Attending(), 2 if "grouped" in case else H
+    q, k = torch.randn(B, H, T, S), torch.randn(B, heads, S, S)
+    v = torch.eye(S).expand(B, heads, S, S).contiguous()
+    if case == "three axes":
+        q, k, v = q[0], k[0], v[0]
+    q.requires_grad_(context == "gradients")
+    with CONTEXTS[context](), capture(model, "*/weights") as record:
+        y = model(q, k, v, dropout_p=dropout, **MASKS[case])
+    weights = record["/weights"][0]
+    expected = y.detach() if case != "three axes" else y.detach()[None]
+    if dropout:  # twice as large, or 0
+        kept = expected != 0
+        torch.testing.assert_close(2 * weights[kept], expected[kept], **NEAR)
+        torch.testing.assert_close(weights.sum(3), torch.ones(weights.shape[:3]))
+    else:
+        torch.testing.assert_close(weights, expected, **NEAR)
+
+
+def test_another_softmax_is_no_attention():
+    class Classifier(nn.Module):
+        def forward(self, x):
+            return x.softmax(1), x[0].softmax(-1), x[0, 0].softmax(-1)
+
     with (
-        pytest.raises(UserError, match=r"Hugging Face: attn_implementation='sdpa'"),
-        capture(model, "*/weights"),
+        pytest.raises(UserError, match=r"attn_implementation='sdpa' or 'eager'"),
+        capture(model := Classifier(), "*/weights"),
     ):
-        model(torch.zeros(1, 3, dtype=torch.long))
+        model(torch.randn(2, 3, 4, 5))

@@ -134,6 +134,16 @@ def test_sums_and_shapes_are_those_of_the_model(name: str) -> None:
         assert table_panel(graph).rows[-1][3] == f"{parameters - graph.unused_parameters:,}"
 
 
+def test_layers_of_torch_are_not_one_operation() -> None:
+    """As they are in evaluation mode, where products of queries, keys and values were not counted."""
+    T, D, F = 5, 8, 12
+    layer = nn.TransformerEncoderLayer(D, 2, F, batch_first=True).eval()
+    graph = fold(traced(layer, torch.randn(1, T, D)), 1)
+    assert graph.boxes["self_attn"].multiply_adds == 4 * T * D * D + 2 * T * T * D
+    assert graph.boxes["linear1"].multiply_adds == graph.boxes["linear2"].multiply_adds == T * D * F
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
 def test_shared_weights_count_once() -> None:
     """A projection with the table of the embedding is a box of its own, without parameters."""
     model = nn.ModuleDict(

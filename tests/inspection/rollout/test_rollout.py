@@ -53,4 +53,4 @@ def test_rows_sum_to_1(kind: str, panel: type) -> None:
 
 
 def test_what_has_no_self_attention_does_not_fit() -> None:
-    assert RolloutView().fits(KINDS["transduction"]()) == "the model has no self-attention"
+    assert RolloutView().fits(KINDS["transduction"]()) == "the model has no self-attention of Foveal"

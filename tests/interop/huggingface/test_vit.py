@@ -18,6 +18,7 @@ from foveal.interop.huggingface.hf_config import HFConfig
 from foveal.interop.huggingface.image_processor import read_image_processor
 from foveal.interop.huggingface.vit import POSITIONS, from_hf_config, read_vit
 from foveal.models.encoder import EncoderWithHead, patch_encoder
+from foveal.models.mixer_settings import resolve_mixer_settings
 from foveal.models.vit import VisionTransformer
 from foveal.store.sealed import load_weights
 from foveal.tasks.import_run import import_run
@@ -119,7 +120,8 @@ def test_a_named_one_is_theirs_with_the_published_epsilon() -> None:
     sizes = {"hidden_size": 192, "num_attention_heads": 3, "intermediate_size": 768}
     config = transformers.ViTConfig(**sizes, layer_norm_eps=1e-6)
     found = from_hf_config(HFConfig(config.to_dict(), Path("config.json")))
-    assert found == ModelConfig(encoder=VisionTransformer(192, 3).config(16), head_pooling="encoder")
+    named = ModelConfig(encoder=VisionTransformer(192, 3).config(16), head_pooling="encoder")
+    assert found == resolve_mixer_settings(named)
 
 
 @pytest.mark.parametrize(
