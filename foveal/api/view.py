@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -106,6 +106,29 @@ def compute_view(view: AnyView, session: InspectedRun, options: Any, control: bo
     """
     with ProgressBar(view.progress, before=view.progress) as progress:
         return compute_payload(view, session, options, control, log, progress)
+
+
+def compute_views(
+    views: Sequence[AnyView], session: InspectedRun
+) -> Iterator[tuple[AnyView, Payload | UserError]]:
+    """Yield each view with its payload for default options, or why there is none. Print which view is next;
+    a line that several views print is printed once."""
+    printed = set[str]()
+
+    def log_once(line: str) -> None:
+        if line not in printed:
+            printed.add(line)
+            log(line)
+
+    for view in views:
+        log(f"{view.name}: {view.summary}")
+        try:
+            with ProgressBar(view.progress, before=view.progress) as progress:
+                payload = compute_payload(view, session, view.Options(), False, log_once, progress)
+        except UserError as error:
+            yield view, error
+        else:
+            yield view, payload
 
 
 def compute_payload(

@@ -18,10 +18,11 @@ from foveal.core.errors import UserError
 from foveal.core.extras import check_installed
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.tasks.open_logged import open_logged
-from foveal.ui.console import log, print_plain
+from foveal.ui.console import STDOUT, log, print_plain
 
 OPEN_FLAG = "--open"
 """Shows the page in place of a view."""
+PAGE_HELP = "Show the views of a run, or of two side by side, in the browser."
 CHECKED_LATER = ("auto", "cpu")
 """Devices that are there on every machine."""
 
@@ -46,7 +47,10 @@ def open_page(tokens: Sequence[str]) -> None:
     Raises: UserError: the arguments name no run, a run can't be opened, the extra is missing, or the port is
         in use. Nothing is opened in the browser then.
     """
-    names, options = _parse(tokens)
+    request = _parse(tokens)
+    if request is None:
+        return
+    names, options = request
     check_page_installed("the page (--open)")
     runs, view = _runs_and_view(names)
     if options.device not in CHECKED_LATER:
@@ -75,8 +79,10 @@ def check_page_installed(purpose: str) -> None:
         check_installed(package, purpose)
 
 
-def _parse(tokens: Sequence[str]) -> tuple[tuple[str, ...], OpenOptions]:
-    parser = App(name="inspect", version_flags=(), help_flags=())
+def _parse(tokens: Sequence[str]) -> tuple[tuple[str, ...], OpenOptions] | None:
+    """Return the names and the options; None if the arguments ask for help, which is then printed."""
+    usage = f"Usage: foveal inspect RUN [RUN2] [VIEW] {OPEN_FLAG} [OPTIONS]"
+    parser = App(name="inspect", help=PAGE_HELP, usage=usage, version_flags=(), console=STDOUT)
 
     @parser.default
     def parse(*names: str, options: Annotated[OpenOptions, Parameter(name="*")] = OpenOptions()) -> Any:
@@ -87,7 +93,7 @@ def _parse(tokens: Sequence[str]) -> tuple[tuple[str, ...], OpenOptions]:
     except cyclopts.CycloptsError as error:
         error.command_chain = ("inspect",)
         raise
-    parsed: tuple[tuple[str, ...], OpenOptions] = command(*bound.args, **bound.kwargs)
+    parsed: tuple[tuple[str, ...], OpenOptions] | None = command(*bound.args, **bound.kwargs)
     return parsed
 
 

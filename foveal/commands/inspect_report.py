@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from foveal.api.view import AnyView, compute_view
+from foveal.api.view import AnyView, compute_views
 from foveal.core.errors import UserError
 from foveal.inspection.page.report import ReportedView, report_page
 from foveal.inspection.run_protocols import InspectedRun
 from foveal.store.durable import atomic_write
 from foveal.store.output_file import check_output_file
-from foveal.ui.console import log, print_json, print_sections
+from foveal.ui.console import print_json, print_sections
 
 
 def check_report_path(out: Path | None) -> None:
@@ -33,14 +33,11 @@ def print_report(
     """
     shown: list[ReportedView] = []
     missing = dict(reasons)
-    for view in views:
-        log(f"{view.name}: {view.summary}")
-        try:
-            payload = compute_view(view, session, view.Options())
-        except UserError as error:
-            missing[view.name] = str(error)
+    for view, result in compute_views(views, session):
+        if isinstance(result, UserError):
+            missing[view.name] = str(result)
         else:
-            shown.append(ReportedView(view.name, view.summary, payload))
+            shown.append(ReportedView(view.name, view.summary, result))
     if not shown:
         reason = next(iter(missing.values()), "no view fits")
         raise UserError(f"{session.run.path}: a report would be empty: {reason}")

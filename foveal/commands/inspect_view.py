@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from foveal.api.view import (
     check_numbers,
     choose_view,
     compute_view,
+    compute_views,
     fitting_views,
 )
 from foveal.commands import COMMON_HELP
@@ -36,7 +37,12 @@ from foveal.ui.progress_bar import ProgressBar
 HELP_FLAGS = ("--help", "-h")
 HELP = (
     "Look inside WHAT: a run folder; or, before any training, a preset, a TOML file, or the name of an image "
-    "network. `foveal inspect WHAT VIEW --help` lists the options of a view."
+    "network. Without a view, list those that fit the run. Options of a view: `foveal inspect WHAT VIEW "
+    "--help`; without a view: `foveal inspect RUN --help`; of the page: `foveal inspect RUN --open --help`."
+)
+LIST_HELP = (
+    "List the views that fit a run, and why others do not. Options of a view: `foveal inspect RUN VIEW "
+    "--help`; of the page in the browser: `foveal inspect RUN --open --help`."
 )
 EXAMPLES = f"""Examples:
 
@@ -121,7 +127,8 @@ def _list_views(subject: str, rest: Sequence[str]) -> None:
 
     Raises: UserError: an option belongs to a view.
     """
-    parser = App(name="inspect", help=HELP, version_flags=(), console=STDOUT)
+    usage = f"Usage: foveal inspect {subject} [OPTIONS]"
+    parser = App(name="inspect", help=LIST_HELP, usage=usage, version_flags=(), console=STDOUT)
 
     @parser.default
     def parse(*, options: Annotated[ListOptions, Parameter(name="*")] = ListOptions()) -> ListOptions:
@@ -129,10 +136,9 @@ def _list_views(subject: str, rest: Sequence[str]) -> None:
 
     try:
         command, bound, _ = parser.parse_args(rest, exit_on_error=False, print_error=False)
-    except cyclopts.UnknownOptionError:
-        raise UserError(
-            f"{rest[0]}: name a view first: foveal inspect {subject} VIEW {rest[0]} ..."
-        ) from None
+    except cyclopts.UnknownOptionError as error:
+        option = _option(error)
+        raise UserError(f"{option}: name a view first: foveal inspect {subject} VIEW {option} ...") from None
     options = command(*bound.args, **bound.kwargs)
     if not isinstance(options, ListOptions):
         return
@@ -164,10 +170,12 @@ def _draw_thumbnails(views: Sequence[AnyView], session: InspectedRun, folder: Pa
     """Draw each view with its default options. Return the files, or why there is none, by view."""
     check_folder(folder)
     pictures = {}
-    for view in views:
+    for view, result in compute_views(views, session):
         path = folder / f"{view.name}.png"
         try:
-            write_thumbnail(compute_view(view, session, view.Options()), path)
+            if isinstance(result, UserError):
+                raise result
+            write_thumbnail(result, path)
             pictures[view.name] = str(path)
         except UserError as error:
             pictures[view.name] = f"not drawn: {error}"
@@ -210,8 +218,10 @@ def _parse(views: Mapping[str, AnyView], view: AnyView, subject: str, rest: Sequ
     try:
         command, bound, _ = _view_app(view, subject).parse_args(rest, exit_on_error=False, print_error=False)
     except cyclopts.UnknownOptionError as error:
-        option = "" if error.token is None else error.token.value.split("=")[0]
-        if any(option.removeprefix("--") in other.Options.__annotations__ for other in views.values()):
+        option = _option(error)
+        if option.removeprefix("--").replace("-", "_") in {
+            field.name for other in views.values() for field in fields(other.Options)
+        }:
             raise UserError(f"{option}: the view {view.name} has no such option; leave it out") from None
         error.command_chain = ("inspect", subject, view.name)
         raise
@@ -220,6 +230,12 @@ def _parse(views: Mapping[str, AnyView], view: AnyView, subject: str, rest: Sequ
         raise
     request = command(*bound.args, **bound.kwargs)
     return request if isinstance(request, Request) else None
+
+
+def _option(error: cyclopts.UnknownOptionError) -> str:
+    """Return the option, as it was written."""
+    token = error.token
+    return "" if token is None else token.keyword or token.value.split("=")[0]
 
 
 def _show(view: AnyView, subject: str, request: Request) -> None:

@@ -108,6 +108,8 @@ def test_what_can_not_be_looked_at(run: Path) -> None:
         ("filters", "--data"),
         ("filters", "--layer"),
         ("activations", "--nearest"),
+        ("attention", "--length-penalty"),
+        ("samples", "--row"),  # an option that views have from those of every input
     ],
 )
 def test_what_a_view_has_no_use_for(view: str, option: str) -> None:
@@ -115,10 +117,29 @@ def test_what_a_view_has_no_use_for(view: str, option: str) -> None:
     assert f"{option}: the view {view} has no such option; leave it out" in told
 
 
+def test_help_without_a_view_and_of_the_page() -> None:
+    Path("run").mkdir()
+    listing = succeed("inspect", "run", "--help").out
+    assert "Usage: foveal inspect run [OPTIONS]" in listing
+    assert all(option in listing for option in ("--out", "--report", "--open"))
+    assert "--port" in succeed("inspect", "run", "--open", "--help").out
+    assert "--out" in succeed("inspect", "run", "attention", "--help").out
+
+
+def test_the_option_of_a_view_is_named_where_none_is() -> None:
+    Path("run").mkdir()
+    stderr = refuse("inspect", "run", "--report", "x.html", "--control")
+    assert "--control: name a view first: foveal inspect run VIEW --control ..." in stderr
+
+
 def test_a_run_lists_its_views_and_draws_each(run: Path) -> None:
     lines = succeed("inspect", run).out.splitlines()
     assert lines[0] == f"foveal inspect {run} VIEW shows:"
-    listed = json.loads(succeed("inspect", run, "--json", "--out", "views").out)
+    drawn = succeed("inspect", run, "--json", "--out", "views")
+    listed = json.loads(drawn.out)
+    notices = [line for line in drawn.err.splitlines() if line.startswith("shown are rows of the run's")]
+    assert len(notices) == len({*notices}) >= 1, "several views print the same"
+    assert all(f"{view['view']}: {view['summary']}" in drawn.err for view in listed["views"])
     names = [view["view"] for view in listed["views"]]
     assert names == sorted(names)
     assert "activations" in names
