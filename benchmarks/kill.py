@@ -92,6 +92,7 @@ def ending(run: Path) -> dict[str, Any]:
     return {
         "weights": (run / "model.safetensors").read_bytes(),
         "samples": (run / "samples.jsonl").read_bytes(),
+        "statistics": (run / "statistics.jsonl").read_bytes(),
         "log": records,
         "left over": sorted(path.name for path in run.rglob("*.part")),
     }

@@ -26,6 +26,7 @@ class Subject:
         self.optimizer = Optimizer(self.model, config.optimizer)
         size = (batches + 1) * config.data.batch_tokens
         tokens = np.random.default_rng(0).integers(0, VOCABULARY.size, size, dtype=np.int32)
+        self.task, self.data = task, tokens
         train_batches = task.train_batches(tokens)
         all_batches = [train_batches.batch(0, index) for index in range(train_batches.per_epoch)]
         self.tokens = max(batch.tokens for batch in all_batches)

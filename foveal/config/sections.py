@@ -100,6 +100,8 @@ class TrainingConfig(PartSection):
     """Evaluations without improvement before training stops early; 0 for never."""
     final_test: bool = True
     """Score the test data (or else the validation data) after training; `foveal evaluate` does so later."""
+    statistics: bool = True
+    """Measure the outputs and gradients of each layer about 60 times, for `foveal inspect RUN histograms`."""
     ema_decay: Fraction = 0.0
     """Decay of the moving average of the weights that is evaluated and kept; 0 for none."""
     average_checkpoints: Annotated[int, Field(ge=0)] = 0

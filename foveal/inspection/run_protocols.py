@@ -100,6 +100,10 @@ class InspectedRun(Protocol):
     def with_random_weights(self) -> "InspectedRun":
         """Return the same run with a model of its own, whose weights are those of before any training."""
 
+    def with_first_weights(self) -> "InspectedRun":
+        """Return the same run with a model of its own, whose weights are those that its training began
+        with."""
+
     def other_run(self, path: str) -> "InspectedRun":
         """Open another run on the same device."""
 

@@ -1,7 +1,7 @@
 """The run folder, which holds everything of a run and can be copied to another machine.
 
     config.toml  inputs/  plugins/  run.json  plan.json  model.safetensors  metrics.jsonl  samples.jsonl
-    checkpoints/
+    statistics.jsonl  checkpoints/
 
 `config.toml`, `inputs/` (tokenizer, labels ...) and `plugins/` (their sources, if there are plugins) never
 change. `run.json` has their hashes.
@@ -31,7 +31,7 @@ from foveal.store.plan import Plans, plans_from_json
 from foveal.store.regular_files import check_only_regular, open_regular, read_regular
 from foveal.store.sealed_json import open_json, seal_json
 
-FORMAT_VERSION = 2
+FORMAT_VERSION, LOGS = 2, ("metrics.jsonl", "samples.jsonl", "statistics.jsonl")
 WEIGHTS_FILE = "model.safetensors"
 RUNS_FOLDER = Path("runs")
 """Default folder of runs."""
@@ -81,16 +81,20 @@ class RunFolder:
         return self.path / "samples.jsonl"
 
     @property
+    def statistics(self) -> Path:
+        return self.path / "statistics.jsonl"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
     @property
     def fingerprint(self) -> str:
-        """Hash of config and inputs. Checkpoints contain the fingerprint of their run."""
+        """Hash of config and inputs, which is in each checkpoint of the run."""
         return hashlib.sha256(seal_json(self.manifest["files"])).hexdigest()
 
     def read_plans(self) -> Plans:
-        """Return the plans; none if there is no plan yet."""
+        """Return the plans, if there are any."""
         path = self.path / "plan.json"
         if not os.path.lexists(path):
             return Plans()
@@ -178,7 +182,7 @@ def create_run(
         "data": data,
     }
     facts |= {"plugins": plugins.modules} if plugins.modules else {}
-    files |= {MANIFEST_FILE: seal_json(facts), "metrics.jsonl": b"", "samples.jsonl": b""}
+    files |= {MANIFEST_FILE: seal_json(facts)} | dict.fromkeys(LOGS, b"")
     files |= {} if weights is None else {WEIGHTS_FILE: weights}
     files |= extra_files or {}
     try:

@@ -33,7 +33,7 @@ from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
 from foveal.tasks.run_plugins import run_plugins
 from foveal.tasks.trained_on import absolute_paths, check_data_exist, was_trained_on
-from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_run_weights
+from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_initial_weights, load_run_weights
 from foveal.training.freezing import freeze
 from foveal.ui.console import log as log_to_console
 
@@ -130,12 +130,16 @@ class Session:
         return self.task.with_config(config).bind(None).prepare(DataPaths(data), log, reused)
 
     def with_random_weights(self) -> "Session":
-        """Return the same run with a model of its own, whose weights are those of before any training: they
-        depend only on the config and its seed. Weights that were not drawn, but imported or fitted to data,
-        are random, too."""
+        """Return the same run with a model of its own, whose weights depend only on the config and its seed.
+        Weights that were not drawn, but imported or fitted to data, are random, too."""
         device = next(self.model.parameters()).device
         task = self.task.bind(self.processor, build_model(self.task, device).eval())
         return replace(self, task=task, objective=task.objective())
+
+    def with_first_weights(self) -> "Session":
+        """Return the same run with a model of its own, with the weights that its training began with."""
+        load_initial_weights(self.run, (session := self.with_random_weights()).model)
+        return session
 
     def other_run(self, path: str) -> "Session":
         """Open another run on the same device.

@@ -38,8 +38,8 @@ class RunFiles:
             if state.batches and not state.counters.finish_reason:
                 state.batches.go_to(state.position, place)
         else:
-            state.metrics.truncate(LogPosition())
-            state.samples.truncate(LogPosition())
+            for log in state.logs.values():
+                log.truncate(LogPosition())
         weights = state.best or (self._last_weights() if newest else b"")
         if not weights or (folder.weights.is_file() and read_regular(folder.weights) == weights):
             return "", damaged

@@ -4,6 +4,7 @@ The position in the data, the schedule and the random generators are functions o
 is stored for them.
 """
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,8 @@ class TrainingState:
     carries: list[State]
     metrics: JsonlLog
     samples: JsonlLog
+    statistics: JsonlLog | None = None
+    """The log of layer statistics; runs of older versions have none."""
     batches: PlacedBatches | None = None
     """The training batches, if a checkpoint has to store the place in them."""
     scaling: LossScaling | None = None
@@ -91,6 +94,17 @@ class TrainingState:
     def plan(self) -> Plan | None:
         """The plan that counts now; None if there is no plan yet."""
         return self.plans.newest
+
+    @property
+    def logs(self) -> dict[str, JsonlLog]:
+        """The logs by name, whose lengths and hashes a checkpoint stores."""
+        logs = {"metrics": self.metrics, "samples": self.samples, "statistics": self.statistics}
+        return {name: log for name, log in logs.items() if log is not None}
+
+    def close_logs(self, at_end: ExitStack) -> None:
+        """Close the logs at the end of a context."""
+        for log in self.logs.values():
+            at_end.callback(log.close)
 
     @property
     def position(self) -> int:
@@ -108,6 +122,7 @@ class StoredState(BaseModel):
     plan: dict[str, Any] | None
     metrics: NonNegativeInt
     samples: NonNegativeInt
+    statistics: NonNegativeInt | None = None
     log_sha256: dict[str, str] = {}
     """Hashes of the logs up to these lengths; checkpoints of older versions have none."""
     loss_scaling: dict[str, Any] | None = None
@@ -118,14 +133,13 @@ class StoredState(BaseModel):
 def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, bytes]:
     """Return the files of a checkpoint. `run` is the fingerprint of their run."""
     carry, skeleton = pack(training.carries)
-    metrics, samples = training.metrics.position(), training.samples.position()
+    positions = {name: log.position() for name, log in training.logs.items()}
     state = {
         "run": run,
         "progress": dataclass_to_dict(training.counters),
         "plan": training.plan and dataclass_to_dict(training.plan),
-        "metrics": metrics.length,
-        "samples": samples.length,
-        "log_sha256": {"metrics": metrics.sha256, "samples": samples.sha256},
+        **{name: position.length for name, position in positions.items()},
+        "log_sha256": {name: position.sha256 for name, position in positions.items()},
         "carry": skeleton,
     }
     if training.scaling:
@@ -162,7 +176,9 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
 
     name = str(path / "state.json")
     state = _read_state(files["state.json"], name)
-    if checkpoint.format >= FORMAT_WITH_LOG_HASHES and state.log_sha256.keys() != {"metrics", "samples"}:
+    logs = {"metrics": state.metrics, "samples": state.samples, "statistics": state.statistics}
+    lengths = {name: length for name, length in logs.items() if length is not None}
+    if checkpoint.format >= FORMAT_WITH_LOG_HASHES and state.log_sha256.keys() != lengths.keys():
         raise UserError(f"{name}: log_sha256 is not that of a checkpoint; restore the checkpoint")
     if state.run != run:
         raise UserError(f"{path}: a checkpoint of another run; move it away")
@@ -173,6 +189,9 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
     if (counters.best_step is None) != ("best.safetensors" not in files):
         raise UserError(f"{path}: best.safetensors does not match state.json; restore the checkpoint")
 
+    if missing := lengths.keys() - training.logs.keys():
+        lost = path.parents[1] / f"{missing.pop()}.jsonl"
+        raise UserError(f"{lost}: missing, but its checkpoint has lines of it; restore the file")
     if (training.scaling is None) != (state.loss_scaling is None):
         raise UserError(f"{name}: loss_scaling does not match training.precision; restore the checkpoint")
 
@@ -195,8 +214,8 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
     if state.loss_scaling is not None:
         training.scaling = dataclass_from_dict(LossScaling, state.loss_scaling, name)
     training.best = files.get("best.safetensors")
-    training.metrics.truncate(LogPosition(state.metrics, state.log_sha256.get("metrics")))
-    training.samples.truncate(LogPosition(state.samples, state.log_sha256.get("samples")))
+    for name, log in training.logs.items():
+        log.truncate(LogPosition(lengths.get(name, 0), state.log_sha256.get(name)))
     return _read_place(tensors, files, path)
 
 

@@ -7,7 +7,7 @@ checkpoints are written change nothing.
 
 import math
 import time
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, nullcontext
 from itertools import pairwise
 
 import torch
@@ -24,6 +24,7 @@ from foveal.training import snapshot
 from foveal.training.averaging import make_average
 from foveal.training.callbacks import CallbackFailed, CallbackList
 from foveal.training.evaluate import evaluate
+from foveal.training.layer_statistics import LayerProbe, LayerStatistics
 from foveal.training.loss_scaling import make_loss_scaling
 from foveal.training.optim import Optimizer
 from foveal.training.plan import (
@@ -49,7 +50,7 @@ class Trainer:
 
     `valid` selects the best weights and stops early. Without `valid`, or if the config says so, the last
     weights are kept. `test` is the caller's test afterwards, which counts in the time left. Such a caller
-    encloses both in the block `running` of the callbacks.
+    encloses both in the block `running` of the callbacks. `probe` measures the layers now and then.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Trainer:
         valid: Batches | None,
         callbacks: CallbackList | None = None,
         test: FinalTest | None = None,
+        probe: LayerProbe | None = None,
     ):
         self.folder, self.config = folder, folder.config.training
         self.model, self.objective, self.batches, self.valid = model, objective, batches, valid
@@ -77,9 +79,12 @@ class Trainer:
             carries=[None] * self.config.grad_accumulation,
             metrics=JsonlLog(folder.metrics),
             samples=JsonlLog(folder.samples),
+            statistics=JsonlLog(folder.statistics) if folder.statistics.exists() else None,
             batches=batches if isinstance(batches, PlacedBatches) else None,
             scaling=make_loss_scaling(self.config.precision),
         )
+        log = self.state.statistics
+        self.statistics = LayerStatistics(model, probe, log) if probe and log else None
         self.files = RunFiles(folder, model, self.state)
         self._saved_at = time.monotonic()
 
@@ -91,8 +96,8 @@ class Trainer:
         Raises: RunFailed: too many consecutive steps were skipped, or writing failed.
         Raises: UserError: the run is already finished, or its checkpoints can't be used.
         """
-        logs = closing(self.state.metrics), closing(self.state.samples)
-        with run_lock(self.folder), logs[0], logs[1], signals.deferred():
+        with ExitStack() as logs, run_lock(self.folder), signals.deferred():
+            self.state.close_logs(logs)
             damaged = self._resume()
             with self.callbacks.running():
                 counters, plan = self.state.counters, self.state.plan
@@ -150,6 +155,8 @@ class Trainer:
         step = counters.step
         indices = range(step * config.grad_accumulation, (step + 1) * config.grad_accumulation)
         batches = [self.batches.batch(*divmod(index, self.batches.per_epoch)) for index in indices]
+        if self.statistics:
+            start += self.statistics.before_step(step, state.plan)
         lr = lr_at(step, state.plans.at(step), self.folder.config.schedule, self.folder.config.optimizer.lr)
         result, state.carries = train_step(
             self.model,
@@ -166,6 +173,8 @@ class Trainer:
             state.average.update(step)
         tokens = sum(batch.tokens for batch in batches)
         seconds = time.perf_counter() - start
+        if self.statistics:
+            self.statistics.after_step(step + 1, state.plan)
 
         counters.step += 1
         counters.tokens += tokens

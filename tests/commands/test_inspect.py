@@ -48,8 +48,11 @@ def test_settings_are_of_the_model() -> None:
 
 def test_a_run_and_other_data() -> None:
     train(write_images(), steps=5)
-    (found,) = looked("run", "activations", "--out", "run.png").values()
+    first, found = looked("run", "activations", "--out", "run.png").values()
     assert len(found) == 19
+    assert [layer["name"] for layer in first] == [layer["name"] for layer in found]
+    assert first[0]["histogram"]["low"] == found[0]["histogram"]["low"], "one scale for both"
+    assert first[0]["mean"] != found[0]["mean"]
     assert all(layer["gradient"] is not None for layer in found)
     others = looked("run", "activations", "--data", write_images("others", seed=1))["trained"]
     assert others != found

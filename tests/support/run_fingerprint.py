@@ -23,9 +23,11 @@ def fingerprint(trainer: Trainer) -> dict[str, Any]:
     state = open_json(files.pop("state.json"), "state.json")
     # Offsets count the digits of wall-clock fields; the lines themselves are compared below.
     assert state.pop("log_sha256") == {
-        name: sha256((path / f"{name}.jsonl").read_bytes()).hexdigest() for name in ("metrics", "samples")
+        name: sha256((path / f"{name}.jsonl").read_bytes()).hexdigest()
+        for name in ("metrics", "samples", "statistics")
     }
     assert state.pop("metrics") == (path / "metrics.jsonl").stat().st_size
+    assert state.pop("statistics") == (path / "statistics.jsonl").stat().st_size
     assert state.pop("samples") == (path / "samples.jsonl").stat().st_size
     del state["progress"]["seconds"]
     return files | {
@@ -33,6 +35,7 @@ def fingerprint(trainer: Trainer) -> dict[str, Any]:
         "model": (path / "model.safetensors").read_bytes(),
         "plan": (path / "plan.json").read_bytes(),
         "samples": (path / "samples.jsonl").read_text(),
+        "statistics": (path / "statistics.jsonl").read_text(),
         "metrics": [without_clock(line) for line in lines(path / "metrics.jsonl")],
     }
 

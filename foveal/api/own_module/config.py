@@ -12,6 +12,7 @@ SECTIONS = ("optimizer", "schedule", "training")
 NOT_READ = {
     "training.freeze": "set requires_grad_(False) on weights that are not to be trained",
     "training.final_test": "nothing is tested after the training",
+    "training.statistics": "the layers of an own module are measured by foveal.capture",
     "optimizer.layer_decay": "the layers of an own module are not known",
 }
 """Settings of these sections that own modules do not read, and why."""

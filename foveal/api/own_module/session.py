@@ -1,7 +1,8 @@
 """A run of the user's own module as views see it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from torch import Tensor, nn
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.store.run import RunFolder
+from foveal.tasks.warm_start import load_initial_weights
 from foveal.training.module.batch import ModuleBatch, leaves
 from foveal.training.module.batches import HeldOutBatches
 from foveal.training.module.objective import ModuleObjective, UserObjective
@@ -109,9 +111,15 @@ class ModuleSession:
 
     def with_random_weights(self) -> NoReturn:
         raise UserError(
-            f"{self.run.path}: the first weights of an own module are not kept, so that its views have no "
+            f"{self.run.path}: the first weights of an own module need not be random, so that its views have no "
             "control: leave it out"
         )
+
+    def with_first_weights(self) -> "ModuleSession":
+        """Return the run with a copy of the module, whose weights are those before the training."""
+        module = deepcopy(self.model)
+        load_initial_weights(self.run, module)
+        return replace(self, task=replace(self.task, model=module))
 
     def held_out(self, data: Any, option_hint: str, log: Any) -> NoReturn:
         refuse_rows()

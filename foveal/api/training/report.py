@@ -14,6 +14,7 @@ from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves.log_records import LoggedTraining
 from foveal.inspection.curves.panels import curves_payload
 from foveal.inspection.files import write_payload
+from foveal.inspection.histograms.measure import layer_probe
 from foveal.metrics.report import Report, make_report
 from foveal.store.cache import shorten_unpacked_paths
 from foveal.store.run import RunFolder
@@ -114,7 +115,9 @@ def _make_trainer(parts: TrainingParts, callbacks: CallbackList) -> tuple[Traini
         fraction = _batch_fraction(parts.batches, parts.valid or evaluated)
         test = FinalTest(evaluated.per_epoch, try_outputs, fraction)
     callbacks.add_first(screen)
-    return screen, Trainer(parts.run, task.model, objective, parts.batches, parts.valid, callbacks, test)
+    probe = layer_probe(task, data.train) if parts.run.config.training.statistics else None
+    trained = task.model, objective, parts.batches, parts.valid
+    return screen, Trainer(parts.run, *trained, callbacks, test, probe)
 
 
 def _report(

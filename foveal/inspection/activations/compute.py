@@ -1,10 +1,7 @@
-"""Statistics of a model's activations on a batch, layer by layer, before or after training.
+"""Statistics of a model's activations and their gradients on a batch, layer by layer.
 
 They show whether signals and gradients keep their scale from layer to layer (LeCun et al. 1998; Glorot and
-Bengio 2010, figures 2 to 8). Every call of an activation function is recorded, whether the function is a
-module or is called inside a module. Gates that a kernel would hide are recorded too, because their layers run
-as the plain equations. In stacks of mixers, the output of each block is recorded. Calls after the same layer,
-as in a loop over time, count together.
+Bengio 2010, figures 2 to 8).
 """
 
 import math
@@ -14,36 +11,36 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from foveal.config import AugmentConfig
-from foveal.inspection.operation_mode import OperationMode
+from foveal.inspection.activations.record import (
+    RECTIFIERS,
+    CallSite,
+    concatenated,
+    dead_fraction,
+    gradients,
+    record_outputs,
+    saturated_fraction,
+)
 from foveal.inspection.run_protocols import InspectedTask
-from foveal.layers.blocks.mixer_block import Block
-from foveal.layers.vision.handcrafted_features import StandardizedFeatures
-from foveal.ops.jit.dispatch import reference_only
 
 HISTOGRAM_BINS = 64
-SATURATED_SLOPE = 0.1
-"""An output is saturated where the slope is less than this share of the steepest slope."""
 HISTOGRAM_STDS = 5
 """Standard deviations that a histogram reaches to both sides of the mean."""
-BLOCK, OUTPUT = "block", "output"
-RECTIFIERS = ("relu", "relu6")
-FUSED_OPS = ("ElmanCell", "LSTMCell", "GRUCell", "mamba_gate", "depthwise_conv1d", "gelu")
-"""Operations whose kernels contain activation functions."""
 CAVEAT = (
     "one batch, its padding counted; gradient: of its mean loss; saturated: a slope below a tenth of the "
     "steepest; dead: zero for every example, each place of a map counted; a rectifier's bin at zero is "
     "cut in the picture"
 )
-_ACTIVATION_NAMES = ("relu", "sigmoid", "tanh", "leaky_relu", "elu", "gelu", "silu", "hardtanh")
-_ACTIVATION_OPS = {
-    getattr(torch.ops.aten, f"{name}{in_place}"): name.replace("_", "-")
-    for name in _ACTIVATION_NAMES
-    for in_place in ("", "_")
-    if hasattr(torch.ops.aten, f"{name}{in_place}")
-}
+
+
+@dataclass(frozen=True)
+class LinearHistogram:
+    """Counts in bins of equal width from `low` to `high`. Values beyond count in the first or last bin."""
+
+    low: float
+    high: float
+    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -53,9 +50,8 @@ class ActivationStats:
     `name` is the layer before the function: the last module with its own parameters that ran. `shape` is the
     shape of a single example. Fractions are None where they have no meaning: `saturated` belongs to sigmoid
     and tanh, `zeros` and `dead` (units that are zero for every example) to rectifiers. `gradient` is the
-    standard deviation of the loss's gradient, None if there is no gradient. `counts` is a histogram with bins
-    of equal width from `low` to `high`, the same limits for all layers of a model. Outputs beyond the limits
-    count in the first or last bin.
+    standard deviation of the loss's gradient, None if there is no gradient. The limits of histograms are the
+    same for all layers.
     """
 
     name: str
@@ -67,9 +63,8 @@ class ActivationStats:
     saturated: float | None
     zeros: float | None
     dead: float | None
-    low: float
-    high: float
-    counts: tuple[int, ...]
+    histogram: LinearHistogram
+    gradient_histogram: LinearHistogram | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields; numbers that are not finite are None."""
@@ -77,45 +72,41 @@ class ActivationStats:
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}
 
 
-def collect_activations(model: nn.Module, loss: Callable[[], Tensor]) -> list[ActivationStats]:
-    """Return the statistics of `model` while `loss()` runs the model on a batch, in the order of calls.
+class MeasuredOutput(NamedTuple):
+    """The outputs of a call site for a batch, and their gradients."""
+
+    site: CallSite
+    values: Tensor
+    gradient: Tensor | None
+
+
+def measure_outputs(model: nn.Module, loss: Callable[[], Tensor]) -> list[MeasuredOutput]:
+    """Return the outputs of `model` while `loss()` runs it on a batch, in the order of calls.
 
     `loss` returns a scalar. The first axis of every activation is the batch axis. The model's running
     statistics change as in any forward pass.
     """
-    recorder = _ActivationRecorder()
-    hooks = []
-    for name, module in model.named_modules():
-        if next(module.parameters(recurse=False), None) is not None:
-            hooks += [module.register_forward_pre_hook(recorder.layer_hook(name))]
-            hooks += [module.register_forward_hook(recorder.layer_hook(name))]
-        if isinstance(module, Block):
-            hooks += [module.register_forward_hook(recorder.output_hook(name, BLOCK))]
-    return _run_recorded(recorder, hooks, loss)
-
-
-def collect_outputs(model: nn.Module, loss: Callable[[], Tensor]) -> list[ActivationStats]:
-    """Return the statistics of the outputs of features that are not learned and of linear layers, as
-    `collect_activations` does for activation functions."""
-    recorder = _ActivationRecorder(functions=False)
-    hooks = [
-        module.register_forward_hook(recorder.output_hook(name, OUTPUT))
-        for name, module in model.named_modules()
-        if isinstance(module, StandardizedFeatures | nn.Linear)
+    value, recorded = record_outputs(model, loss)
+    slopes, _ = gradients(value, recorded)
+    return [
+        MeasuredOutput(site, concatenated(tensors), concatenated(slope) if slope else None)
+        for (site, tensors), slope in zip(recorded.items(), slopes, strict=True)
     ]
-    return _run_recorded(recorder, hooks, loss)
 
 
-def _run_recorded(
-    recorder: "_ActivationRecorder", hooks: Sequence[RemovableHandle], loss: Callable[[], Tensor]
-) -> list[ActivationStats]:
-    try:
-        with torch.enable_grad(), reference_only(*FUSED_OPS), recorder:
-            value = loss()
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return _statistics(recorder.recorded, _gradients(value, recorder.recorded.values()))
+def collect_activations(model: nn.Module, loss: Callable[[], Tensor]) -> list[ActivationStats]:
+    """Return the statistics of `model` while `loss()` runs it on a batch, as `measure_outputs` does."""
+    (statistics,) = output_statistics([measure_outputs(model, loss)])
+    return statistics
+
+
+def output_statistics(models: Sequence[Sequence[MeasuredOutput]]) -> list[list[ActivationStats]]:
+    """Return the statistics of the layers of several models. All histograms of outputs have the same limits,
+    and so have those of gradients."""
+    outputs = [one for layers in models for one in layers]
+    limits = _common_range(one.values for one in outputs)
+    of_gradients = _common_range(one.gradient for one in outputs if one.gradient is not None)
+    return [[_statistics(one, limits, of_gradients) for one in layers] for layers in models]
 
 
 def unaugmented_batch(task: InspectedTask, data: Any) -> Any:
@@ -124,95 +115,35 @@ def unaugmented_batch(task: InspectedTask, data: Any) -> Any:
     return task.with_config(task.config.model_copy(update={"data": plain})).train_batches(data).batch(0, 0)
 
 
-class _CallSite(NamedTuple):
-    """The layer before the function, the function, and the shape of its output for a single example."""
-
-    layer: str
-    function: str
-    shape: tuple[int, ...]
+Range = tuple[float, float]
 
 
-class _ActivationRecorder(OperationMode):  # type: ignore[no-untyped-call]
-    """Keeps the outputs of activation functions and blocks by call site; a loop is one call site."""
-
-    def __init__(self, functions: bool = True) -> None:
-        super().__init__()
-        self._functions = functions
-        self.recorded: dict[_CallSite, list[Tensor]] = {}
-        self._current_layer = ""
-
-    def layer_hook(self, name: str) -> Callable[..., None]:
-        def hook(*_: Any) -> None:
-            self._current_layer = name
-
-        return hook
-
-    def output_hook(self, name: str, function: str) -> Callable[..., None]:
-        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
-            self._record(name, function, output if isinstance(output, Tensor) else output[0])
-
-        return hook
-
-    def __torch_dispatch__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        result = function(*args, **(kwargs or {}))
-        name = _ACTIVATION_OPS.get(function.overloadpacket)
-        if self._functions and name is not None and result.dim() > 1:
-            clipped_at_zero = name == "hardtanh" and len(args) > 1 and args[1] == 0
-            self._record(self._current_layer, "relu6" if clipped_at_zero else name, result)
-        return result
-
-    def _record(self, layer: str, function: str, output: Tensor) -> None:
-        self.recorded.setdefault(_CallSite(layer, function, tuple(output.shape[1:])), []).append(output)
+def _statistics(output: MeasuredOutput, limits: Range, of_gradients: Range) -> ActivationStats:
+    site, x, slopes = output
+    return ActivationStats(
+        *site,
+        float(x.mean()),
+        _std(x),
+        None if slopes is None else _std(slopes),
+        saturated_fraction(site.function, x),
+        float((x == 0).float().mean()) if site.function in RECTIFIERS else None,
+        dead_fraction(site.function, x),
+        _histogram(x, limits),
+        None if slopes is None else _histogram(slopes, of_gradients),
+    )
 
 
-def _gradients(loss: Tensor, recorded: Iterable[list[Tensor]]) -> list[list[Tensor]]:
-    """Return the gradients of the loss for the tensors of each call site, without tensors that have no
-    gradient."""
-    groups = [[tensor for tensor in tensors if tensor.requires_grad] for tensors in recorded]
-    flat = [tensor for tensors in groups for tensor in tensors]
-    if not flat or not loss.requires_grad:
-        return [[] for _ in groups]
-    flat_gradients = iter(torch.autograd.grad(loss, flat, allow_unused=True))
-    gradients = [[next(flat_gradients) for _ in tensors] for tensors in groups]
-    return [[gradient for gradient in group if gradient is not None] for group in gradients]
+def _histogram(x: Tensor, limits: Range) -> LinearHistogram:
+    clipped = x[x.isfinite()].clamp(*limits)
+    return LinearHistogram(*limits, tuple(map(int, torch.histc(clipped, HISTOGRAM_BINS, *limits))))
 
 
-def _statistics(
-    recorded: dict[_CallSite, list[Tensor]], gradients: Sequence[list[Tensor]]
-) -> list[ActivationStats]:
-    """Return the statistics of each call site; all histograms have the same limits."""
-    values = [_concatenate(tensors) for tensors in recorded.values()]
-    ranges = [_range(x) for x in values]
-    low, high = min((low for low, _ in ranges), default=0.0), max((high for _, high in ranges), default=0.0)
-    statistics = []
-    for call_site, x, slopes in zip(recorded, values, gradients, strict=True):
-        rectified = call_site.function in RECTIFIERS
-        clipped = x[x.isfinite()].clamp(low, high)
-        statistics.append(
-            ActivationStats(
-                *call_site,
-                float(x.mean()),
-                _std(x),
-                _std(_concatenate(slopes)) if slopes else None,
-                _saturated_fraction(call_site.function, x),
-                float((x == 0).float().mean()) if rectified else None,
-                float((x == 0).all(0).float().mean()) if rectified else None,
-                low,
-                high,
-                tuple(int(count) for count in torch.histc(clipped, HISTOGRAM_BINS, low, high)),
-            )
-        )
-    return statistics
+def _common_range(tensors: Iterable[Tensor]) -> Range:
+    ranges = [_range(x) for x in tensors]
+    return min((low for low, _ in ranges), default=0.0), max((high for _, high in ranges), default=0.0)
 
 
-def _concatenate(tensors: list[Tensor]) -> Tensor:
-    """Concatenate all tensors. A single tensor is not copied, because it may be large."""
-    return (tensors[0] if len(tensors) == 1 else torch.cat(tensors)).detach().float()
-
-
-def _range(x: Tensor) -> tuple[float, float]:
+def _range(x: Tensor) -> Range:
     """Return the smallest and largest finite value, at most `HISTOGRAM_STDS` standard deviations from the
     mean."""
     x = x[x.isfinite()]
@@ -224,14 +155,3 @@ def _range(x: Tensor) -> tuple[float, float]:
 
 def _std(x: Tensor) -> float:
     return float(x.std(correction=0))
-
-
-def _saturated_fraction(function: str, y: Tensor) -> float | None:
-    """Return the fraction of outputs `y` with a small derivative: sigmoid' = y (1 - y), tanh' = 1 - y^2."""
-    if function == "sigmoid":
-        slope = 4 * y * (1 - y)
-    elif function == "tanh":
-        slope = 1 - y.square()
-    else:
-        return None
-    return float((slope < SATURATED_SLOPE).float().mean())

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from foveal.inspection.activations.compute import CAVEAT, RECTIFIERS, ActivationStats
+from foveal.inspection.activations.compute import CAVEAT, ActivationStats, LinearHistogram
+from foveal.inspection.activations.record import RECTIFIERS
 from foveal.inspection.panels import (
     Axis,
     Bars,
@@ -26,9 +27,14 @@ HEAD = ("layer", "function", "output", "mean", "deviation", "gradient", "saturat
 
 def activations_payload(subject: str, rows: StatsByModel) -> Payload:
     """Return the statistics of models by the name of their weights. Each model has at least one layer."""
-    panels: list[Panel] = [
-        _histograms(name, layers, number) for number, (name, layers) in enumerate(rows.items())
-    ]
+    panels: list[Panel] = []
+    for color, (name, layers) in enumerate(rows.items()):
+        shown = _evenly_spaced(layers)
+        outputs = [(number, layer, layer.histogram) for number, layer in shown]
+        slopes = [(n, layer, layer.gradient_histogram) for n, layer in shown if layer.gradient_histogram]
+        panels.append(_histograms(name, outputs, color))
+        if slopes:
+            panels.append(_histograms(f"{name}: gradients", slopes, color))
     panels += [
         Lines("mean (dotted) and deviation", _sizes(rows), "layer", log_y=True, legend=False),
         Lines("deviation of the gradient", _gradients(rows), "layer", log_y=True, legend=len(rows) > 1),
@@ -40,22 +46,30 @@ def activations_payload(subject: str, rows: StatsByModel) -> Payload:
     return Payload("activations", subject, title, tuple(panels), CAVEAT, "exact", values=values)
 
 
-def _histograms(name: str, layers: Sequence[ActivationStats], color: int) -> Histograms:
-    """Return the histograms of a model's layers; of too many layers, of an evenly spaced selection."""
+def _evenly_spaced(layers: Sequence[ActivationStats]) -> list[tuple[int, ActivationStats]]:
+    """Return the layers with a histogram, and their numbers from 1."""
     count = min(MAX_HISTOGRAMS, len(layers))
-    shown = np.linspace(0, len(layers) - 1, count).round().astype(int).tolist()
-    edges = np.linspace(layers[0].low, layers[0].high, len(layers[0].counts) + 1)
-    return Histograms(name, edges, tuple(_histogram(layers[number], number + 1) for number in shown), color)
+    numbers = np.linspace(0, len(layers) - 1, count).round().astype(int).tolist()
+    return [(number + 1, layers[number]) for number in numbers]
 
 
-def _histogram(layer: ActivationStats, number: int) -> Histogram:
-    """Return the histogram of a layer. A rectifier's bin of zeros is cut, and its share is noted."""
+def _histograms(
+    name: str, shown: Sequence[tuple[int, ActivationStats, LinearHistogram]], color: int
+) -> Histograms:
+    """Return histograms of layers, which have the same limits."""
+    first = shown[0][2]
+    edges = np.linspace(first.low, first.high, len(first.counts) + 1)
+    return Histograms(name, edges, tuple(_histogram(*one) for one in shown), color)
+
+
+def _histogram(number: int, layer: ActivationStats, histogram: LinearHistogram) -> Histogram:
+    """Return a histogram of a layer. A rectifier's bin of zero outputs is cut, and their share is noted."""
     name = f"{number} {layer.function}"
-    if layer.function not in RECTIFIERS or not layer.zeros:
-        return Histogram(name, layer.counts)
-    width = (layer.high - layer.low) / len(layer.counts)
-    at_zero = int(np.clip(-layer.low / width if width else 0, 0, len(layer.counts) - 1))
-    return Histogram(name, layer.counts, at_zero, f"0: {layer.zeros:.0%}")
+    if layer.function not in RECTIFIERS or not layer.zeros or histogram is not layer.histogram:
+        return Histogram(name, histogram.counts)
+    width = (histogram.high - histogram.low) / len(histogram.counts)
+    at_zero = int(np.clip(-histogram.low / width if width else 0, 0, len(histogram.counts) - 1))
+    return Histogram(name, histogram.counts, at_zero, f"0: {layer.zeros:.0%}")
 
 
 def _sizes(rows: StatsByModel) -> tuple[Series, ...]:

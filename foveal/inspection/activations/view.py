@@ -11,8 +11,9 @@ from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import seed_everything
 from foveal.inspection.activations.compute import (
     ActivationStats,
-    collect_activations,
-    collect_outputs,
+    MeasuredOutput,
+    measure_outputs,
+    output_statistics,
     unaugmented_batch,
 )
 from foveal.inspection.activations.panels import activations_payload
@@ -28,6 +29,8 @@ from foveal.inspection.run_protocols import (
 )
 from foveal.inspection.view import ModelView
 from foveal.training.step import starting_carry, total_loss, total_weights
+
+FIRST, TRAINED = "first weights", "trained"
 
 
 @dataclass(frozen=True)
@@ -50,20 +53,16 @@ class ActivationsView(ModelView[ActivationsOptions]):
     def compute(
         self, run: InspectedRun, options: ActivationsOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
-        """Measure a run in evaluation mode on held-out data."""
+        """Measure a run's first and trained weights, as a training step sees them, on held-out data."""
         path = str(run.run.path)
         if options.initialization:
             raise UserError(f"{path}: a run has its own weights: leave out --initialization")
-        task, batch = run.task.with_smooth_loss(), own_batch(run, options.data is not None, log)
+        batch = own_batch(run, options.data is not None, log)
         if batch is None:
             part, _ = held_out_examples(run, options.data, log)
-            batch = unaugmented_batch(task, part)
-        frozen = [parameter for parameter in run.model.parameters() if not parameter.requires_grad]
-        run.model.requires_grad_(True)  # gradients go through frozen layers, too
-        layers = _activations_on_batch(task, batch)
-        for parameter in frozen:
-            parameter.requires_grad_(False)
-        return _result(path, {"trained": layers})
+            batch = unaugmented_batch(run.task.with_smooth_loss(), part)
+        measured = [_measured_run(one, batch) for one in (run.with_first_weights(), run)]
+        return _result(path, dict(zip((FIRST, TRAINED), output_statistics(measured), strict=True)))
 
     def compute_untrained(
         self, model: InspectedModel, options: ActivationsOptions, log: Log, progress: ProgressCallback
@@ -72,7 +71,10 @@ class ActivationsView(ModelView[ActivationsOptions]):
         initializations = (options.initialization or model.config.model.initialization).split(",")
         names = [name.strip() for name in initializations]
         models = model.initialized(names, options.data, log)
-        return _result(model.name, {name: _activations_on_batch(task, batch) for name, task, batch in models})
+        rows = {}
+        for name, task, batch in models:
+            (rows[name],) = output_statistics([_measured(task, batch)])
+        return _result(model.name, rows)
 
 
 def _result(subject: str, rows: dict[str, list[ActivationStats]]) -> Payload:
@@ -81,7 +83,27 @@ def _result(subject: str, rows: dict[str, list[ActivationStats]]) -> Payload:
     return activations_payload(subject, rows)
 
 
-def _activations_on_batch(task: InspectedTask, batch: Any) -> list[ActivationStats]:
+def _measured_run(run: InspectedRun, batch: Any) -> list[MeasuredOutput]:
+    """Return the outputs of a run's model as a step sees them, with gradients through frozen layers, too.
+
+    In evaluation mode, first weights would have the running statistics of no data.
+    """
+    model, task = run.model, run.task.with_smooth_loss()
+    frozen = [parameter for parameter in model.parameters() if not parameter.requires_grad]
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    model.train()
+    model.requires_grad_(True)
+    try:
+        return _measured(task, batch)
+    finally:
+        model.eval()
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+        for buffer, value in buffers:
+            buffer.copy_(value)
+
+
+def _measured(task: InspectedTask, batch: Any) -> list[MeasuredOutput]:
     objective = task.objective()
 
     def loss() -> Tensor:
@@ -89,4 +111,4 @@ def _activations_on_batch(task: InspectedTask, batch: Any) -> list[ActivationSta
         result, _ = objective(batch, starting_carry(objective, batch, None))
         return total_loss(result, total_weights(objective, [batch]))
 
-    return collect_activations(task.model, loss) or collect_outputs(task.model, loss)
+    return measure_outputs(task.model, loss)

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from foveal.core.progress import ProgressCallback, iterate_batches
-from foveal.inspection.activations.compute import FUSED_OPS
+from foveal.inspection.activations.record import FUSED_OPS
 from foveal.inspection.operation_mode import OperationMode
 from foveal.ops.jit.dispatch import reference_only
 from foveal.training.protocols import Batches

@@ -45,7 +45,7 @@ def test_a_constant_layer():
     assert (found.name, found.function, found.shape) == ("0", "relu", (4,))
     assert (found.mean, found.deviation, found.gradient) == (0.25, 0.0, 0.0)
     assert (found.saturated, found.zeros, found.dead) == (None, 0.0, 0.0)
-    assert sum(found.counts) == 20
+    assert sum(found.histogram.counts) == 20
 
 
 def test_dead_units_are_zero_for_every_example():
@@ -91,23 +91,25 @@ def test_gradients_are_autograds():
 
 def test_histograms_share_their_range_and_keep_everything():
     found = seen(nn.Sequential(nn.Linear(3, 50), nn.Tanh(), nn.Linear(50, 4), nn.ELU()), torch.randn(200, 3))
-    assert len({(one.low, one.high) for one in found}) == 1
+    assert len({(one.histogram.low, one.histogram.high) for one in found}) == 1
     for one, count in zip(found, (200 * 50, 200 * 4), strict=True):
-        assert (len(one.counts), sum(one.counts)) == (HISTOGRAM_BINS, count)
+        assert (len(one.histogram.counts), sum(one.histogram.counts)) == (HISTOGRAM_BINS, count)
     x = torch.linspace(-1, 1, 641)[:, None]
     (one,) = seen(nn.Sigmoid(), x)
     values = 1 / (1 + np.exp(-x.numpy().astype(float)))
-    edges = np.linspace(one.low, one.high, HISTOGRAM_BINS + 1)
-    expected, _ = np.histogram(values.clip(one.low, one.high), edges)
-    assert np.abs(np.array(one.counts) - expected).sum() <= 4  # on an edge
+    edges = np.linspace(one.histogram.low, one.histogram.high, HISTOGRAM_BINS + 1)
+    expected, _ = np.histogram(values.clip(one.histogram.low, one.histogram.high), edges)
+    assert np.abs(np.array(one.histogram.counts) - expected).sum() <= 4  # on an edge
     (one,) = seen(nn.ELU(), torch.cat([torch.randn(5000, 1), torch.full((3, 1), 1e3)]))
-    assert one.high < 200
-    assert (sum(one.counts), one.counts[-1]) == (5003, 3), "what lies beyond is in the last bin"
+    assert one.histogram.high < 200
+    assert (sum(one.histogram.counts), one.histogram.counts[-1]) == (5003, 3), (
+        "what lies beyond is in the last bin"
+    )
 
 
 def test_numbers_that_are_not_finite():
     found = seen(nn.ReLU(), torch.tensor([[1.0, math.inf], [math.nan, 2.0]]))
-    assert sum(found[0].counts) == 2
+    assert sum(found[0].histogram.counts) == 2
     assert found[0].to_json()["deviation"] is None
     assert draw_payload(activations_payload("odd", {"odd": found}))
 
@@ -154,7 +156,7 @@ def test_a_loop_over_time_is_one():
     x = torch.full((2, 3, 4), -1.0)
     x[0, 1, :3] = 2.0
     (found,) = seen(Loop(), x)
-    assert sum(found.counts) == x.numel()
+    assert sum(found.histogram.counts) == x.numel()
     assert found.dead == 1 / 4
     assert found.mean == pytest.approx((3 * 2 + 3 * 1) / 24)
 
@@ -163,7 +165,7 @@ def test_a_loop_over_time_is_one():
 def test_gates_that_a_kernel_would_hide(cell, gates):
     (x, model), functions = (torch.randn(3, 5, 16), Recurrent(cell(16, 16))), {}
     for one in collect_activations(model, lambda: model(x)[0].sum()):
-        functions[one.function] = sum(one.counts)
+        functions[one.function] = sum(one.histogram.counts)
     assert set(functions) == gates
     assert functions["sigmoid"] >= 2 * 3 * 5 * 16
 
@@ -269,14 +271,19 @@ def test_the_panels_have_a_row_or_a_line_for_each():
         initialize(model, rule, nn.Identity())
         rows[rule] = seen(model, torch.randn(20, 30))
     payload = activations_payload("two depths", rows)
-    shallow, deep, sizes, gradients, shares = payload.drawn()
+    shallow, slopes, deep, _, sizes, gradients, shares = payload.drawn()
+    assert isinstance(slopes, Histograms)
+    assert slopes.title == "0.01: gradients"
+    drawn_gradient, own = slopes.histograms[1].counts, rows["0.01"][1].gradient_histogram
+    assert own is not None
+    assert drawn_gradient == own.counts
     assert isinstance(shallow, Histograms)
     assert isinstance(deep, Histograms)
     assert [one.name for one in shallow.histograms] == ["1 relu", "2 relu", "3 relu"]
     assert len(deep.histograms) == 10
     assert deep.histograms[-1].name == "14 relu"
     layer, drawn = rows["0.01"][1], shallow.histograms[1]
-    assert drawn.counts == layer.counts
+    assert drawn.counts == layer.histogram.counts
     assert drawn.cut == 0
     assert drawn.note == f"0: {layer.zeros:.0%}"
     assert isinstance(sizes, Lines)
@@ -288,5 +295,5 @@ def test_the_panels_have_a_row_or_a_line_for_each():
     assert math.isnan(gradients.series[1].y[-1]), "a gradient of 0 has no place on this axis"
     assert isinstance(shares, Bars)
     assert shares.array.values[0].tolist() == [100 * (one.dead or 0) for one in rows["0.01"]] + [0] * 11
-    tables = payload.panels[5:]
+    tables = payload.panels[7:]
     assert [table.title for table in tables] == ["0.01", "kaiming"]

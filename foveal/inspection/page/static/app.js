@@ -105,11 +105,16 @@ class App {
     this.heading.textContent = name;
     this.summary.textContent = view?.summary ?? "";
     this.form.show(view?.fields ?? [], view?.has_control ?? false);
-    for (const button of this.navigation.querySelectorAll("button.view")) {
-      button.setAttribute("aria-current", String(/** @type {HTMLElement} */ (button).dataset.view === name));
-    }
+    this.markView();
     if (focus) this.heading.focus();
     await this.showView();
+  }
+
+  /** Mark the button of the chosen view. */
+  markView() {
+    for (const button of this.navigation.querySelectorAll("button.view")) {
+      button.setAttribute("aria-current", String(/** @type {HTMLElement} */ (button).dataset.view === this.view));
+    }
   }
 
   /** Compute the chosen view of each run, one after another. */
@@ -170,6 +175,7 @@ class App {
       if (versions.every((version, place) => version === this.versions[shown[place]])) return;
       this.runs = (await fetchRuns()).runs;
       this.writeHead();
+      await this.refreshViews();
       const view = this.views.find((one) => one.name === this.view);
       if (!view) await this.chooseRun(this.run);
       else if (view.has_control) this.status.textContent = "The run has gone on since; Show computes this view again.";
@@ -177,6 +183,16 @@ class App {
     } catch (error) {
       this.status.textContent = error instanceof Error ? error.message : String(error);
     }
+  }
+
+  /** Write the list of views anew if others fit the run now, such as its first histograms. */
+  async refreshViews() {
+    if (!this.views.length) return;
+    const { views, others } = await fetchViews(this.run);
+    const names = (/** @type {ViewFacts[]} */ list) => list.map((one) => one.name).join(" ");
+    if (names(views) === names(this.views)) return;
+    this.views = views;
+    this.writeViews(others);
   }
 
   /** Write the name and facts of the run, and the choice of runs. */
@@ -205,6 +221,7 @@ class App {
     const reasons = Object.entries(others).map(([name, why]) => html("li", {}, `${name}: ${why}`));
     const rest = html("details", {}, html("summary", {}, "Views that do not fit"), html("ul", {}, ...reasons));
     this.navigation.replaceChildren(html("ul", {}, ...items), ...(reasons.length ? [rest] : []));
+    this.markView();
   }
 
   /** Keep the choice in the address, so that it is there when the page is loaded again. */

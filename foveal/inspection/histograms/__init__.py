@@ -1,0 +1,1 @@
+"""The view `histograms`: how the outputs and gradients of each layer change in training."""
