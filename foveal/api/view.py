@@ -14,7 +14,7 @@ from foveal.inspection.payload import Payload
 from foveal.inspection.registry import VIEWS
 from foveal.inspection.view import View
 from foveal.tasks.session import Session
-from foveal.ui.console import log
+from foveal.ui.console import log as console_log
 from foveal.ui.progress_bar import ProgressBar
 from foveal.ui.wording import reword
 
@@ -62,7 +62,9 @@ def view_options(view: AnyView, options: Mapping[str, Any]) -> Any:
     return view.Options(**options)
 
 
-def compute_view(view: AnyView, session: Session, options: Any, control: bool = False) -> Payload:
+def compute_view(
+    view: AnyView, session: Session, options: Any, control: bool = False, log: Log = console_log
+) -> Payload:
     """Return the payload of a view of a run, and print lines and progress on the way.
 
     Raises: UserError: the view does not fit the run, an option does not, or the view has no control.

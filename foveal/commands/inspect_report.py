@@ -5,6 +5,7 @@ from pathlib import Path
 
 from foveal.api.view import AnyView, compute_view
 from foveal.core.errors import UserError
+from foveal.core.log import each_once
 from foveal.inspection.page.report import ReportedView, report_page
 from foveal.store.durable import atomic_write
 from foveal.tasks.session import Session
@@ -28,11 +29,11 @@ def print_report(
     Raises: UserError: no view can be computed.
     """
     shown: list[ReportedView] = []
-    missing = dict(reasons)
+    missing, new_lines = dict(reasons), each_once(log)
     for view in views:
         log(f"{view.name}: {view.summary}")
         try:
-            payload = compute_view(view, session, view.Options())
+            payload = compute_view(view, session, view.Options(), log=new_lines)
         except UserError as error:
             missing[view.name] = str(error)
         else:

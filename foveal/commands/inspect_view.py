@@ -13,6 +13,7 @@ from foveal.api.view import AnyView, all_views, choose_view, compute_view, fitti
 from foveal.commands import COMMON_HELP
 from foveal.commands.inspect_report import check_report_path, print_report
 from foveal.core.errors import UserError
+from foveal.core.log import each_once
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.inspection.files import check_folder, check_payload_path, write_payload, write_thumbnail
@@ -140,11 +141,11 @@ def _list_views(subject: str, rest: Sequence[str]) -> None:
 def _draw_thumbnails(views: Sequence[AnyView], session: Session, folder: Path) -> dict[str, str]:
     """Draw each view with its default options. Return the files, or why there is none, by view."""
     check_folder(folder)
-    pictures = {}
+    pictures, new_lines = {}, each_once(log)
     for view in views:
         path = folder / f"{view.name}.png"
         try:
-            write_thumbnail(compute_view(view, session, view.Options()), path)
+            write_thumbnail(compute_view(view, session, view.Options(), log=new_lines), path)
             pictures[view.name] = str(path)
         except UserError as error:
             pictures[view.name] = f"not drawn: {error}"
