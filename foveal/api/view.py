@@ -10,7 +10,7 @@ from foveal.api.argument_types import check_types
 from foveal.config import suggest
 from foveal.config.old_names import VIEWS as OLD_VIEWS
 from foveal.core.errors import UserError
-from foveal.core.log import Log
+from foveal.core.log import Log, each_once
 from foveal.core.progress import ProgressCallback
 from foveal.inspection.control import check_has_control, with_control
 from foveal.inspection.payload import Payload
@@ -113,13 +113,7 @@ def compute_views(
 ) -> Iterator[tuple[AnyView, Payload | UserError]]:
     """Yield each view with its payload for default options, or why there is none. Print which view is next;
     a line that several views print is printed once."""
-    printed = set[str]()
-
-    def log_once(line: str) -> None:
-        if line not in printed:
-            printed.add(line)
-            log(line)
-
+    log_once = each_once(log)
     for view in views:
         log(f"{view.name}: {view.summary}")
         try:

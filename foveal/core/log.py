@@ -23,6 +23,18 @@ def notify(message: str) -> None:
         log(message)
 
 
+def each_once(log: Log) -> Log:
+    """Return a function that shows each line only the first time it is told."""
+    shown = set[str]()
+
+    def log_new(line: str) -> None:
+        if line not in shown:
+            shown.add(line)
+            log(line)
+
+    return log_new
+
+
 def log_progress(rows: Iterable[T], count: int, noun: str, log: Log) -> Iterator[T]:
     """Yield the rows, and log from time to time how many of `count` are done and the time left.
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
@@ -77,6 +78,11 @@ class ChosenInput:
         """
         return self.objective.log_probabilities(self.batch if batch is None else batch)
 
+    def total(self) -> float:
+        """Return the sum of the log-probabilities of all targets, in nats."""
+        with torch.inference_mode():
+            return float(self.log_probabilities().sum())
+
 
 @runtime_checkable
 class InputTask(Protocol):
@@ -119,7 +125,7 @@ def choose_input(run: InspectedRun, options: InputOptions, log: Log) -> ChosenIn
     """
     if options.text is not None:
         return _typed_text(run, options, options.text, log)
-    split, name = _split(run, options.data, log)
+    split, name = input_split(run, options.data, log)
     count = run.task.count_inputs(split)
     if not 0 <= options.row < count:
         raise UserError(f"--row {options.row}: {name} has {counted(count, 'row')}, from row 0 on")
@@ -140,7 +146,7 @@ def _typed_text(run: InspectedRun, options: InputOptions, text: str, log: Log) -
     return replace(chosen, name=line if len(line) <= MAX_NAME_LENGTH else f"{line[:MAX_NAME_LENGTH]}…")
 
 
-def _split(run: InspectedRun, data: str | None, log: Log) -> tuple[Any, str]:
+def input_split(run: InspectedRun, data: str | None, log: Log) -> tuple[Any, str]:
     """Return the held-out split and its name. Other data need no references."""
     try:
         split, name, _ = run.held_out(data, "with --data", log)

@@ -65,8 +65,11 @@ def _control_facts(payload: Payload, control: Payload) -> Iterator[tuple[str, st
 
 
 def _ablation_fact(ablation: Ablation) -> tuple[str, str]:
-    change = ablation.after - ablation.before
+    change, count = ablation.after - ablation.before, ablation.count
+    summed, each = "", ""
+    if count > 1:
+        summed, each = f", summed over {count:,} targets,", f" ({change / count:+.2f} each)"
     return "ablated", (
-        f"without {ablation.removed}, the log-probability of {ablation.outcome} changes by {change:+.2f} "
-        f"nats, from {ablation.before:.2f} to {ablation.after:.2f}"
+        f"without {ablation.removed}, the log-probability of {ablation.outcome}{summed} changes by "
+        f"{change:+.2f} nats{each}, from {ablation.before:.2f} to {ablation.after:.2f}"
     )

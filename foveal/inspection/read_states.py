@@ -32,12 +32,11 @@ def why_no_states(run: InspectedRun) -> str:
     return "" if fitting else f"this view needs a language model (task {run.task.name})"
 
 
-def check_state_name(run: InspectedRun, layer: str | None) -> None:
-    """Check the option that names a state; None names none.
+def check_state_name(run: InspectedRun, layer: str | None, names: Sequence[str]) -> None:
+    """Check the option that names one of a run's states; None names none.
 
     Raises: UserError: there is no such state.
     """
-    names = state_names(run.model)
     if layer is not None and layer not in names:
         raise UserError(f"--layer {layer}: {run.run.path} has no such layer; it has {', '.join(names)}")
 

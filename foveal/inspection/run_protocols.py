@@ -107,7 +107,7 @@ class InspectedRun(Protocol):
     def other_run(self, path: str) -> "InspectedRun":
         """Open another run on the same device."""
 
-    def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
+    def few_held_out(self, log: Log) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""
 
     def training_data(self, log: Log) -> PreparedData[Any, Any]:

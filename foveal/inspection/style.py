@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float, UInt8
 from PIL import Image, ImageDraw, ImageFont
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ ROLE_COLORS = {
 """The colors of captions and marks, by what they mean."""
 SEQUENTIAL_MAP, DIVERGING_MAP = "Blues", "RdBu_r"
 """The color maps of numbers from a lowest value, and of numbers around 0: red is positive."""
+LUMINANCE_WEIGHTS, MIDDLE_LUMINANCE = (0.2126, 0.7152, 0.0722), 0.179
+"""The part of red, green and blue in the luminance of a color, and that on which black and white can be read
+equally well."""
 DPI = 130
 """Pixels to an inch of figures."""
 MAX_HEIGHT = 200.0
@@ -61,6 +64,15 @@ FONTS = (
 def series_color(number: int) -> str:
     """Return the color of series `number`; colors repeat after the last."""
     return SERIES_COLORS[number % len(SERIES_COLORS)]
+
+
+def letters_on(fill: Float[np.ndarray, " C"]) -> str:
+    """Return black or white, whichever has more contrast on a color of red, green and blue from 0 to 1.
+
+    The contrast is at least 4.58 on every color (relative luminance: WCAG 2.2).
+    """
+    linear = np.where(fill <= 0.04045, fill / 12.92, ((fill + 0.055) / 1.055) ** 2.4)[:3]
+    return "black" if linear @ LUMINANCE_WEIGHTS > MIDDLE_LUMINANCE else "white"
 
 
 def new_figure(width: float, height: float, layout: Literal["constrained"] | None = None) -> "Figure":

@@ -148,10 +148,10 @@ class Session:
         """
         return load(path, next(self.model.parameters()).device)
 
-    def few_held_out(self) -> tuple[Examples, list[str], list[Any]]:
+    def few_held_out(self, log: Log) -> tuple[Examples, list[str], list[Any]]:
         """Return a few held-out examples, their names and their references."""
-        split, name, _ = self.held_out(None, "with --query")
-        log_to_console(f"shown are rows of the run's {name} split, which were held out; --query names others")
+        split, name, _ = self.held_out(None, "with --query", log)
+        log(f"shown are rows of the run's {name} split, which were held out; --query names others")
         rows = evenly_spaced(len(split), EXAMPLES_SHOWN)
         sources, references = ([texts[row] for row in rows] for texts in (split.sources, split.references))
         return split.examples.subset(rows), sources, references

@@ -88,7 +88,7 @@ def test_trusted_code_is_run_on_the_first_validation_batch() -> None:
             "an own module has batches of its own: leave out options of rows",
         ),
         (("activations", "--data", "x"), "leave out options of rows"),
-        (("updates", "--control"), "the first weights of an own module are not kept"),
+        (("updates", "--control"), "the first weights of an own module need not be random"),
         (
             ("confusion",),
             "this run predicts no classes (task own module); the views that fit this run: ",

@@ -193,7 +193,7 @@ def test_a_picture_of_several_rows_is_told_once(attending: Path) -> None:
 @pytest.mark.slow
 def test_what_can_not_be_drawn(attending: Path, learnt: Callable[[str], Learnt]) -> None:
     given = ("--input", "shapes/4.png", "--attention")
-    assert "is drawn as .png" in refuse("generate", "run", *given, "a.html")
+    assert "is drawn as .png, .svg, .pdf, .html" in refuse("generate", "run", *given, "a.json")
     told = run_command("generate", "run", *given, "a.png", "--head", "3.1")
     assert "--head 3.1: there is no such head; there are 1.1" in told.last
     told = run_command("generate", learnt("bottleneck").folder / "run", *given, "a.png")

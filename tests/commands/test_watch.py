@@ -81,3 +81,9 @@ def test_what_can_not_be_opened(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_report_and_a_page_of_one_view(run: Path) -> None:
     succeed("inspect", run, "curves", "--out", "curves.html")
     assert Path("curves.html").read_bytes().startswith(b"<!doctype html>")
+
+
+def test_lines_of_several_views_are_shown_once(run: Path) -> None:
+    for option, name in (("--out", "pictures"), ("--report", "report.html")):
+        told = succeed("inspect", run, option, name).err
+        assert told.count("which were held out; --data names others") == 1

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from foveal.core.log import log_progress
+from foveal.core.log import each_once, log_progress
 
 
 def test_a_line_now_and_then_and_when_the_rest_will_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,3 +20,11 @@ def test_what_takes_no_time_says_nothing() -> None:
     told: list[str] = []
     assert [*log_progress("abc", 3, "letters", told.append)] == ["a", "b", "c"]
     assert told == []
+
+
+def test_a_line_that_several_views_tell_is_shown_once() -> None:
+    told: list[str] = []
+    log = each_once(told.append)
+    for line in ("rows of valid", "a map", "rows of valid", "rows of valid"):
+        log(line)
+    assert told == ["rows of valid", "a map"]

@@ -39,7 +39,7 @@ class WeightsView(View[NoOptions]):
         )
 
     def ablate(self, run: Any, options: NoOptions, log: Any) -> tuple[Ablation, ...]:
-        return (Ablation("head 3 of stack.blocks.0", "the reference", -0.41, -1.73),)
+        return (Ablation("head 3 of stack.blocks.0", "the reference", -0.41, -1.73, 6),)
 
 
 def last_layer(model: torch.nn.Module) -> torch.Tensor:
@@ -97,9 +97,11 @@ def test_facts_name_the_control_and_the_ablation(session: Session) -> None:
         "ablated",
     ]
     assert payload.facts[-1][1] == (
-        "without head 3 of stack.blocks.0, the log-probability of the reference changes by -1.32 nats, from "
-        "-0.41 to -1.73"
+        "without head 3 of stack.blocks.0, the log-probability of the reference, summed over 6 targets, "
+        "changes by -1.32 nats (-0.22 each), from -0.41 to -1.73"
     )
+    single = with_control(payload, payload, (Ablation("head 3", "cat", -0.41, -1.73),)).facts[-1][1]
+    assert single == "without head 3, the log-probability of cat changes by -1.32 nats, from -0.41 to -1.73"
     assert payload.values["ablations"][0]["after"] == -1.73
     assert len(compute_view(WeightsView(), session, NoOptions()).panels) == 1
 

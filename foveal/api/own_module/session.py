@@ -111,8 +111,8 @@ class ModuleSession:
 
     def with_random_weights(self) -> NoReturn:
         raise UserError(
-            f"{self.run.path}: the first weights of an own module need not be random, so that its views have no "
-            "control: leave it out"
+            f"{self.run.path}: the first weights of an own module need not be random, so that its views "
+            "have no control: leave it out"
         )
 
     def with_first_weights(self) -> "ModuleSession":

@@ -5,12 +5,14 @@
                                                           Dosovitskiy et al. 2021, appendix D.7)
     first, itself, previous   mean_t of a_t0, a_tt, a_t(t-1)
     largest   mean_t max_s a_ts
+    induction mean_t sum_s a_ts [token s-1 is token t]    over the queries whose token stands earlier, too
+                                                          (prefix matching: Olsson et al. 2022)
 
 Queries that see no key do not count, nor does the first query for the previous token.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -33,6 +35,7 @@ class HeadStatistics(NamedTuple):
     itself: float
     previous: float
     largest: float
+    induction: float
 
 
 class MapSummary(NamedTuple):
@@ -71,7 +74,7 @@ def _row_blocks(count: int, multiple: int) -> Iterator[slice]:
 
 def row_numbers(
     weights: Float[Tensor, "H t S"], visible: Bool[Tensor, "H t S"], layer: AttentionLayer, start: int
-) -> Float[Tensor, "6 H t"]:
+) -> Float[Tensor, "7 H t"]:
     """Return the numbers of `HeadStatistics` for each query from `start` on."""
     t = weights.shape[1]
     nothing = weights.new_full((len(weights), t), math.nan)
@@ -88,8 +91,23 @@ def row_numbers(
         if layer.is_self:
             later = weights.diagonal(start - 1, 1, 2) if start else weights[:, 1:].diagonal(0, 1, 2)
             previous = later if start else F.pad(later, (1, 0), value=math.nan)
-    numbers = torch.stack([entropy, distance, first, itself, previous, weights.amax(2)])
+    induction = nothing
+    if layer.is_self and layer.has_key_tokens:
+        followers = after_earlier_token(layer.keys, start, t)
+        shares = (weights * followers).sum(2)
+        induction = shares.where(followers.any(1), math.nan)
+    numbers = torch.stack([entropy, distance, first, itself, previous, weights.amax(2), induction])
     return numbers.where(visible.any(2), math.nan)
+
+
+def after_earlier_token(tokens: Sequence[str], start: int, count: int) -> Bool[Tensor, "t S"]:
+    """Return for `count` positions from `start` on which positions come right after an earlier occurrence
+    of their token."""
+    kinds = {token: kind for kind, token in enumerate(dict.fromkeys(tokens))}
+    ids = torch.tensor([kinds[token] for token in tokens])
+    own, places = ids[start : start + count, None], torch.arange(len(ids))
+    is_later = places[start : start + count, None] >= places[1:]
+    return F.pad((own == ids[:-1]) & is_later, (1, 0))
 
 
 def pool_weights(

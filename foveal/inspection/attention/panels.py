@@ -84,6 +84,14 @@ def word_panel(
     return Heatmap(title, NamedArray(values, (queries, keys), WEIGHT), 0.0, _largest(values))
 
 
+def word_grid(title: str, example: WordAttention) -> HeatmapGrid:
+    """Return the maps of all heads between words, side by side on one scale."""
+    axes = Axis("example", (title,)), Axis("head", tuple(f"head {name}" for name in example.heads))
+    words = Axis("written", example.target), Axis("read", example.source)
+    array = NamedArray(example.weights[None], (*axes, *words), WEIGHT)
+    return HeatmapGrid(title, array, 0.0, _largest(example.weights))
+
+
 def grid_panels(layers: Sequence[AttentionLayer], summaries: Sequence[MapSummary]) -> list[HeatmapGrid]:
     """Return the maps of all heads: a grid for the layers that have equal maps, all grids on one scale.
 

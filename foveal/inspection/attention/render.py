@@ -1,19 +1,20 @@
 """Attention between words as a file: a picture, a page or numbers."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from foveal.core.errors import UserError
-from foveal.inspection.attention.html_page import attention_html
-from foveal.inspection.attention.panels import word_panel, words_over_image
+from foveal.inspection.attention.panels import word_grid, word_panel, words_over_image
 from foveal.inspection.attention.words import ImageAttention, WordAttention, head_index
 from foveal.inspection.files import payload_file
-from foveal.inspection.panels import Images
+from foveal.inspection.panels import Images, Panel
 from foveal.inspection.payload import Payload
 from foveal.store.durable import atomic_write
 
-PICTURES = (".png", ".svg", ".pdf")
+PICTURES = (".png", ".svg", ".pdf", ".html")
+"""The endings of files in which attention is drawn."""
 CAVEAT = "weights show where the model read, not why it chose the word (Jain and Wallace 2019)"
 
 
@@ -29,7 +30,8 @@ def render_word_attention(path: Path, examples: Sequence[WordAttention], head: s
     """Return the content of a picture (.png, .svg, .pdf), an HTML page (.html) or numbers (.json), by the
     suffix of `path`.
 
-    A picture shows `head`, by default the mean of all heads. An HTML page and numbers contain all heads.
+    A picture shows `head`, by default the mean of all heads. An HTML page also has the maps of all heads, and
+    numbers are those of all heads.
 
     Raises: UserError: the suffix is unknown, there are no examples, there is no such head, or the picture
     would be too large.
@@ -42,9 +44,10 @@ def render_word_attention(path: Path, examples: Sequence[WordAttention], head: s
     if path.suffix == ".json":
         return _to_json(examples)
     if path.suffix in PICTURES:
-        return payload_file(words_payload(examples, head), path.suffix)
-    if path.suffix == ".html":
-        return attention_html(examples, head)
+        payload = words_payload(examples, head)
+        if path.suffix == ".html":
+            payload = replace(payload, panels=(*_with_all_heads(payload, examples),))
+        return payload_file(payload, path.suffix)
     raise UserError(
         f"{path}: an alignment is written as .png, .svg, .pdf, .html or .json; choose one of them"
     )
@@ -57,6 +60,14 @@ def words_payload(examples: Sequence[WordAttention], head: str | None) -> Payloa
     panels = tuple(word_panel(str(number), each, head) for number, each in enumerate(examples, 1))
     subject, title = f"these {len(examples)} examples", f"what is read for each written word: {name}"
     return Payload("alignment", subject, title, panels, CAVEAT, "exact")
+
+
+def _with_all_heads(payload: Payload, examples: Sequence[WordAttention]) -> Iterator[Panel]:
+    """Yield the map of each example, and the maps of its heads if there are several."""
+    for number, (panel, example) in enumerate(zip(payload.panels, examples, strict=True), 1):
+        yield panel
+        if len(example.heads) > 1:
+            yield word_grid(f"{number}: all heads", example)
 
 
 def images_payload(examples: Sequence[ImageAttention]) -> Payload:

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
@@ -44,6 +42,7 @@ HABITS = {
     "previous": "looks at the previous token",
     "itself": "looks at its own position",
     "first": "looks at the first position",
+    "induction": "looks at what followed the same token before",
 }
 
 
@@ -99,15 +98,14 @@ class AttentionView(View[AttentionOptions]):
         number, head, _ = choose_head(layers, summaries, options)
         path = layers[number].path
         module = attending_modules(run.model)[path]
-        with torch.inference_mode():
-            before = float(chosen.log_probabilities().sum())
-            handle = module.without_head(head)
-            try:
-                after = float(chosen.log_probabilities().sum())
-            finally:
-                handle.remove()
+        before, handle = chosen.total(), module.without_head(head)
+        try:
+            after = chosen.total()
+        finally:
+            handle.remove()
         outcome = "the model's own answer" if chosen.reference is None else "the reference"
-        return (Ablation(f"head {head} of layer {number} ({path})", outcome, before, after),)
+        removed = f"head {head} of layer {number} ({path})"
+        return (Ablation(removed, outcome, before, after, len(chosen.target)),)
 
 
 def choose_head(

@@ -1,7 +1,7 @@
-"""What a language model loses without a unit: the unit is held at its mean while the model reads a text."""
+"""What a model loses without a unit: the unit is held at its mean while the model reads a text."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -32,18 +32,34 @@ def log_probability_without(
     model: DecoderLM, layer: str, unit: int, tokens: Int[Tensor, "R T"], window: int
 ) -> float:
     """Return the same while a unit is held at its mean over the text, in every part of its layer's state."""
-    path = layer.rpartition("/")[0]
-    module = {name: each for each, name in published_paths(model).items()}[path]
-    parts = [*module.cell.sizes] if isinstance(module, Recurrent) else ["features"]
+    path, parts = layer.rpartition("/")[0], state_parts(model, layer)
     names = [f"{path}/{part}" for part in parts]
     sums = dict.fromkeys(parts, 0.0)
     for chunk in read_chunks(model, tokens, window, names):
         for part, name in zip(parts, names, strict=True):
             sums[part] += float(chunk.states[name][..., unit].double().sum())
     means = {part: total / tokens.numel() for part, total in sums.items()}
-    clamped = _clamped_cell if isinstance(module, Recurrent) else _clamped_features
-    with clamped(module, unit, means):
+    with held_unit(model, layer, unit, means):
         return log_probability(model, tokens, window)
+
+
+def state_parts(model: nn.Module, layer: str) -> list[str]:
+    """Return the parts of the state to which a named one belongs, such as c and h."""
+    module = _module_of(model, layer)
+    return [*module.cell.sizes] if isinstance(module, Recurrent) else ["features"]
+
+
+def held_unit(
+    model: nn.Module, layer: str, unit: int, means: dict[str, float]
+) -> AbstractContextManager[None]:
+    """Return a context in which a unit has the same value after each step, in each part of its state."""
+    module = _module_of(model, layer)
+    clamped = _clamped_cell if isinstance(module, Recurrent) else _clamped_features
+    return clamped(module, unit, means)
+
+
+def _module_of(model: nn.Module, layer: str) -> Any:
+    return {name: each for each, name in published_paths(model).items()}[layer.rpartition("/")[0]]
 
 
 @contextmanager

@@ -90,7 +90,8 @@ class ContributionsView(View[ContributionsOptions]):
         result = _contributions(run, options, log)
         part, before = result.strongest(), result.log_probability
         removed = f"{result.parts.names[part]!r} of the input ({BASELINES[result.parts.kind]} instead)"
-        return (Ablation(removed, "the text", before, before - float(result.sums[part])),)
+        after = before - float(result.sums[part])
+        return (Ablation(removed, "the text", before, after, len(result.tokens)),)
 
 
 def _contributions(run: InspectedRun, options: ContributionsOptions, log: Log) -> ContributionsResult:

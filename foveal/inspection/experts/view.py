@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
 from foveal.core.errors import UserError
@@ -81,19 +80,14 @@ class ExpertsView(View[ExpertsOptions]):
         (route,) = (route for route in routing(run.model, chosen) if route.layer == path)
         module = run.model.get_submodule(path)
         counts = load(route.gates, module.active).counts
-        before = _total(chosen)
+        before = chosen.total()
         results = []
         for which, expert in (("most", int(counts.argmax())), ("least", int(counts.argmin()))):
             with without_expert(module, expert):
-                after = _total(chosen)
+                after = chosen.total()
             removed = f"expert {expert} of {path}, the {which} used"
-            results.append(Ablation(removed, "the reference", before, after))
+            results.append(Ablation(removed, "the reference", before, after, len(chosen.target)))
         return tuple(results)
-
-
-def _total(chosen: ChosenInput) -> float:
-    with torch.inference_mode():
-        return float(chosen.log_probabilities().sum())
 
 
 def _layer(run: InspectedRun, options: ExpertsOptions) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from foveal.inspection.figures.text import drawable, write_title, write_unit
 from foveal.inspection.panels import ColoredText
-from foveal.inspection.style import DIVERGING_MAP, DPI, MUTED_COLOR, SEQUENTIAL_MAP, text_font
+from foveal.inspection.style import DIVERGING_MAP, DPI, MUTED_COLOR, SEQUENTIAL_MAP, letters_on, text_font
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +26,6 @@ EQUAL_WIDTHS = re.compile("[\u0021-\u02ff\u0370-\u03ff\u0400-\u052f]")
 """The letters that are drawn with equal widths: Latin, Greek, Cyrillic."""
 SPACE = "\N{NO-BREAK SPACE}"
 WHITE = (1.0, 1.0, 1.0, 1.0)
-LIGHTNESS = (0.299, 0.587, 0.114)
-"""The part of red, green and blue in the lightness of a color."""
 
 
 class _Placed(NamedTuple):
@@ -103,7 +101,7 @@ def _draw_pieces(axes: "Axes", pieces: list[_Placed], fills: Any, top: float) ->
         fill, left, y = fills[piece.token], piece.column * LETTER, top + (piece.line + 1) * LINE
         box: dict[str, Any] = {"color": fill, "linewidth": 0, "transform": inches}
         axes.add_patch(Rectangle((left, y), LETTER * len(piece.text), LINE, **box))
-        color = "black" if np.dot(fill[:3], LIGHTNESS) > 0.55 else "white"
+        color = letters_on(fill)
         line = lines.setdefault((piece.line, color), [])
         line += [SPACE] * (piece.column - len(line))
         for offset, letter in enumerate(piece.text):

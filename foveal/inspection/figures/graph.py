@@ -58,7 +58,8 @@ def draw(figure: "SubFigure", panel: Graph) -> None:
         axes.annotate("", end, start, arrowprops=arrow, zorder=BELOW_BOXES)
         if edge.text:
             middle = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
-            look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False, "color": color}
+            letters = MUTED_COLOR if edge.role in EDGE_ROLE_COLORS else color
+            look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False, "color": letters}
             look |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5}}
             axes.text(*middle, drawable(edge.text, MAX_LETTERS), fontproperties=text_font(6.5), **look)
     total = size(panel)

@@ -12,7 +12,7 @@ from foveal.inspection.figures.text import (
     write_unit,
 )
 from foveal.inspection.panels import Axis, Heatmap
-from foveal.inspection.style import DIVERGING_MAP, HIGHLIGHT_COLOR, SEQUENTIAL_MAP, text_font
+from foveal.inspection.style import DIVERGING_MAP, HIGHLIGHT_COLOR, SEQUENTIAL_MAP, letters_on, text_font
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CELL, AROUND, SMALLEST, LARGEST = 0.42, 1.8, 4.2, 9.0
 """Inches of the largest cell, of what stands around the cells, and of the smallest and the largest map."""
+NO_NUMBER = "#d5dae0"
+"""The color of cells without a number."""
 LABEL = 0.13
 """Inches of a label at an axis: where cells are smaller, some labels are left away."""
 LETTER, MAX_CELL_TEXT = 0.075, 14
@@ -37,15 +39,18 @@ def size(panel: Heatmap) -> tuple[float, float]:
 
 def draw(figure: "SubFigure", panel: Heatmap) -> None:
     """Draw the map. A dark cell is a large number. Where colors diverge, red is positive."""
+    from matplotlib.colors import to_rgb
+
     axes = figure.subplots()
     values, (rows, columns) = panel.array.values, panel.array.values.shape
     image = draw_cells(axes, values, panel.low, panel.high, panel.diverging)
-    middle, reach = (0.0, panel.high) if panel.diverging else (panel.low, panel.high - panel.low)
     look: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False}
     look["fontproperties"] = text_font(7.0)
     for row, texts in enumerate(panel.texts):
         for column, text in enumerate(texts):
-            color = "white" if abs(values[row, column] - middle) > 0.5 * reach else "black"
+            value = values[row, column]
+            fill = image.to_rgba(value) if np.isfinite(value) else to_rgb(NO_NUMBER)
+            color = letters_on(np.array(fill))
             axes.text(column, row, drawable(text, MAX_CELL_TEXT), color=color, **look)
     for row, column in panel.marks:
         axes.add_patch(_frame(row, column))
@@ -60,7 +65,7 @@ def draw(figure: "SubFigure", panel: Heatmap) -> None:
 
 def draw_cells(axes: "Axes", values: Any, low: float, high: float, diverging: bool) -> Any:
     """Draw squares of color. Cells without a number are gray."""
-    axes.set_facecolor("#d5dae0")
+    axes.set_facecolor(NO_NUMBER)
     colors = DIVERGING_MAP if diverging else SEQUENTIAL_MAP
     return axes.imshow(
         np.ma.masked_invalid(values), cmap=colors, vmin=low, vmax=high, interpolation="nearest", aspect="auto"

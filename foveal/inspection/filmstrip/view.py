@@ -94,7 +94,7 @@ def _load_clips(
 ) -> tuple[ClipExamples, list[str], list[list[str] | None]]:
     """Return the clips, their names and their references, None where unknown."""
     if query is None:
-        clips, names, references = run.few_held_out()
+        clips, names, references = run.few_held_out(log)
         assert isinstance(clips, ClipExamples)
         return clips, names, [*map(_as_list, references)]
     data_format, data, opened = run.task.data_format, run.config.data, open_path(query)

@@ -151,7 +151,7 @@ def _flows(
 
     Raises: UserError: there is no such state.
     """
-    check_state_name(run, layer)
+    check_state_name(run, layer, state_names(run.model))
     names = state_names(run.model)
     lowest = names[0].rpartition("/")[0]
     chosen = [name for name in names if name.rpartition("/")[0] == lowest] if layer is None else [layer]

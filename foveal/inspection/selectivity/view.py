@@ -53,7 +53,7 @@ class SelectivityView(View[InputOptions]):
     def ablate(self, run: InspectedRun, options: InputOptions, log: Log) -> tuple[Ablation, ...]:
         """Let all steps be as large as the mean step of their channel."""
         chosen, mixers = choose_input(run, options, log), decaying_mixers(run.model)
-        before, count = _total(chosen), 0
+        before, count = chosen.total(), 0
         with ExitStack() as stack:
             for layer in layer_memories(run.model, chosen):
                 mixer = mixers[layer.path]
@@ -61,14 +61,9 @@ class SelectivityView(View[InputOptions]):
                     means = torch.from_numpy(layer.step_sizes.mean(0))
                     stack.enter_context(mixer.constant_steps(means))
                     count += 1
-            after = _total(chosen)
+            after = chosen.total()
         removed = f"the selection of {count} layers: each step is the mean of its channel"
-        return (Ablation(removed, "the reference", before, after),) if count else ()
-
-
-def _total(chosen: ChosenInput) -> float:
-    with torch.inference_mode():
-        return float(chosen.log_probabilities().sum())
+        return (Ablation(removed, "the reference", before, after, len(chosen.target)),) if count else ()
 
 
 def selectivity_payload(subject: str, chosen: ChosenInput, layers: Sequence[LayerMemory]) -> Payload:

@@ -56,7 +56,7 @@ class TrajectoriesView(View[TrajectoriesOptions]):
     def compute(
         self, run: InspectedRun, options: TrajectoriesOptions, log: Log, progress: ProgressCallback
     ) -> Payload:
-        check_state_name(run, options.layer)
+        check_state_name(run, options.layer, state_names(run.model))
         layer = options.layer or state_names(run.model)[-1]
         tokens, _ = held_out_rows(run, options.data, log)
         states = _read(run, tokens, layer, progress)

@@ -55,7 +55,7 @@ def _load_episodes(
 ) -> tuple[Examples, list[str], Sequence[str | None]]:
     """Return maps with starts, their instructions, and their paths as text (None where unknown)."""
     if query is None:
-        return run.few_held_out()
+        return run.few_held_out(log)
     data_format, data, opened = run.task.data_format, run.config.data, open_path(query)
     rows, examples, _ = prepare_examples.read_unlabeled(data_format, opened, run.processor, data, log)
     labeled = read_labeled_rows(data_format, opened, data)

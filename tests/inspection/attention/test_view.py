@@ -18,11 +18,11 @@ from foveal.inspection.attention.compute import pool_weights, summarize_layer
 from foveal.inspection.attention.layers import AttentionLayer, capture_attention
 from foveal.inspection.attention.panels import grid_panels, head_panel, words_over_image
 from foveal.inspection.attention.view import AttentionOptions, AttentionView, outstanding_heads
-from foveal.inspection.capture.record import Record
 from foveal.inspection.chosen_input import ChosenInput, InputOptions, choose_input
 from foveal.inspection.files import payload_file
 from foveal.inspection.panels import Heatmap, Images
 from foveal.layers.mixers.self_attention import SelfAttention
+from tests.support.attention_layers import layer_of
 from tests.support.untrained_runs import KINDS, UntrainedRun
 
 T = 8
@@ -45,15 +45,6 @@ def run_of(kind: str) -> UntrainedRun:
     if kind not in _made:
         _made[kind] = KINDS[kind]()
     return _made[kind]
-
-
-def layer_of(weights: Float[Tensor, "H T S"], kind: str = "self", **more: Any) -> AttentionLayer:
-    record = Record("stack/weights", 1 << 30)
-    record.kept.append(weights[None])
-    queries, keys = (
-        tuple(f"{axis}{i}" for i in range(size)) for axis, size in zip("qk", weights.shape[1:], strict=True)
-    )
-    return AttentionLayer("stack", record, kind, queries, keys, **more)
 
 
 class HandBuilt(nn.Module):
