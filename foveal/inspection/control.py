@@ -65,7 +65,7 @@ def _control_facts(payload: Payload, control: Payload) -> Iterator[tuple[str, st
 
 
 def _ablation_fact(ablation: Ablation) -> tuple[str, str]:
-    change, count = ablation.after - ablation.before, ablation.count
+    change, count = ablation.after - ablation.before, ablation.targets
     summed, each = "", ""
     if count > 1:
         summed, each = f", summed over {count:,} targets,", f" ({change / count:+.2f} each)"

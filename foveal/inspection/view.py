@@ -21,7 +21,7 @@ class Ablation(NamedTuple):
     before: float
     after: float
     """Log-probabilities in nats."""
-    count: int = 1
+    targets: int = 1
     """The targets whose log-probabilities are added up, such as tokens; 1 for a single one or a mean."""
 
 

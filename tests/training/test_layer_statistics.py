@@ -41,7 +41,7 @@ def measured_trainer(path: Path, seconds: float = 1e-9, probed: bool = True, hoo
     def loss() -> torch.Tensor:
         torch.manual_seed(random.randrange(3))  # a probe may draw what it likes
         result, _ = objective(batch, None)
-        return total_loss(result, total_weights(objective, [batch]))  # type: ignore[list-item]
+        return total_loss(result, total_weights(objective, [batch]))
 
     def probe() -> dict[str, Any]:
         made.model.train()
@@ -72,14 +72,20 @@ def test_they_change_no_bit_of_a_training(tmp_path: Path) -> None:
     assert all("error" not in one for one in records(tmp_path / "measured"))
 
 
+def random_numbers() -> tuple[Any, Any]:
+    """Return the states of the generators of NumPy and torch."""
+    state: Any = np.random.get_state()
+    return state[1].tolist(), torch.get_rng_state().tolist()
+
+
 def test_random_generators_modes_and_buffers_are_as_before(tmp_path: Path) -> None:
     made = measured_trainer(tmp_path / "run")
     assert made.statistics
     made.model.eval()
-    before = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # type: ignore[union-attr]
+    before = random_numbers()
     buffers = [buffer.clone() for buffer in made.model.buffers()]
     made.statistics.after_step(3, None)
-    assert (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before  # type: ignore[union-attr]
+    assert random_numbers() == before
     restored, state = unchanged(made.model), random.getstate()  # runtime type checks draw numbers, too
     with restored:
         random.random()
@@ -126,7 +132,7 @@ def test_updates_are_those_of_the_steps(tmp_path: Path) -> None:
         (logged,) = [part for part in one["updates"] if part["layer"] == "projection"]
         assert logged["update_norm"] >= change * (1 - 1e-6) > bias
         assert logged["update_norm"] < 1.5 * change
-        assert logged["weights"] == made.model.projection.weight.numel() + 7  # type: ignore[union-attr]
+        assert logged["weights"] == made.model.projection.weight.numel() + 7  # type: ignore[union-attr, operator]
 
 
 def test_a_probe_that_fails_is_logged_and_training_goes_on(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ class ModuleSession:
     def other_run(self, path: str) -> NoReturn:
         refuse_rows()
 
-    def few_held_out(self) -> NoReturn:
+    def few_held_out(self, log: Any) -> NoReturn:
         refuse_rows()
 
     def training_data(self, log: Any) -> NoReturn:

@@ -65,7 +65,7 @@ class ExampleTexts:
         """Yield the states after each token."""
         rows, count = list[dict[str, Tensor]](), sum(map(len, self.texts))
         for texts in self.texts:
-            read = []
+            read = list[Mapping[str, Tensor]]()
             for chosen in texts:
                 progress(len(read) + (len(self.texts[0]) if rows else 0), count)
                 read.append(text_states(self.run.model, chosen, layers))

@@ -182,7 +182,7 @@ def first_changed_rows(kind: str, column: str, place: int) -> dict[str, tuple[in
     rows = tokens[0] if tokens.shape[0] == 1 else tokens[:, 0]
     rows[place] = 3 if rows[place] != 3 else 4
     changes = {"inputs": tokens} if column == "inputs" else {"columns": part | {column: tokens}}
-    found = {}
+    found = dict[str, Any]()
     with torch.no_grad():
         pairs = zip(
             capture_attention(run.model, chosen),

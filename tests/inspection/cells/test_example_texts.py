@@ -26,7 +26,7 @@ from tests.support.untrained_runs import (
 
 VIEW = CellsView()
 BACKWARD = ("model.encoder.mixers=gru", "model.encoder.bidirectional=true")
-RUNS = {
+RUNS: dict[str, tuple[Any, ...]] = {
     "text-classification": (write_labeled, "text-classification", *ENCODER, *PIECES, *BACKWARD),
     "tagging": (write_tagged, "tagging", *ENCODER),
     "word-tagging": (write_tagged, "word-tagging", *ENCODER),

@@ -9,6 +9,7 @@ from matplotlib.colors import to_rgb
 from foveal.inspection.figures import colored_text
 from foveal.inspection.figures.compose import RENDERERS
 from foveal.inspection.panels import Axis, ColoredText, Edge, Graph, Heatmap, NamedArray, Node, Panel
+from foveal.inspection.panels.images import Role
 from foveal.inspection.style import letters_on, new_figure
 
 LEAST = 4.5
@@ -84,7 +85,7 @@ def test_every_text_in_a_map_can_be_read(low: float) -> None:
 
 
 def test_every_text_of_a_graph_can_be_read() -> None:
-    roles = ("plain", "muted", "correct", "incorrect", "highlight")
+    roles: tuple[Role, ...] = ("plain", "muted", "correct", "incorrect", "highlight")
     nodes = tuple(Node(role, ("text",), (0, row), role) for row, role in enumerate(roles))
     edges = tuple(Edge("plain", role, "text", role) for role in roles[1:])
     axes = drawn(Graph("", nodes, (*edges, Edge("muted", "correct", "text"))))

@@ -42,9 +42,10 @@ def test_what_is_not_finite_is_counted_apart() -> None:
 
 def test_layers_and_their_gradients_are_autograds() -> None:
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2))
-    model[0].bias.data[0] = -100.0  # type: ignore[index, operator]
-    model[2].weight.data *= 20  # type: ignore[operator]
+    first, second, third = nn.Linear(6, 5), nn.Linear(5, 4), nn.Linear(4, 2)
+    model = nn.Sequential(first, nn.ReLU(), second, nn.Tanh(), third)
+    first.bias.data[0] = -100.0
+    second.weight.data *= 20
     x = torch.randn(8, 6)
     found = measure_layers(model, lambda: model(x).square().mean())
     assert all(weight.grad is None for weight in model.parameters())
