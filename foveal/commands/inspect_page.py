@@ -17,6 +17,7 @@ from foveal.api.page.listener import Listener
 from foveal.core.errors import UserError
 from foveal.core.extras import check_installed
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.store.run import open_run
 from foveal.tasks.open_logged import open_logged
 from foveal.ui.console import STDOUT, log, print_plain
 
@@ -111,7 +112,8 @@ def _runs_and_view(names: Sequence[str]) -> tuple[list[Path], str | None]:
     if len(rest) > 1:
         raise UserError(f"{rest[1]}: neither a run folder nor the only view; leave it out")
     for run in runs:
-        open_logged(run)
+        if not open_run(run).has_own_module:
+            open_logged(run)
     if not rest:
         return runs, None
     # The views import torch.

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import foveal
+from foveal.api.page.view_requests import ViewRequests
 from foveal.core.errors import UserError
 from foveal.store.sealed import open_tensors
 from tests.support.command_line import refuse, succeed
@@ -52,6 +53,13 @@ def test_curves_need_no_code() -> None:
     assert shown["view"] == "curves"
     assert len(drawn["x"]) == len([row for row in run.metrics if row["kind"] == "step"])
     assert "this runs code, tests.support.module_training:make_net" in refuse("inspect", "run", "updates")
+
+
+def test_the_page_lists_the_same_views() -> None:
+    train()
+    answer = ViewRequests("cpu").list_views(Path("run"), None)
+    assert [view["name"] for view in answer["views"]] == listed()[0]
+    assert answer["first"] == "curves"
 
 
 def test_trusted_code_is_run_on_the_first_validation_batch() -> None:

@@ -82,7 +82,7 @@ def refuse(*arguments: object) -> str:
     result = run_command(*arguments)
     assert result.code == 2, result
     assert result.out == ""
-    assert result.err.startswith("foveal: ")
+    assert result.err.startswith("foveal: "), result.err
     assert result.err.count("\n") == 1, result.err
     return result.err
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from foveal.api.inspected_run import open_inspected
 from foveal.api.page.computations import Computation
 from foveal.api.page.page_words import PageWords
 from foveal.api.page.shown_runs import version
@@ -15,8 +16,7 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.inspection.page.encode import encode_payload
 from foveal.inspection.page.encoded import EncodedPayload
-from foveal.tasks.cached_session import CachedSession, cached
-from foveal.tasks.session import load
+from foveal.inspection.run_protocols import InspectedRun
 from foveal.ui.wording import reworded
 
 FIRST_VIEW = "curves"
@@ -31,9 +31,9 @@ class ViewRequests:
         self._device = resolve_device(device)
         all_views()  # imported by one thread alone: others would see a part of them
         self._lock = threading.Lock()
-        self._sessions: dict[Path, tuple[object, CachedSession]] = {}
+        self._sessions: dict[Path, tuple[object, InspectedRun]] = {}
 
-    def session(self, path: Path) -> CachedSession:
+    def session(self, path: Path) -> InspectedRun:
         """Return a run with its model, read again if it has other weights than before.
 
         Raises: UserError: the run is damaged, or has no weights yet.
@@ -42,7 +42,7 @@ class ViewRequests:
             now = version(path)
             opened = self._sessions.get(path)
             if opened is None or opened[0] != now:
-                opened = self._sessions[path] = (now, cached(load(path, self._device)))
+                opened = self._sessions[path] = (now, open_inspected(path, self._device))
             return opened[1]
 
     def list_views(self, path: Path, wanted: str | None) -> dict[str, Any]:
