@@ -1,7 +1,7 @@
 """What a layer reads of the whole batch while a step computes the batch in slots.
 
-A step may cut a batch into slots of rows, and compute one slot after another, or on several processes. Batch norm
-and the choice of the hardest rows depend on all rows. They read the other slots through `gather_slots`.
+A step may cut a batch into slots of rows, and compute one slot after another, or on several processes. Batch
+norm and the choice of the hardest rows depend on all rows. They read the other slots through `gather_slots`.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 Gather = Callable[[Tensor], Tensor]
-"""Returns the tensors of all slots (S, ...), in the order of the slots, from the tensor of this slot (...). All slots
-call it, with tensors of equal shapes."""
+"""Returns the tensors of all slots (S, ...), in the order of the slots, from the tensor of this slot (...).
+All slots call it, with tensors of equal shapes."""
 
 
 @dataclass(frozen=True)

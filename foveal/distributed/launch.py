@@ -49,8 +49,8 @@ def launch(ranks: int, arguments: list[str]) -> None:
         for rank, code in codes.items():
             if code < 0:
                 raise RunFailed(
-                    f"rank {rank} was ended by {Signals(-code).name}, so all {ranks} ranks are stopped; its last "
-                    f"checkpoint stays: foveal resume RUN --ranks {ranks}"
+                    f"rank {rank} was ended by {Signals(-code).name}, so all {ranks} ranks are stopped; the "
+                    f"last checkpoint stays: foveal resume RUN --ranks {ranks}"
                 ) from None
         raise SystemExit(next((code for code in codes.values() if code != LOST_RANK_CODE), 1)) from None
     except SignalException as stop:

@@ -1,7 +1,7 @@
 """The slots of a process, computed one after another, or in turn where they wait for each other.
 
-A slot runs until its end, unless it needs the values of all slots, as batch norm does. Then it waits, and the next
-slot runs. Only one slot runs at a time. Each has a random generator and gradients of its own.
+A slot runs until its end, unless it needs the values of all slots, as batch norm does. Then it waits, and the
+next slot runs. Only one slot runs at a time. Each has a random generator and gradients of its own.
 """
 
 import contextvars
@@ -26,10 +26,11 @@ class _Stopped(BaseException):
 def run_slots(
     works: Sequence[Callable[[], Result]], first: int, slots: int, weights: Sequence[Tensor], world: World
 ) -> list[Result]:
-    """Return the result of each work, which computes a slot of this process. `first` is the number of the first slot.
+    """Return the result of each work, which computes a slot of this process. `first` is the number of the
+    first slot.
 
-    Of all `slots`, those of other ranks are computed elsewhere. The gradients of `weights` are those of the current
-    slot.
+    Of all `slots`, those of other ranks are computed elsewhere. The gradients of `weights` are those of the
+    current slot.
     """
     if slots == 1:
         return [works[0]()]

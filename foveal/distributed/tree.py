@@ -1,7 +1,8 @@
-"""The order in which the gradients of slots are added up: a binary tree, whatever process computed which slot.
+"""The order in which the gradients of slots are added up: a binary tree, whatever process computed which
+slot.
 
-Sums of floating-point numbers depend on their order. With one order for any number of processes, the weights are
-equal bit for bit.
+Sums of floating-point numbers depend on their order. With one order for any number of processes, the weights
+are equal bit for bit.
 """
 
 from collections.abc import Sequence
@@ -78,7 +79,8 @@ def add_gradients(left: Gradients, right: Gradients) -> Gradients:
 
 
 def flatten(gradients: Gradients, like: Sequence[Tensor]) -> Tensor:
-    """Return gradients one after another, then for each whether there is one, as numbers. `like` are the weights."""
+    """Return gradients one after another, then for each whether there is one, as numbers. `like` are the
+    weights."""
     present = torch.tensor([gradient is not None for gradient in gradients], dtype=like[0].dtype)
     values = [
         weight.new_zeros(weight.numel()) if gradient is None else gradient.reshape(-1)

@@ -56,7 +56,8 @@ class World:
         return tensor[None]
 
     def sum(self, tree: TreeSum, weights: list[Tensor]) -> Gradients:
-        """Return the sum of the slots of all ranks, in the order of the tree. `weights` have the gradients' shapes."""
+        """Return the sum of the slots of all ranks, in the order of the tree. `weights` have the gradients'
+        shapes."""
         return tree.total()
 
 

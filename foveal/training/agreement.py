@@ -1,4 +1,5 @@
-"""What all ranks decide together between steps: signals, and a failure on the main rank, end the training on all."""
+"""What all ranks decide together between steps: signals, and a failure on the main rank, end the training on
+all."""
 
 from typing import Any
 
@@ -7,7 +8,8 @@ from foveal.distributed.world import ONE_PROCESS, World
 
 
 class MainRankLeft(Exception):
-    """The main rank ends the training after a failure of its own. It saves a checkpoint, for which it needs all."""
+    """The main rank ends the training after a failure of its own. It saves a checkpoint, for which it needs
+    all."""
 
 
 class Agreement:

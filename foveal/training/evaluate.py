@@ -91,5 +91,6 @@ def _score_batches(
 
 
 def _continues(batches: Batches) -> bool:
-    """Return whether a batch continues the rows of the batch before, so that all batches are needed in order."""
+    """Return whether a batch continues the rows of the batch before, so that all batches are needed in
+    order."""
     return batches.per_epoch > 0 and batches.batch(0, 0).stream_starts is not None

@@ -20,9 +20,9 @@ class Location(NamedTuple):
 def find_first_nonfinite(model: nn.Module, forward_all: Callable[[], Iterable[ObjectiveOutput]]) -> Location:
     """Return where the first non-finite number appears.
 
-    `forward_all` repeats the forward passes with the same noise. The result names the first module whose output is not
-    finite, else the first term of the loss that is not finite, else the first parameter whose gradient is not
-    finite.
+    `forward_all` repeats the forward passes with the same noise. The result names the first module whose
+    output is not finite, else the first term of the loss that is not finite, else the first parameter whose
+    gradient is not finite.
     """
     locations: list[str] = []
     gradients = {name: weight.grad for name, weight in model.named_parameters()}

@@ -1,4 +1,5 @@
-"""What the ranks beside the main rank do with the files of a run: they read checkpoints, and write nothing."""
+"""What the ranks beside the main rank do with the files of a run: they read checkpoints, and write
+nothing."""
 
 from pathlib import Path
 from typing import Any

@@ -64,7 +64,8 @@ class RunFiles:
         self.folder.write_plans(plans)
 
     def _rewrite_weights(self, newest: checkpoint.Checkpoint | None) -> str:
-        """Write the kept weights if they are not those of the checkpoint. Return in words what was written."""
+        """Write the kept weights if they are not those of the checkpoint. Return in words what was
+        written."""
         path = self.folder.weights
         weights = self.state.best or (self._last_weights() if newest else b"")
         if not weights or (path.is_file() and read_regular(path) == weights):

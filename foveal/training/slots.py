@@ -1,4 +1,5 @@
-"""The slots of a step: rows of its batches, whose gradients are added up in one order on any number of ranks."""
+"""The slots of a step: rows of its batches, whose gradients are added up in one order on any number of
+ranks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ class Slots:
         return own_slots(self.count, self.world.rank, self.world.size)
 
     def cut(self, batch: Batch) -> list[Any]:
-        """Return the rows of each own slot; None for a slot without rows, of a batch with fewer rows than slots."""
+        """Return the rows of each own slot; None for a slot without rows, of a batch with fewer rows than
+        slots."""
         if self.count == 1:
             return [batch]
         return [batch.cut(part) if part.start < part.stop else None for part in self._row_slices(batch)]  # type: ignore[attr-defined]
@@ -109,8 +111,8 @@ def take_rows(state: State, start: int, stop: int) -> State:
 
 
 def join_rows(parts: Sequence[State]) -> State:
-    """Return the state of the rows of several slots, or None if no slot has any. Of numbers, which are upper bounds, the
-    largest counts."""
+    """Return the state of the rows of several slots, or None if no slot has any. Of numbers, which are upper
+    bounds, the largest counts."""
     states = [part for part in parts if part is not None]
     if len(states) <= 1:
         return states[0] if states else None
@@ -122,6 +124,7 @@ def join_rows(parts: Sequence[State]) -> State:
 
 
 def reads_whole_batch(model: nn.Module, objective: object) -> bool:
-    """Return whether a layer or the objective needs all rows of a batch, so that each slot needs at least one row."""
+    """Return whether a layer or the objective needs all rows of a batch, so that each slot needs at least one
+    row."""
     parts = [*model.modules(), objective]
     return any(getattr(part, "reads_whole_batch", False) for part in parts)

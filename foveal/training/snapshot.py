@@ -162,7 +162,8 @@ def to_files(training: TrainingState, model: nn.Module, run: str, carries: list[
 
 
 def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: Checkpoint) -> State:
-    """Restore the state from a checkpoint with the files of `to_files`, in place. Its carries are those of all rows.
+    """Restore the state from a checkpoint with the files of `to_files`, in place. Its carries are those of
+    all rows.
 
     Return the place in the batches, to which the caller goes, if the checkpoint has one.
 

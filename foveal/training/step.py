@@ -34,7 +34,8 @@ class StepResult:
 
 @dataclass
 class _SlotOutput:
-    """What a slot adds to a step: of each of its micro-batches the loss and the metrics, and their gradients."""
+    """What a slot adds to a step: of each of its micro-batches the loss and the metrics, and their
+    gradients."""
 
     gradients: Gradients
     losses: list[Tensor]
@@ -55,15 +56,17 @@ def train_step(
     scaling: LossScaling | None = None,
     slots: Slots = ONE_SLOT,
 ) -> tuple[StepResult, list[State]]:
-    """Train on the micro-batches of a step, each with the carry of its rows. Return the result and the new carries.
+    """Train on the micro-batches of a step, each with the carry of its rows. Return the result and the new
+    carries.
 
     With several `slots`, each batch is cut into these, and a carry has the rows of the own slots.
 
     The objective is the sum over the terms of `coefficient * sum / total weight`. The total weight is taken
     over all micro-batches before the first backward pass, so the micro-batches equal one large batch. The
-    noise of micro-batch k is a function of (seed, k), and of the slot if there are several. If the loss or the
-    gradient is not finite, weights, buffers and optimizer stay the same bit for bit, and the non-finite rows of the
-    carry are reset. With loss `scaling`, gradients that overflow are first computed again with smaller factors.
+    noise of micro-batch k is a function of (seed, k), and of the slot if there are several. If the loss or
+    the gradient is not finite, weights, buffers and optimizer stay the same bit for bit, and the non-finite
+    rows of the carry are reset. With loss `scaling`, gradients that overflow are first computed again with
+    smaller factors.
 
     Raises: UserError: a batch can't be cut into the slots.
     """
@@ -144,8 +147,8 @@ def check_slots(model: nn.Module, objective: Objective, parts: Sequence[Sequence
     """
     if any(part is None for each in parts for part in each) and reads_whole_batch(model, objective):
         raise UserError(
-            "training.slots: a batch has fewer rows than slots, and batch norm or the choice of rows needs a row in "
-            "each: lower --slots"
+            "training.slots: a batch has fewer rows than slots, and batch norm or the choice of rows needs a "
+            "row in each: lower --slots"
         )
 
 

@@ -1,4 +1,7 @@
-"""The ranks beside the main rank: they open the run that the main rank made or opened, and train it together."""
+"""The ranks beside the main rank: they open the run that the main rank made or opened, and train it
+together."""
+
+from contextlib import suppress
 
 import torch
 
@@ -34,7 +37,5 @@ def follow(world: World, signals: SignalHandler) -> None:
     trainer = Trainer(
         parts.run, parts.task.model, make_objective(parts), parts.batches, parts.valid, world=world
     )
-    try:
+    with suppress(FinishedError):  # the main rank says so
         trainer.run(signals)
-    except FinishedError:
-        pass  # the main rank says so

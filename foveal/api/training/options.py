@@ -44,8 +44,8 @@ class TrainingOptions:
     batch: int | None = None
     """The images or series in a batch, or else the tokens, words or frames."""
     slots: int | None = None
-    """Parts into which each batch is cut, so that several processes can share it; the weights depend on it, and not
-    on the number of processes."""
+    """Parts into which each batch is cut, so that several processes can share it; the weights depend on it,
+    and not on the number of processes."""
     seed: int | None = None
     """The seed of the first weights, the batches and all that is drawn."""
     pretrained: Literal["auto", "no"] = "auto"

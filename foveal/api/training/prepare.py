@@ -107,8 +107,8 @@ class PreparedTraining:
         callbacks: Sequence[Any] = (),
         world: World = ONE_PROCESS,
     ) -> None:
-        """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events. The other
-        ranks of the `world` follow."""
+        """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events. The
+        other ranks of the `world` follow."""
         meet(world, run)
         start, loggers = self.start, make_loggers(self.chosen.options.log, run.path)
         parts = TrainingParts(run, start.task, start.prepared, self.batches, self.valid_batches)

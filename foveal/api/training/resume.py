@@ -37,8 +37,8 @@ def resume_run(
     on_result: Callable[[dict[str, Any]], None],
     world: World = ONE_PROCESS,
 ) -> None:
-    """Train a run from its last checkpoint to its end, and report it. `on_result` is called with the scores. The other
-    ranks of the `world` follow.
+    """Train a run from its last checkpoint to its end, and report it. `on_result` is called with the scores.
+    The other ranks of the `world` follow.
 
     Raises: UserError: the run is finished, its data have changed, or it can't be resumed.
     """

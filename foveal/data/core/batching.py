@@ -50,8 +50,8 @@ class ExampleBatch:
     order.
 
     A column is (B,), or for images (B, C, H, W). A ragged column is (B, T) or (B, T, C) with zeros on the
-    right, and has `lengths` (B,). `row_tokens` has the unit of speed: of each row one image, or the number of target
-    tokens, or of source tokens if there is no ragged target.
+    right, and has `lengths` (B,). `row_tokens` has the unit of speed: of each row one image, or the number of
+    target tokens, or of source tokens if there is no ragged target.
     """
 
     rows: Int[Tensor, " B"]
