@@ -44,7 +44,7 @@ def current_slot() -> Slot | None:
 def gather_slots(x: Float[Tensor, "..."]) -> Float[Tensor, "S ..."]:
     """Return the values `x` of all slots, with gradients to each of them. A whole batch is a single slot."""
     slot = current_slot()
-    return x[None] if slot is None else _GatherSlots.apply(x, slot)  # type: ignore[no-any-return, no-untyped-call]
+    return x[None] if slot is None else _GatherSlots.apply(x, slot)  # type: ignore[no-untyped-call]
 
 
 class _GatherSlots(torch.autograd.Function):

@@ -67,7 +67,7 @@ class _Turns(Generic[Result]):
                 thread.stop()
             raise
 
-    def _let_run(self, thread: "_SlotThread") -> None:
+    def _let_run(self, thread: "_SlotThread[Result]") -> None:
         """Run a slot until it waits or ends, with its own random generator and gradients."""
         set_current_slot(thread.slot)
         if thread.random_state is not None:

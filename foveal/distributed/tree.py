@@ -5,47 +5,48 @@ Sums of floating-point numbers depend on their order. With one order for any num
 are equal bit for bit.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
+Value = TypeVar("Value")
 Gradients = list[Tensor | None]
 """The gradient of each trained weight; None of a weight that the slots did not use."""
 
 
 class Node(NamedTuple):
-    """The sum of the slots from `index * 2^level` up to the next node of the level, or to the last slot."""
+    """The sum of the slots from `place * 2^level` up to the next node of the level, or to the last slot."""
 
     level: int
-    index: int
+    place: int
 
 
-class TreeSum:
-    """Adds up the gradients of `slots` slots in the order of the tree.
+class TreeSum(Generic[Value]):
+    """Adds up the values of `slots` slots in the order of the tree, by `add`.
 
     Sums of slots that follow each other are added as soon as they are known, so at most log2(slots) are held.
     """
 
-    def __init__(self, slots: int):
-        self.slots = slots
-        self.nodes: dict[Node, Gradients] = {}
+    def __init__(self, slots: int, add: Callable[[Value, Value], Value]):
+        self.slots, self._add = slots, add
+        self.nodes: dict[Node, Value] = {}
 
-    def add(self, node: Node, gradients: Gradients) -> None:
-        """Add the sum of a node's slots, which is changed in place from then on."""
-        self.nodes[node] = gradients
+    def add(self, node: Node, value: Value) -> None:
+        """Add the sum of a node's slots."""
+        self.nodes[node] = value
         while (parent := self._parent(node)) is not None:
-            left, right = Node(node.level, 2 * parent.index), Node(node.level, 2 * parent.index + 1)
+            left, right = Node(node.level, 2 * parent.place), Node(node.level, 2 * parent.place + 1)
             if left not in self.nodes or (self._exists(right) and right not in self.nodes):
                 return
             total = self.nodes.pop(left)
             if self._exists(right):
-                total = add_gradients(total, self.nodes.pop(right))
+                total = self._add(total, self.nodes.pop(right))
             node = parent
             self.nodes[node] = total
 
-    def total(self) -> Gradients:
+    def total(self) -> Value:
         """Return the sum of all slots.
 
         Raises: ValueError: not all slots were added.
@@ -56,18 +57,18 @@ class TreeSum:
 
     def _parent(self, node: Node) -> Node | None:
         """Return the node above; None at the root."""
-        return None if 1 << node.level >= self.slots else Node(node.level + 1, node.index // 2)
+        return None if 1 << node.level >= self.slots else Node(node.level + 1, node.place // 2)
 
     def _exists(self, node: Node) -> bool:
-        return node.index << node.level < self.slots
+        return node.place << node.level < self.slots
 
 
 def largest_nodes(slots: int, own: range) -> list[Node]:
     """Return the nodes into which the slots `own` are added, in order."""
-    tree = TreeSum(slots)
+    tree = TreeSum(slots, int.__add__)
     for slot in own:
-        tree.add(Node(0, slot), [])
-    return sorted(tree.nodes, key=lambda node: node.index << node.level)
+        tree.add(Node(0, slot), 1)
+    return sorted(tree.nodes, key=lambda node: node.place << node.level)
 
 
 def add_gradients(left: Gradients, right: Gradients) -> Gradients:
@@ -91,7 +92,8 @@ def flatten(gradients: Gradients, like: Sequence[Tensor]) -> Tensor:
 
 def unflatten(flat: Tensor, like: Sequence[Tensor]) -> Gradients:
     """Return the gradients that `flatten` joined."""
-    *values, present = flat.split([*(weight.numel() for weight in like), len(like)])
+    sizes = [*(weight.numel() for weight in like), len(like)]
+    *values, present = flat.split(sizes)  # type: ignore[no-untyped-call]
     return [
         value.view_as(weight) if exists else None
         for value, weight, exists in zip(values, like, present.tolist(), strict=True)

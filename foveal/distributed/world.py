@@ -5,7 +5,7 @@ A single process is a world of its own, which tells itself everything at once.
 
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -55,7 +55,7 @@ class World:
         """Return the tensors of all ranks (R, ...), which have one shape."""
         return tensor[None]
 
-    def sum(self, tree: TreeSum, weights: list[Tensor]) -> Gradients:
+    def sum(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:
         """Return the sum of the slots of all ranks, in the order of the tree. `weights` have the gradients'
         shapes."""
         return tree.total()
@@ -80,7 +80,7 @@ class Ranks(World):
             dist.all_gather_single(everyone, tensor[None].contiguous())
         return everyone
 
-    def sum(self, tree: TreeSum, weights: list[Tensor]) -> Gradients:
+    def sum(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:
         nodes = [
             largest_nodes(tree.slots, own_slots(tree.slots, rank, self.size)) for rank in range(self.size)
         ]
@@ -94,12 +94,11 @@ class Ranks(World):
         by_rank = sent.view(len(sent), self.size, chunk).transpose(0, 1).reshape(-1)
         with _lost_rank_ends():
             dist.all_to_all_single(received, by_rank, counts, [len(sent) * chunk] * self.size)
-        whole = TreeSum(tree.slots)
-        for node, part in zip((node for each in nodes for node in each), received.split(chunk), strict=True):
-            whole.add(node, [part])
-        (total,) = whole.total()
-        assert total is not None
-        return unflatten(self.gather(total).view(-1)[:length], weights)
+        whole = TreeSum(tree.slots, Tensor.add_)
+        parts = received.view(-1, chunk)
+        for node, part in zip((node for each in nodes for node in each), parts, strict=True):
+            whole.add(node, part)
+        return unflatten(self.gather(whole.total()).view(-1)[:length], weights)
 
     def _gather_bytes(self, content: bytes, capacity: int) -> tuple[list[int], list[bytes]]:
         """Return the lengths of the messages of all ranks, and their first `capacity` bytes."""

@@ -105,7 +105,8 @@ class SelectiveObjective(ClassificationObjective):
         return replace(result, terms=result.terms | {"proxy": proxy_term}), carry
 
     def _hardest(self, losses: Float[Tensor, " B"]) -> Int[Tensor, " N"]:
-        """Return the rows of this slot that belong to the rows with the highest `losses` of the whole batch."""
+        """Return the rows of this slot that belong to the rows with the highest `losses` of the whole
+        batch."""
         slot = current_slot()
         if slot is None:
             return losses.topk(self._count(len(losses))).indices.sort().values

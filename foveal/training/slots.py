@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from foveal.core.errors import UserError
 from foveal.core.state import State, map_state
 from foveal.distributed.lockstep import run_slots
-from foveal.distributed.tree import Gradients, Node, TreeSum
+from foveal.distributed.tree import Gradients, Node, TreeSum, add_gradients
 from foveal.distributed.world import ONE_PROCESS, World, own_slots
 from foveal.training.protocols import Batch
 
@@ -74,9 +74,9 @@ class Slots:
         works = [lambda place=place: compute(place) for place in range(len(self.own))]
         return run_slots(works, self.own.start, self.count, weights, self.world)
 
-    def sum(self, gradients: Sequence[Gradients], weights: list[Tensor]) -> Gradients:
+    def sum(self, gradients: Sequence[Gradients], weights: Sequence[Tensor]) -> Gradients:
         """Return the sum of the gradients of all slots of all ranks, from those of the own slots."""
-        tree = TreeSum(self.count)
+        tree = TreeSum(self.count, add_gradients)
         for slot, each in zip(self.own, gradients, strict=True):
             tree.add(Node(0, slot), each)
         return self.world.sum(tree, weights)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from foveal.core.errors import UserError
 from foveal.core.result import ObjectiveOutput, Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State, detach_state, finite_rows, map_state, reset_rows

@@ -56,7 +56,7 @@ def test_gradients_flow_to_all_slots() -> None:
     def work(slot: int) -> float:
         weight.grad = None
         everyone = gather_slots(weight * inputs[slot])
-        (everyone.square().sum() * (slot + 1)).backward()  # type: ignore[no-untyped-call]
+        (everyone.square().sum() * (slot + 1)).backward()
         assert weight.grad is not None
         return float(weight.grad)
 

@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,17 @@ from foveal.training.slots import Slots
 from foveal.training.step import train_step
 from tests.support.labeled_images import write_images
 from tests.support.ranks import run_ranks
-from tests.support.untrained_runs import CORPUS, DECODER, ENCODER, IMAGE, KINDS, untrained_run, write_plays
+from tests.support.untrained_runs import CORPUS, DECODER, IMAGE, KINDS, untrained_run, write_plays
 
 STEPS, SLOTS = 2, 4
+
+
+def stream_run(mixer: str) -> Session:
+    return untrained_run(write_plays(), mixer, *DECODER, *CORPUS, "task.batching=streams")
+
+
 MORE_KINDS: dict[str, Callable[[], Session]] = {
-    **{
-        f"stream-{mixer}": lambda mixer=mixer: untrained_run(
-            write_plays(), mixer, *DECODER, *CORPUS, "task.batching=streams"
-        )
-        for mixer in ("lstm", "mamba", "rwkv", "conv")
-    },
+    **{f"stream-{mixer}": partial(stream_run, mixer) for mixer in ("lstm", "mamba", "rwkv", "conv")},
     "experts": lambda: untrained_run(write_plays(), "moe", *DECODER, *CORPUS),
     "batch-norm": lambda: untrained_run(write_images(count=20), "image-classification", *IMAGE),
     "hardest-rows": lambda: untrained_run(write_images(count=20), "airbench96", "data.image.batch_size=16"),
@@ -52,7 +54,8 @@ def to_dtype(batch: Any, dtype: torch.dtype) -> Any:
     if not isinstance(batch, ExampleBatch):
         return batch
     columns = {
-        name: column.to(dtype) if column.is_floating_point() else column for name, column in batch.columns.items()
+        name: column.to(dtype) if column.is_floating_point() else column
+        for name, column in batch.columns.items()
     }
     return replace(batch, columns=columns)
 

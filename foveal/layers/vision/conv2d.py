@@ -105,9 +105,8 @@ class BatchNorm2d(nn.BatchNorm2d):
         count = values.new_tensor([values.numel() // values.shape[1]])
         mean = values.sum((0, 2, 3)) / count.clamp(min=1)
         squares = (values - mean[:, None, None]).square().sum((0, 2, 3))
-        counts, means, sums = gather_slots(torch.cat([count, mean, squares])).split(
-            [1, self.num_features, self.num_features], 1
-        )
+        everyone = gather_slots(torch.cat([count, mean, squares]))
+        counts, (means, sums) = everyone[:, :1], everyone[:, 1:].chunk(2, 1)
         total = counts.sum()
         if total == 1:
             return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
@@ -121,7 +120,8 @@ class BatchNorm2d(nn.BatchNorm2d):
 
     def _update_statistics(self, mean: Float[Tensor, " C"], variance: Float[Tensor, " C"]) -> None:
         """Move the running statistics toward those of a batch."""
-        assert self.running_mean is not None and self.running_var is not None
+        assert self.running_mean is not None
+        assert self.running_var is not None
         assert self.num_batches_tracked is not None
         self.num_batches_tracked.add_(1)
         momentum = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
