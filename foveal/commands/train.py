@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from foveal.api.training.choose import choose
-from foveal.api.training.follow import follow
+from foveal.api.training.follow import check_world, follow
 from foveal.api.training.options import NO_OPTIONS, TrainingOptions
 from foveal.api.training.prepare import log_lines, prepare
 from foveal.api.training.report import ignore_result
@@ -73,6 +73,7 @@ def train(
             log_lines(chosen.lines())
             print_plain(config_to_toml(chosen.choice.config), end="")
             return
+        check_world(chosen.choice.config.training.slots, world)
         prepared = prepare(chosen)
         prepared.announce(draws_images=not dry_run)
         on_result = print_json if json else ignore_result

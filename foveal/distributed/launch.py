@@ -1,10 +1,10 @@
 """Starts the ranks of a command on this machine, by torch's elastic agent, and ends them together."""
 
+import logging
 import os
 import sys
-import tempfile
 import uuid
-from signal import Signals
+from signal import SIGTERM, Signals
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.distributed.world import LOST_RANK_CODE
@@ -47,23 +47,18 @@ def launch(ranks: int, arguments: list[str]) -> None:
     except ChildFailedError as failed:
         codes = {rank: failure.exitcode for rank, failure in sorted(failed.failures.items())}
         for rank, code in codes.items():
-            if code < 0:
+            if code < 0 and code != -SIGTERM:  # the agent ends the others by SIGTERM
                 raise RunFailed(
                     f"rank {rank} was ended by {Signals(-code).name}, so all {ranks} ranks are stopped; the "
                     f"last checkpoint stays: foveal resume RUN --ranks {ranks}"
                 ) from None
-        raise SystemExit(next((code for code in codes.values() if code != LOST_RANK_CODE), 1)) from None
+        own = (code for code in codes.values() if code > 0 and code != LOST_RANK_CODE)
+        raise SystemExit(next(own, 1)) from None
     except SignalException as stop:
         raise SystemExit(128 + stop.sigval) from None
 
 
 def _silence_torch() -> None:
-    """Keep the agent's log lines and tables off the screen: a failed rank says in one line what happened."""
-    import logging
-
+    """Keep the agent's log lines off the screen: a failed rank says in one line what happened."""
+    logging.disable()
     os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
-    os.environ.setdefault(
-        "TORCHELASTIC_ERROR_FILE", os.path.join(tempfile.gettempdir(), f"{uuid.uuid4().hex}.json")
-    )
-    for name in ("torch.distributed.elastic", "torch.distributed.launcher", "torch.distributed"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -5,6 +5,7 @@ A single process is a world of its own, which tells itself everything at once.
 
 import pickle
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -25,6 +26,8 @@ MESSAGE_BYTES = 4096
 
 LOST_CONNECTION = re.compile("connection|timed out|broken pipe|socket", re.IGNORECASE)
 """The words of gloo and NCCL for a rank that is gone."""
+LOST_RANK_SECONDS = 1.0
+"""How long a rank waits that another rank has left, so that the launcher sees first why that rank ended."""
 LOST_RANK_CODE = 3
 """The exit code of a rank that another rank has left. That rank, or its launcher, says why."""
 
@@ -130,6 +133,7 @@ def _lost_rank_ends() -> Iterator[None]:
     except RuntimeError as error:  # gloo has no type of its own
         if not LOST_CONNECTION.search(str(error)):
             raise
+        time.sleep(LOST_RANK_SECONDS)
         raise RankLost from error
 
 

@@ -9,9 +9,24 @@ from foveal import __version__
 from foveal.api.training.parts import make_objective, open_parts
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
+from foveal.core.terminal_text import counted
 from foveal.distributed.world import World
 from foveal.store.run import RunFolder
 from foveal.training.trainer import FinishedError, Trainer
+
+
+def check_world(slots: int, world: World) -> None:
+    """Check that the ranks can share the slots of a batch.
+
+    Raises: UserError: they can't.
+    """
+    if slots % world.size:
+        *others, last = [str(size) for size in range(1, slots + 1) if slots % size == 0]
+        sizes = f"{', '.join(others)} or {last}" if others else last
+        raise UserError(
+            f"--ranks {world.size}: the {counted(slots, 'slot')} of a batch are shared by {sizes} ranks; "
+            "choose one of these"
+        )
 
 
 def meet(world: World, run: RunFolder | None) -> str:

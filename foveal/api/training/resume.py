@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foveal.api.training.follow import meet
+from foveal.api.training.follow import check_world, meet
 from foveal.api.training.parts import open_parts
 from foveal.api.training.report import train_and_report
 from foveal.core.signals import SignalHandler
 from foveal.distributed.world import ONE_PROCESS, World
+from foveal.store.run import open_run
 from foveal.training.extension import extend_budget
 from foveal.training.loggers.registry import check_loggers, make_loggers
 from foveal.ui.console import log
@@ -43,6 +44,7 @@ def resume_run(
     Raises: UserError: the run is finished, its data have changed, or it can't be resumed.
     """
     check_loggers(options.log)
+    check_world(open_run(path).config.training.slots, world)
     parts = open_parts(path, options.device, options.trust_plugin)
     if options.budget is not None:
         extend_budget(parts.run, options.budget, parts.batches.per_epoch, log)
