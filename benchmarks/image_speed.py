@@ -63,7 +63,7 @@ class Subject:
             self.model,
             self.objective,
             self.optimizer,
-            [ExampleBatch(torch.arange(len(self.labels)), columns, {}, len(self.labels))],
+            [ExampleBatch(torch.arange(len(self.labels)), columns, {}, torch.ones_like(self.labels))],
             [None],
             lr=self.config.optimizer.lr,
             seed=(0, 0),

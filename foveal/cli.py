@@ -13,6 +13,7 @@ import cyclopts
 
 import foveal
 from foveal.commands import COMMON_HELP
+from foveal.core.rank import rank
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import escape_controls, shorten_middle
 from foveal.plugins.options import describe_parts, plugins_of_command, take_plugin_options
@@ -130,7 +131,7 @@ def main() -> None:
             with signals.deferred(), _starting(arguments, quiet):  # torch swallows exceptions while imported
                 command, bound, _ = APP.parse_args(arguments, exit_on_error=False, print_error=False)
                 plugins.enter_context(plugins_of_command(options))
-            with _silence() if quiet else nullcontext():
+            with _silence() if quiet or rank() else nullcontext():
                 command(*bound.args, **bound.kwargs)
             if options.plugins and HELP_FLAGS & {*arguments}:
                 print(describe_parts(options.plugins))
@@ -141,6 +142,8 @@ def main() -> None:
         message = _explain_old_arguments(arguments, unknown) or str(error)
         _exit_with_error(f"{message} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
     except Interrupted as stop:
+        if rank():
+            raise SystemExit(stop.exit_code) from None  # rank 0 says what was saved
         _exit_with_error(str(stop), stop.exit_code)
     except BrokenPipeError:
         # The reader of the output has closed the pipe (`foveal ... | head`): nothing is left to print.
@@ -170,7 +173,7 @@ def _starting(arguments: list[str], quiet: bool) -> Iterator[None]:
     A terminal shows the line until the command is imported.
     """
     is_command = bool(arguments) and arguments[0] in COMMANDS and not HELP_FLAGS & {*arguments}
-    starts = is_command and not quiet and "torch" not in sys.modules
+    starts = is_command and not (quiet or rank()) and "torch" not in sys.modules
     if starts and not (sys.stderr is not None and sys.stderr.isatty()):
         print(f"foveal {arguments[0]} ...", file=sys.stderr, flush=True)
     with passing_line(f"foveal {arguments[0]} ...") if starts else nullcontext():
@@ -226,6 +229,7 @@ def _exit_with_error(message: str, code: int) -> None:
 
     if message.startswith(STDOUT_NAME):
         drop_standard_output()
+    message = f"rank {rank()}: {message}" if rank() else message
     message = shorten_unpacked_paths(message)
     line = shorten_middle(" ".join(escape_controls(message).split()), MAX_MESSAGE_LENGTH)
     if sys.stderr is not None and sys.stderr.isatty():

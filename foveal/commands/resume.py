@@ -1,13 +1,18 @@
 """`foveal resume RUN`: continue a stopped run exactly where it was."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from foveal.api.training.follow import follow
 from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
+from foveal.core.rank import world_size
 from foveal.core.signals import SignalHandler
+from foveal.distributed.launch import launch
+from foveal.distributed.world import joined_world
 from foveal.ui.console import print_json
 
 
@@ -18,6 +23,7 @@ def resume(
     budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     log: tuple[str, ...] = (),
     device: str | None = None,
+    ranks: int | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Continue RUN where it was stopped; the result is the same as without the stop.
@@ -33,9 +39,17 @@ def resume(
         Loggers beside those of the run: tensorboard, mlflow, trackio, wandb or csv; may be repeated.
     device
         cpu, cuda, mps, or auto; the run's own if not given.
+    ranks
+        The number of processes on this machine that train together; it must divide the slots of the run.
     json
         Print one JSON object with the result on standard output.
     """
-    with SignalHandler() as signals:
+    if ranks is not None and world_size() == 1:
+        launch(ranks, sys.argv[1:])
+        return
+    with SignalHandler() as signals, joined_world() as world:
+        if not world.is_main:
+            follow(world, signals)
+            return
         options = ResumeOptions(device, budget, log)
-        resume_run(run, options, signals, print_json if json else ignore_result)
+        resume_run(run, options, signals, print_json if json else ignore_result, world)

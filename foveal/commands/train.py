@@ -1,17 +1,23 @@
 """`foveal train DATA`: from data on disk to a trained run."""
 
+import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from foveal.api.training.choose import choose
+from foveal.api.training.follow import check_world, follow
 from foveal.api.training.options import NO_OPTIONS, TrainingOptions
 from foveal.api.training.prepare import log_lines, prepare
 from foveal.api.training.report import ignore_result
 from foveal.commands.watch import check_watchable, watched
 from foveal.core.errors import UserError
+from foveal.core.rank import world_size
 from foveal.core.signals import SignalHandler
+from foveal.distributed.launch import launch
+from foveal.distributed.world import joined_world
 from foveal.tasks.read_settings import config_to_toml
 from foveal.ui.console import log, print_json, print_plain
 
@@ -24,6 +30,7 @@ def train(
     print_config: Annotated[bool, Parameter(negative="")] = False,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     watch: Annotated[bool, Parameter(negative="")] = False,
+    ranks: int | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Train a model on DATA: text, pairs, labeled texts, series or images, captions, or a named data set.
@@ -43,6 +50,8 @@ def train(
         Say all that is decided and what the training would cost; train nothing, and write nothing.
     watch
         Show curves and samples in the browser while the model trains.
+    ranks
+        The number of processes on this machine that train together, each on its slots of every batch.
     json
         Print one JSON object with the result on standard output.
     """
@@ -50,12 +59,21 @@ def train(
         raise UserError(f"--print-config prints TOML: leave out {'--json' if json else '--dry-run'}")
     if watch:
         check_watchable()
-    chosen = choose(data, overrides, options)
-    if print_config:
-        log_lines(chosen.lines())
-        print_plain(config_to_toml(chosen.choice.config), end="")
+    if ranks is not None and world_size() == 1 and not (dry_run or print_config):
+        launch(ranks, sys.argv[1:])
         return
-    with SignalHandler() as signals:
+    if world_size() > 1 and not options.slots:
+        options = replace(options, slots=world_size())
+    with SignalHandler() as signals, joined_world() as world:
+        if not world.is_main:
+            follow(world, signals)
+            return
+        chosen = choose(data, overrides, options)
+        if print_config:
+            log_lines(chosen.lines())
+            print_plain(config_to_toml(chosen.choice.config), end="")
+            return
+        check_world(chosen.choice.config.training.slots, world)
         prepared = prepare(chosen)
         prepared.announce(draws_images=not dry_run)
         on_result = print_json if json else ignore_result
@@ -65,4 +83,4 @@ def train(
         else:
             run = prepared.create_run()
             with watched(run.path) if watch else nullcontext():
-                prepared.train(run, signals, on_result)
+                prepared.train(run, signals, on_result, world=world)

@@ -5,7 +5,7 @@ import hashlib
 import random
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -38,6 +38,22 @@ def seed_everything(*parts: object) -> None:
         torch.cuda.manual_seed_all(seed)
     if torch.backends.mps.is_available():
         torch.mps.manual_seed(seed)
+
+
+def random_state() -> tuple[Any, ...]:
+    """Return the state of every global random generator."""
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
+    return random.getstate(), np.random.get_state(), torch.default_generator.get_state(), cuda
+
+
+def restore_random_state(state: tuple[Any, ...]) -> None:
+    """Restore what `random_state` returned."""
+    python, numpy, cpu, cuda = state
+    random.setstate(python)
+    np.random.set_state(numpy)
+    torch.default_generator.set_state(cpu)
+    if cuda:
+        torch.cuda.set_rng_state_all(cuda)
 
 
 def keep_freed_memory() -> None:

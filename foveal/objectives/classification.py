@@ -128,7 +128,7 @@ class ClassificationObjective(StatelessObjective):
         features, aux = self._features(batch)
         logits = at_least_float32(self.model.head.project(features))
         rows = len(batch.rows)
-        views = len(logits) // rows
+        views = len(logits) // max(1, rows)
         if views > 1:
             logits = logits.view(rows, views, -1).log_softmax(2).logsumexp(1) - math.log(views)
             aux = {name: sums.view(rows, views).mean(1) for name, sums in aux.items()}

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional as F
 
 from foveal.config import ConfigError
 from foveal.core.module_facts import LayerGroups, layer_groups, merge_layer_groups
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.state import State
+from foveal.core.whole_batch import current_slot, gather_slots
 from foveal.data.core.batching import ExampleBatch
 from foveal.models.airbench import PROXY_NETWORK
 from foveal.models.encoder import EncoderWithHead
@@ -72,6 +75,7 @@ class SelectiveObjective(ClassificationObjective):
     """
 
     model: ModelWithProxy
+    reads_whole_batch = True
 
     def __init__(
         self, model: ModelWithProxy, labels: tuple[str, ...], label_smoothing: float, select_fraction: float
@@ -87,19 +91,32 @@ class SelectiveObjective(ClassificationObjective):
         are all known."""
         if not self.model.training:
             return super().weights(batch)
-        return dict.fromkeys(("loss", "proxy", *self.aux_names), float(self._count(batch)))
+        return dict.fromkeys(("loss", "proxy", *self.aux_names), float(self._count(len(batch.rows))))
 
     def __call__(self, batch: ExampleBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         if not self.model.training:
             return super().__call__(batch, carry)
         batch = batch.to(next(self.model.parameters()).device)
         with torch.no_grad():  # a second forward pass of some rows costs less than a backward pass of all
-            hardest = self.proxy.per_example_loss(batch).topk(self._count(batch)).indices.sort().values
+            hardest = self._hardest(self.proxy.per_example_loss(batch))
         selected = batch.take(hardest)
         result, carry = self.learner(selected, carry)
         proxy_term = Term(self.proxy.per_example_loss(selected).sum(), float(len(hardest)))
         return replace(result, terms=result.terms | {"proxy": proxy_term}), carry
 
-    def _count(self, batch: ExampleBatch) -> int:
-        """Return the number of selected rows."""
-        return max(1, round(self.select_fraction * len(batch.rows)))
+    def _hardest(self, losses: Float[Tensor, " B"]) -> Int[Tensor, " N"]:
+        """Return the rows of this slot that belong to the rows with the highest `losses` of the whole
+        batch."""
+        slot = current_slot()
+        if slot is None:
+            return losses.topk(self._count(len(losses))).indices.sort().values
+        counts = gather_slots(losses.new_tensor([len(losses)])).flatten().int().tolist()
+        padded = F.pad(losses, (0, max(counts) - len(losses)))
+        whole = torch.cat([row[:count] for row, count in zip(gather_slots(padded), counts, strict=True)])
+        first = sum(counts[: slot.index])
+        hardest = whole.topk(self._count(len(whole))).indices.sort().values - first
+        return hardest[(hardest >= 0) & (hardest < len(losses))]
+
+    def _count(self, rows: int) -> int:
+        """Return the number of selected rows of a batch."""
+        return max(1, round(self.select_fraction * rows))

@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from foveal.core.errors import UserError
 from foveal.core.finite_json import finite_json
@@ -23,6 +23,19 @@ class LogPosition:
 
     length: int = 0
     sha256: str | None = None
+
+
+@runtime_checkable
+class MetricsLog(Protocol):
+    """A log of a run, as its training uses it."""
+
+    def write(self, record: dict[str, Any]) -> None: ...
+
+    def position(self) -> LogPosition: ...
+
+    def truncate(self, position: LogPosition) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class JsonlLog:

@@ -155,7 +155,8 @@ class MaskedLMTask(CorpusTask):
         tokens = self._encode(1, text)
         source, special = torch.from_numpy(tokens)[None], SpecialTokens(self.processor.size)
         columns = {"source": source, "target": source, "hidden": (source == special.mask).long()}
-        batch = ExampleBatch(torch.arange(1), columns, {"source": torch.tensor([len(tokens)])}, len(tokens))
+        lengths = torch.tensor([len(tokens)])
+        batch = ExampleBatch(torch.arange(1), columns, {"source": lengths}, lengths)
         return self._input(self.objective().with_own_answer(batch), None)
 
     def _input(self, batch: ExampleBatch, reference: str | None) -> ChosenInput:

@@ -87,5 +87,6 @@ def _random_image_batch(task: Task) -> tuple[PairProcessor, ExampleBatch]:
         "source": torch.randn(image.batch_size, image.channels, image.size, image.size),
         "label": torch.randint(RANDOM_CLASSES, (image.batch_size,)),
     }
-    batch = ExampleBatch(torch.arange(image.batch_size), columns, {}, image.batch_size)
+    rows = torch.arange(image.batch_size)
+    batch = ExampleBatch(rows, columns, {}, torch.ones_like(rows))
     return task.sized_processor({"classes": RANDOM_CLASSES}), batch

@@ -1,16 +1,30 @@
 """Evaluation: the means of loss and metrics over held-out batches."""
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
 
-from foveal.core.progress import ProgressCallback, iterate_batches, no_progress
+from foveal.core.progress import ProgressCallback, no_progress
 from foveal.core.result import PredictedLabels, Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State
+from foveal.training.agreement import ALONE, Agreement
 from foveal.training.protocols import Batches, Objective
 from foveal.training.step import starting_carry
+
+
+@dataclass(frozen=True)
+class _BatchScores:
+    """The sums and weights of a batch, and its labels."""
+
+    metrics: dict[str, tuple[float, float]]
+    terms: dict[str, tuple[float, float]]
+    coefficients: dict[str, float]
+    predicted_labels: dict[int, PredictedLabels]
 
 
 def evaluate(
@@ -21,28 +35,62 @@ def evaluate(
     precision: Precision = "float32",
     progress: ProgressCallback = no_progress,
     predicted_labels: dict[int, PredictedLabels] | None = None,
+    together: Agreement = ALONE,
 ) -> dict[str, float]:
     """Evaluate every batch once, with the state carried from batch to batch.
 
     The labels of each row are added to `predicted_labels`. The result has the metrics of the objective. If
     the objective reports no metric `loss`, `loss` is the value of the objective. A mean is NaN if there is
     nothing to measure, as for answers that never occurred in training. Noise is the same in each evaluation.
+    The ranks that evaluate `together` take batches in turn, unless a batch continues the one before.
     """
     model.eval()
     metrics, terms = Totals(), Totals()
     coefficients: dict[str, float] = {}
-    carry: State = None
-    device = next(model.parameters()).device
     with torch.no_grad():
-        for index, batch in enumerate(iterate_batches(batches, progress)):
-            seed_everything("evaluate", index)
-            with autocast(device, precision):
-                result, carry = objective(batch, starting_carry(objective, batch, carry))
-            metrics.add(result.metrics)
+        for scores in _score_batches(model, objective, batches, precision, progress, together):
+            metrics.add(scores.metrics)
+            terms.add(scores.terms)
+            coefficients |= scores.coefficients
             if predicted_labels is not None:
-                predicted_labels |= result.predicted_labels
-            terms.add({name: (float(term.sum), term.weight) for name, term in result.terms.items()})
-            coefficients |= {name: term.coefficient for name, term in result.terms.items()}
+                predicted_labels |= scores.predicted_labels
     means = terms.means()
     loss = sum(coefficient * means.get(name, math.nan) for name, coefficient in coefficients.items())
     return {"loss": loss} | metrics.means()
+
+
+def _score_batches(
+    model: nn.Module,
+    objective: Objective,
+    batches: Batches,
+    precision: Precision,
+    progress: ProgressCallback,
+    together: Agreement,
+) -> Iterator[_BatchScores]:
+    """Yield the scores of each batch, in order."""
+    count, world = batches.per_epoch, together.world
+    device = next(model.parameters()).device
+    shared = 1 if world.size == 1 or _continues(batches) else world.size
+    carry: State = None
+
+    def score(index: int, batch: Any) -> _BatchScores:
+        nonlocal carry
+        seed_everything("evaluate", index)
+        with autocast(device, precision):
+            result, carry = objective(batch, starting_carry(objective, batch, carry))
+        terms = {name: (float(term.sum), term.weight) for name, term in result.terms.items()}
+        coefficients = {name: term.coefficient for name, term in result.terms.items()}
+        return _BatchScores(result.metrics, terms, coefficients, result.predicted_labels)
+
+    for first in range(0, count, shared):
+        progress(first, count)
+        index = first + world.rank % shared
+        own = score(index, batches.batch(0, index)) if index < count else None
+        everyone = together.exchange(own) if shared > 1 else [own]
+        yield from (scores for scores in everyone if scores is not None)
+
+
+def _continues(batches: Batches) -> bool:
+    """Return whether a batch continues the rows of the batch before, so that all batches are needed in
+    order."""
+    return batches.per_epoch > 0 and batches.batch(0, 0).stream_starts is not None

@@ -1,24 +1,31 @@
 """A search for the module that first produced a non-finite number."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
 from foveal.core.result import ObjectiveOutput
 
 
-def find_first_nonfinite(
-    model: nn.Module, forward: Callable[[int], tuple[ObjectiveOutput, Any]], slots: int
-) -> str:
+class Location(NamedTuple):
+    """Where a number that is not finite appears."""
+
+    order: int
+    """0 in a forward pass, 1 in a gradient, 2 in none of these."""
+    name: str
+
+
+def find_first_nonfinite(model: nn.Module, forward_all: Callable[[], Iterable[ObjectiveOutput]]) -> Location:
     """Return where the first non-finite number appears.
 
-    The forward passes are repeated with the same noise. The result names the first module whose output is not
-    finite, else the first term of the loss that is not finite, else the first parameter whose gradient is not
-    finite.
+    `forward_all` repeats the forward passes with the same noise. The result names the first module whose
+    output is not finite, else the first term of the loss that is not finite, else the first parameter whose
+    gradient is not finite.
     """
     locations: list[str] = []
+    gradients = {name: weight.grad for name, weight in model.named_parameters()}
 
     def watch(path: str) -> Callable[[nn.Module, Any, Any], None]:
         def hook(module: nn.Module, inputs: Any, output: Any) -> None:
@@ -29,22 +36,26 @@ def find_first_nonfinite(
 
     handles = [module.register_forward_hook(watch(path)) for path, module in model.named_modules()]
     try:
-        for slot in range(slots):
-            result, _ = forward(slot)
+        for result in forward_all():
             locations += [
                 "the loss" if name == "loss" else f"the loss term {name}"
                 for name, term in result.terms.items()
                 if not _finite(term.sum)
             ]
             if locations:
-                return locations[0]
+                return Location(0, locations[0])
     finally:
         for handle in handles:
             handle.remove()
-    for name, weight in model.named_parameters():
-        if weight.grad is not None and not _finite(weight.grad):
-            return f"gradient of {name}"
-    return "the gradient's norm, which overflows"
+    for name, gradient in gradients.items():
+        if gradient is not None and not _finite(gradient):
+            return Location(1, f"gradient of {name}")
+    return Location(2, "the gradient's norm, which overflows")
+
+
+def earliest(locations: Iterable[Location]) -> str:
+    """Return the name of the earliest of the locations that the ranks have seen."""
+    return min(locations, key=lambda location: location.order).name
 
 
 def _finite(tensor: Tensor) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from foveal.store.metrics_log import JsonlLog
+from foveal.store.metrics_log import MetricsLog
 from foveal.store.plan import Plan
 
 EARLY_STEPS = (0, 10, 30)
@@ -46,7 +46,7 @@ class LayerStatistics:
     (None before the first step). A probe that fails is logged as an `error`, and training goes on.
     """
 
-    def __init__(self, model: nn.Module, probe: LayerProbe, log: JsonlLog):
+    def __init__(self, model: nn.Module, probe: LayerProbe, log: MetricsLog):
         self.model, self.log = model, log
         self._probe = probe
         self._before: dict[str, Tensor] = {}

@@ -18,6 +18,7 @@ from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
 from foveal.core.module_facts import parameters_not_hidden, parameters_without_decay
 from foveal.core.torch_private import clamp_all, multiply_all
+from foveal.distributed.tree import Gradients
 from foveal.training.layer_depth import layer_depths
 from foveal.training.muon import Muon
 from foveal.training.update_rules import SGD, Adagrad, Adam, ParameterGroups, RMSProp, UpdateRule
@@ -35,6 +36,17 @@ class Optimizer:
     def zero_grad(self) -> None:
         for weight in self.trainable.values():
             weight.grad = None
+
+    def take_gradients(self) -> Gradients:
+        """Return the gradient of each trained weight, and leave none."""
+        gradients = [weight.grad for weight in self.trainable.values()]
+        self.zero_grad()
+        return gradients
+
+    def put_gradients(self, gradients: Gradients) -> None:
+        """Set the gradient of each trained weight."""
+        for weight, gradient in zip(self.trainable.values(), gradients, strict=True):
+            weight.grad = gradient
 
     def gradient_stats(self) -> tuple[float, float]:
         """Return the gradient's global norm `sqrt(sum g²)` and its largest absolute value."""

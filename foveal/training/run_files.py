@@ -5,8 +5,10 @@ from pathlib import Path
 
 from torch import nn
 
+from foveal.core.state import State
 from foveal.store import checkpoint, durable
 from foveal.store.metrics_log import LogPosition
+from foveal.store.plan import Plans
 from foveal.store.regular_files import read_regular
 from foveal.store.run import RunFolder
 from foveal.store.sealed import seal_tensors, unique_state_dict
@@ -40,19 +42,15 @@ class RunFiles:
         else:
             for log in state.logs.values():
                 log.truncate(LogPosition())
-        weights = state.best or (self._last_weights() if newest else b"")
-        if not weights or (folder.weights.is_file() and read_regular(folder.weights) == weights):
-            return "", damaged
-        durable.atomic_write(folder.weights, weights)
-        return f"{folder.weights} is written again, from a checkpoint; ", damaged
+        return self._rewrite_weights(newest), damaged
 
-    def save(self) -> Path:
+    def save(self, carries: list[State]) -> Path:
         """Write a checkpoint of the current state, between two steps. Without best weights, the last weights
-        are written, too."""
+        are written, too. `carries` are those of all rows of the micro-batches."""
         folder, step = self.folder, self.state.counters.step
         if self.state.best is None:
             durable.atomic_write(folder.weights, self._last_weights())
-        files = snapshot.to_files(self.state, self.model, folder.fingerprint)
+        files = snapshot.to_files(self.state, self.model, folder.fingerprint, carries)
         self._newest = checkpoint.save(folder.checkpoints, step, files, self._newest, folder.fingerprint)
         return self._newest
 
@@ -60,6 +58,20 @@ class RunFiles:
         """Keep the model's current weights as the best. `loss` is their validation loss."""
         self.state.best = self._sealed_weights("best", loss)
         durable.atomic_write(self.folder.weights, self.state.best)
+
+    def write_plans(self, plans: Plans) -> None:
+        """Write the plans durably."""
+        self.folder.write_plans(plans)
+
+    def _rewrite_weights(self, newest: checkpoint.Checkpoint | None) -> str:
+        """Write the kept weights if they are not those of the checkpoint. Return in words what was
+        written."""
+        path = self.folder.weights
+        weights = self.state.best or (self._last_weights() if newest else b"")
+        if not weights or (path.is_file() and read_regular(path) == weights):
+            return ""
+        durable.atomic_write(path, weights)
+        return f"{path} is written again, from a checkpoint; "
 
     def _last_weights(self) -> bytes:
         with self.state.average.applied() if self.state.average else nullcontext():

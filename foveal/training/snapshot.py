@@ -16,7 +16,7 @@ from foveal.core.errors import UserError
 from foveal.core.state import State, map_state, pack, unpack
 from foveal.store.checkpoint import Checkpoint
 from foveal.store.dataclass_tables import dataclass_from_dict, dataclass_to_dict
-from foveal.store.metrics_log import JsonlLog, LogPosition
+from foveal.store.metrics_log import LogPosition, MetricsLog
 from foveal.store.plan import Plan, Plans
 from foveal.store.sealed import (
     load_weights,
@@ -78,9 +78,9 @@ class TrainingState:
     optimizer: Optimizer
     average: WeightAverage | None
     carries: list[State]
-    metrics: JsonlLog
-    samples: JsonlLog
-    statistics: JsonlLog | None = None
+    metrics: MetricsLog
+    samples: MetricsLog
+    statistics: MetricsLog | None = None
     """The log of layer statistics; runs of older versions have none."""
     batches: PlacedBatches | None = None
     """The training batches, if a checkpoint has to store the place in them."""
@@ -96,7 +96,7 @@ class TrainingState:
         return self.plans.newest
 
     @property
-    def logs(self) -> dict[str, JsonlLog]:
+    def logs(self) -> dict[str, MetricsLog]:
         """The logs by name, whose lengths and hashes a checkpoint stores."""
         logs = {"metrics": self.metrics, "samples": self.samples, "statistics": self.statistics}
         return {name: log for name, log in logs.items() if log is not None}
@@ -130,9 +130,10 @@ class StoredState(BaseModel):
     carry: Any
 
 
-def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, bytes]:
-    """Return the files of a checkpoint. `run` is the fingerprint of their run."""
-    carry, skeleton = pack(training.carries)
+def to_files(training: TrainingState, model: nn.Module, run: str, carries: list[State]) -> dict[str, bytes]:
+    """Return the files of a checkpoint. `run` is the fingerprint of their run. `carries` are those of all
+    rows."""
+    carry, skeleton = pack(carries)
     positions = {name: log.position() for name, log in training.logs.items()}
     state = {
         "run": run,
@@ -161,7 +162,8 @@ def to_files(training: TrainingState, model: nn.Module, run: str) -> dict[str, b
 
 
 def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: Checkpoint) -> State:
-    """Restore the state from a checkpoint with the files of `to_files`, in place.
+    """Restore the state from a checkpoint with the files of `to_files`, in place. Its carries are those of
+    all rows.
 
     Return the place in the batches, to which the caller goes, if the checkpoint has one.
 

@@ -2,20 +2,23 @@
 are not finite."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from foveal.core.errors import UserError
 from foveal.core.result import ObjectiveOutput, Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State, detach_state, finite_rows, map_state, reset_rows
-from foveal.training.first_nonfinite import find_first_nonfinite
+from foveal.distributed.tree import Gradients
+from foveal.training.first_nonfinite import earliest, find_first_nonfinite
 from foveal.training.loss_scaling import LossScaling
 from foveal.training.optim import Optimizer
 from foveal.training.protocols import Batch, Objective
+from foveal.training.slots import ONE_SLOT, Slots, join_rows, reads_whole_batch
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,17 @@ class StepResult:
     """None if the update was applied, else where the first non-finite number appeared."""
 
 
+@dataclass
+class _SlotOutput:
+    """What a slot adds to a step: of each of its micro-batches the loss and the metrics, and their
+    gradients."""
+
+    gradients: Gradients
+    losses: list[Tensor]
+    metrics: list[dict[str, tuple[float, float]]]
+    carries: list[State]
+
+
 def train_step(
     model: nn.Module,
     objective: Objective,
@@ -41,60 +55,121 @@ def train_step(
     seed: tuple[object, ...],
     precision: Precision = "float32",
     scaling: LossScaling | None = None,
+    slots: Slots = ONE_SLOT,
 ) -> tuple[StepResult, list[State]]:
-    """Train on the micro-batches of a step, each with the carry of its slot. Return the result and the new
+    """Train on the micro-batches of a step, each with the carry of its rows. Return the result and the new
     carries.
+
+    With several `slots`, each batch is cut into these, and a carry has the rows of the own slots.
 
     The objective is the sum over the terms of `coefficient * sum / total weight`. The total weight is taken
     over all micro-batches before the first backward pass, so the micro-batches equal one large batch. The
-    noise of slot k is a function of (seed, k). If the loss or the gradient is not finite, weights, buffers
-    and optimizer stay the same bit for bit, and the non-finite rows of the carry are reset. With loss
-    `scaling`, gradients that overflow are first computed again with smaller factors.
+    noise of micro-batch k is a function of (seed, k), and of the slot if there are several. If the loss or
+    the gradient is not finite, weights, buffers and optimizer stay the same bit for bit, and the non-finite
+    rows of the carry are reset. With loss `scaling`, gradients that overflow are first computed again with
+    smaller factors.
+
+    Raises: UserError: a batch can't be cut into the slots.
     """
     model.train()
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     totals = total_weights(objective, batches)
     device = next(model.parameters()).device
+    parts = [slots.cut(batch) for batch in batches]
+    starts = [slots.cut_carry(*pair) for pair in zip(carries, batches, strict=True)]
+    check_slots(model, objective, parts)
+    weights = list(optimizer.trainable.values())
 
-    def forward(slot: int) -> tuple[ObjectiveOutput, State]:
-        seed_everything(*seed, slot)
+    def forward(place: int, micro_batch: int) -> tuple[ObjectiveOutput, State]:
+        part = parts[micro_batch][place]
+        seed_everything(*seed, micro_batch, *slots.seed(slots.own[place]))
         with autocast(device, precision):
-            return objective(batches[slot], starting_carry(objective, batches[slot], carries[slot]))
+            return objective(part, starting_carry(objective, part, starts[micro_batch][place]))
+
+    def train_slot(place: int) -> _SlotOutput:
+        optimizer.zero_grad()
+        output = _SlotOutput([], [], [], [])
+        for index, each in enumerate(parts):
+            if each[place] is None:
+                output.carries.append(None)
+                continue
+            result, carry = forward(place, index)
+            loss = total_loss(result, totals)
+            scaled = loss if scaling is None else loss * scaling.factor
+            scaled.backward()  # type: ignore[no-untyped-call]
+            output.losses.append(loss.detach())
+            output.metrics.append(result.metrics)
+            output.carries.append(None if each[place].stream_starts is None else detach_carry(carry))
+        output.gradients = optimizer.take_gradients()
+        return output
 
     def restore_buffers() -> None:
         for buffer, value in buffers:
             buffer.copy_(value)
 
     while True:
-        optimizer.zero_grad()
-        metrics, losses, carried = Totals(), [], []
-        for slot, batch in enumerate(batches):
-            result, carry = forward(slot)
-            loss = total_loss(result, totals)
-            scaled = loss if scaling is None else loss * scaling.factor
-            scaled.backward()  # type: ignore[no-untyped-call]
-            losses.append(loss.detach())
-            metrics.add(result.metrics)
-            carried.append(None if batch.stream_starts is None else detach_carry(carry))
+        outputs = slots.run(train_slot, weights)
+        optimizer.put_gradients(slots.sum([output.gradients for output in outputs], weights))
         if scaling is not None:
             optimizer.divide_gradients(scaling.factor)
-        loss_value = float(torch.stack(losses).sum())
+        measured = slots.all([(output.losses, output.metrics) for output in outputs])
+        loss_value = float(torch.stack([loss for losses, _ in measured for loss in losses]).sum())
         norm, largest = optimizer.gradient_stats()
         overflows = math.isfinite(loss_value) and not math.isfinite(norm)
         if scaling is None or not overflows or not scaling.shrink():
             break
         restore_buffers()
 
+    metrics = Totals()
+    for _, each_metrics in measured:
+        for micro_batch in each_metrics:
+            metrics.add(micro_batch)
+    carried = [[output.carries[index] for output in outputs] for index in range(len(batches))]
     if math.isfinite(loss_value) and math.isfinite(norm):
         first_nonfinite = None
         optimizer.step(lr, norm)
         if scaling is not None:
             scaling.count_step()
     else:
-        first_nonfinite = find_first_nonfinite(model, forward, len(batches))
+        first_nonfinite = _find_first_nonfinite(model, forward, parts, weights, slots)
         restore_buffers()
-        carried = [_reset_nonfinite_rows(objective, *pair) for pair in zip(batches, carried, strict=True)]
-    return StepResult(loss_value, metrics.means(), norm, largest, first_nonfinite), carried
+        carried = [
+            [_reset_nonfinite_rows(objective, *pair) for pair in zip(*each, strict=True)]
+            for each in zip(parts, carried, strict=True)
+        ]
+    joined = [join_rows(each) for each in carried]
+    return StepResult(loss_value, metrics.means(), norm, largest, first_nonfinite), joined
+
+
+def check_slots(model: nn.Module, objective: Objective, parts: Sequence[Sequence[Any]]) -> None:
+    """Check that each slot has rows, if the model or the objective reads the whole batch.
+
+    Raises: UserError: a slot has no rows.
+    """
+    if any(part is None for each in parts for part in each) and reads_whole_batch(model, objective):
+        raise UserError(
+            "training.slots: a batch has fewer rows than slots, and batch norm or the choice of rows needs a "
+            "row in each: lower --slots"
+        )
+
+
+def _find_first_nonfinite(
+    model: nn.Module,
+    forward: Callable[[int, int], tuple[ObjectiveOutput, State]],
+    parts: Sequence[Sequence[Any]],
+    weights: Sequence[Tensor],
+    slots: Slots,
+) -> str:
+    """Return where the first non-finite number of all ranks appears."""
+
+    def outputs_of(place: int) -> list[ObjectiveOutput]:
+        used = [index for index, each in enumerate(parts) if each[place] is not None]
+        return [forward(place, index)[0] for index in used]
+
+    def forward_all() -> list[ObjectiveOutput]:
+        return [output for outputs in slots.run(outputs_of, weights) for output in outputs]
+
+    return earliest(slots.world.exchange(find_first_nonfinite(model, forward_all)))
 
 
 def total_weights(objective: Objective, batches: Sequence[Batch]) -> dict[str, float]:
@@ -139,9 +214,9 @@ def detach_carry(carry: State) -> State:
     return map_state(leaf, detach_state(carry))
 
 
-def _reset_nonfinite_rows(objective: Objective, batch: Batch, carry: State) -> State:
+def _reset_nonfinite_rows(objective: Objective, batch: Batch | None, carry: State) -> State:
     """Reset the rows of the carry that are not finite."""
-    if batch.stream_starts is None or carry is None:
+    if batch is None or batch.stream_starts is None or carry is None:
         return None
     nonfinite = ~finite_rows(carry, len(batch.stream_starts))
     return detach_carry(reset_rows(carry, nonfinite, objective.start(batch))) if nonfinite.any() else carry

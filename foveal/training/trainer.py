@@ -17,13 +17,16 @@ from foveal.core.callbacks import Callback, TrainingInfo
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.distributed.world import ONE_PROCESS, World
 from foveal.store.metrics_log import JsonlLog
 from foveal.store.plan import Plan, Plans
 from foveal.store.run import RunFolder, run_lock
 from foveal.training import snapshot
+from foveal.training.agreement import Agreement, MainRankLeft
 from foveal.training.averaging import make_average
 from foveal.training.callbacks import CallbackFailed, CallbackList
 from foveal.training.evaluate import evaluate
+from foveal.training.followers import FollowerFiles, NoLog
 from foveal.training.layer_statistics import LayerProbe, LayerStatistics
 from foveal.training.loss_scaling import make_loss_scaling
 from foveal.training.optim import Optimizer
@@ -37,6 +40,7 @@ from foveal.training.plan import (
 )
 from foveal.training.protocols import Batches, BatchesExhausted, Objective, PlacedBatches
 from foveal.training.run_files import RunFiles
+from foveal.training.slots import Slots
 from foveal.training.step import train_step
 from foveal.training.time_left import FinalTest, TimeLeft
 
@@ -51,6 +55,9 @@ class Trainer:
     `valid` selects the best weights and stops early. Without `valid`, or if the config says so, the last
     weights are kept. `test` is the caller's test afterwards, which counts in the time left. Such a caller
     encloses both in the block `running` of the callbacks. `probe` measures the layers now and then.
+
+    The ranks of a `world` train the same weights, each on its slots of every batch. The main rank writes the
+    files, has the callbacks, and decides what depends on a clock.
     """
 
     def __init__(
@@ -63,6 +70,7 @@ class Trainer:
         callbacks: CallbackList | None = None,
         test: FinalTest | None = None,
         probe: LayerProbe | None = None,
+        world: World = ONE_PROCESS,
     ):
         self.folder, self.config = folder, folder.config.training
         self.model, self.objective, self.batches, self.valid = model, objective, batches, valid
@@ -73,20 +81,23 @@ class Trainer:
         self.evaluations = EvaluationSchedule(every, eval_batches, accumulation)
         self.step_timer = StepTimer(self.budget.amount, folder.config.schedule)
         self.time_left = TimeLeft(self.step_timer, self.evaluations, test or FinalTest())
+        self.slots = Slots(self.config.slots, world)
+        open_log = JsonlLog if world.is_main else NoLog
         self.state = snapshot.TrainingState(
             optimizer=Optimizer(model, folder.config.optimizer),
             average=make_average(model, self.config),
             carries=[None] * self.config.grad_accumulation,
-            metrics=JsonlLog(folder.metrics),
-            samples=JsonlLog(folder.samples),
-            statistics=JsonlLog(folder.statistics) if folder.statistics.exists() else None,
+            metrics=open_log(folder.metrics),
+            samples=open_log(folder.samples),
+            statistics=open_log(folder.statistics) if folder.statistics.exists() else None,
             batches=batches if isinstance(batches, PlacedBatches) else None,
             scaling=make_loss_scaling(self.config.precision),
         )
         log = self.state.statistics
         self.statistics = LayerStatistics(model, probe, log) if probe and log else None
-        self.files = RunFiles(folder, model, self.state)
+        self.files = (RunFiles if world.is_main else FollowerFiles)(folder, model, self.state)
         self._saved_at = time.monotonic()
+        self._stops = False
 
     def run(self, signals: SignalHandler) -> snapshot.TrainingCounters:
         """Train to the end, from the newest checkpoint or from the beginning.
@@ -96,7 +107,10 @@ class Trainer:
         Raises: RunFailed: too many consecutive steps were skipped, or writing failed.
         Raises: UserError: the run is already finished, or its checkpoints can't be used.
         """
-        with ExitStack() as logs, run_lock(self.folder), signals.deferred():
+        world = self.slots.world
+        lock = run_lock(self.folder) if world.is_main else nullcontext()
+        self._together = Agreement(world, signals)
+        with ExitStack() as logs, lock, signals.deferred():
             self.state.close_logs(logs)
             damaged = self._resume()
             with self.callbacks.running():
@@ -105,7 +119,9 @@ class Trainer:
                 info = TrainingInfo(self.folder.path, counters.step, self.model, plan, tuple(damaged))
                 self.callbacks.emit(Callback.on_start, info)
                 try:
-                    self._loop(signals)
+                    self._loop()
+                except MainRankLeft:
+                    self.save()
                 except Interrupted:
                     if not signals.urgent:
                         self.save()
@@ -114,21 +130,22 @@ class Trainer:
                     self.save()
                     raise
                 except CallbackFailed as failure:
-                    self.files.save()  # not told to callbacks, of which one fails
+                    self._together.leave()
+                    self.files.save(self.slots.whole_carries(self.state.carries))  # not told to the callbacks
                     step = f"step {counters.step:,} is saved"
                     raise CallbackFailed(f"{failure}; {step}") from failure.__cause__
                 finally:
                     self.callbacks.end = counters.to_record()
         return self.state.counters
 
-    def _loop(self, signals: SignalHandler) -> None:
+    def _loop(self) -> None:
         counters = self.state.counters
         while not counters.finish_reason:
-            signals.poll()
-            self._decide_plan()
+            self._agree()
             plan = self.state.plans.at(counters.step - 1)
             if counters.step == 0 or self.evaluations.due(counters.step, plan):
-                self._evaluate_and_preview(signals)
+                self._evaluate_and_preview()
+                self._agree()
             if counters.step == self.state.plans.extended_at:
                 counters.evals_without_improvement = 0  # those of the budget before do not end this one
             self.time_left.try_outputs(counters.step, counters.seconds, self.state.plan)
@@ -141,12 +158,10 @@ class Trainer:
                 counters.finish_reason = "budget"
             elif 0 < self.config.patience <= counters.evals_without_improvement:
                 counters.finish_reason = "patience"
-            elif self.callbacks.stops:
+            elif self._stops:
                 counters.finish_reason = "callback"
             else:
                 self._train()
-                if time.monotonic() - self._saved_at >= self.config.checkpoint_seconds:
-                    self.save()
         self.save()
 
     def _train(self) -> None:
@@ -168,6 +183,7 @@ class Trainer:
             seed=(config.seed, step),
             precision=config.precision,
             scaling=state.scaling,
+            slots=self.slots,
         )
         if state.average and result.first_nonfinite is None:
             state.average.update(step)
@@ -210,14 +226,14 @@ class Trainer:
                 f"step {counters.step} in {result.first_nonfinite}; try a lower optimizer.lr"
             )
 
-    def _evaluate_and_preview(self, signals: SignalHandler) -> None:
+    def _evaluate_and_preview(self) -> None:
         """Evaluate (except at step 0), keep the weights if they are the best, and preview. Each happens once
         per step."""
         state, counters = self.state, self.state.counters
         times = [time.perf_counter()]
 
         def report_progress(index: int, total: int) -> None:
-            signals.poll()
+            self._together.poll()
             if index:
                 times.append(time.perf_counter())
             self.callbacks.emit(Callback.on_evaluating, index, total)
@@ -232,6 +248,7 @@ class Trainer:
                     self.valid,
                     precision=self.config.precision,
                     progress=report_progress,
+                    together=self._together,
                 )
                 times.append(time.perf_counter())
                 counters.last_eval_step = counters.step
@@ -255,7 +272,9 @@ class Trainer:
 
     def _preview(self) -> str | None:
         """Return what the current model generates, or why the model generates nothing. A failure does not
-        stop the training."""
+        stop the training. The main rank alone generates."""
+        if not self.slots.world.is_main:
+            return None
         seed_everything(self.config.seed, "preview", self.state.counters.step)
         self.model.eval()
         with torch.no_grad():
@@ -265,9 +284,9 @@ class Trainer:
                 return f"no preview: {failure}"
 
     def save(self) -> None:
-        """Write a checkpoint of the current state, between two steps."""
+        """Write a checkpoint of the current state, between two steps. All ranks call this together."""
         started = time.monotonic()
-        path = self.files.save()
+        path = self.files.save(self.slots.whole_carries(self.state.carries))
         self._saved_at = time.monotonic()
         self.time_left.saved(self._saved_at - started, self.config.checkpoint_seconds)
         self.callbacks.emit(Callback.on_checkpoint, self.state.counters.step, path)
@@ -278,6 +297,7 @@ class Trainer:
         Raises: FinishedError: the run is already finished.
         """
         restored, damaged = self.files.restore()
+        self.state.carries = [self.slots.own_carry(carry) for carry in self.state.carries]
         if self.state.counters.finish_reason:
             path, step = self.folder.path, self.state.counters.step
             raise FinishedError(
@@ -285,10 +305,19 @@ class Trainer:
             )
         return damaged
 
-    def _decide_plan(self) -> None:
-        if self.state.plan is None and (plan := self._plan_now()):
+    def _agree(self) -> None:
+        """Take over from the main rank what depends on its clock and its callbacks.
+
+        Raises: Interrupted: a signal has arrived at one of the ranks.
+        """
+        plan = self._plan_now() if self.state.plan is None else None
+        overdue = time.monotonic() - self._saved_at >= self.config.checkpoint_seconds
+        plan, overdue, self._stops = self._together.exchange((plan, overdue, self.callbacks.stops))[0]
+        if overdue:
+            self.save()
+        if plan is not None:
             self.state.plans = Plans((plan,))
-            self.folder.write_plans(self.state.plans)
+            self.files.write_plans(self.state.plans)
             self.callbacks.emit(Callback.on_plan, plan)
 
     def _plan_now(self) -> Plan | None:

@@ -236,7 +236,7 @@ def batch_of(encoder: str = "", rows: int = 4, dtype: torch.dtype = torch.float6
     lengths = {"source": sources, "target": targets, "places": targets}
     if columns["source"].dim() == 4:
         del lengths["source"]  # images are whole
-    return ExampleBatch(torch.arange(rows), columns, lengths, int(targets.sum()))
+    return ExampleBatch(torch.arange(rows), columns, lengths, targets)
 
 
 def alone(batch: ExampleBatch, row: int) -> ExampleBatch:
@@ -244,7 +244,7 @@ def alone(batch: ExampleBatch, row: int) -> ExampleBatch:
     columns = {name: column[row : row + 1] for name, column in batch.columns.items()}
     lengths = {name: length[row : row + 1] for name, length in batch.lengths.items()}
     columns |= {name: columns[name][:, : int(length)] for name, length in lengths.items()}
-    return ExampleBatch(batch.rows[row : row + 1], columns, lengths, int(lengths["target"].sum()))
+    return ExampleBatch(batch.rows[row : row + 1], columns, lengths, lengths["target"])
 
 
 def loss_of(objective: Any, batch: ExampleBatch) -> Tensor:

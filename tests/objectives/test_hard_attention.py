@@ -65,7 +65,7 @@ def batch_of(rows: int) -> ExampleBatch:
     targets, lengths = torch.tensor([TARGET]).repeat(rows, 1), torch.full((rows,), 3)
     lengths[1::2] = 2
     columns = {"source": torch.arange(rows)[:, None] % 2.0, "target": targets}
-    return ExampleBatch(torch.arange(rows), columns, {"target": lengths}, int(lengths.sum()))
+    return ExampleBatch(torch.arange(rows), columns, {"target": lengths}, lengths)
 
 
 def task_of(model: EncoderWithHead) -> HardAttentionObjective:

@@ -150,7 +150,7 @@ def test_the_loss_is_that_of_the_hidden_places() -> None:
     assert result.metrics["loss"][1] == result.metrics["accuracy"][1] == len(expected)
     assert carry is None
     others = batch.columns | {"target": torch.where(hidden, target, 7)}
-    again, _ = found(ExampleBatch(batch.rows, others, batch.lengths, batch.tokens), None)
+    again, _ = found(ExampleBatch(batch.rows, others, batch.lengths, batch.row_tokens), None)
     assert torch.equal(again.terms["loss"].sum, term.sum)
 
 

@@ -23,7 +23,9 @@ class VectorEncoder(nn.Module):
 
 def vector_batch(source: Tensor, **columns: Tensor) -> ExampleBatch:
     rows = len(columns["label"])
-    return ExampleBatch(torch.arange(rows), {"source": source, **columns}, {}, rows)
+    return ExampleBatch(
+        torch.arange(rows), {"source": source, **columns}, {}, torch.ones(rows, dtype=torch.int64)
+    )
 
 
 def vector_logits(task: ClassificationObjective, source: Tensor) -> Tensor:

@@ -54,5 +54,8 @@ def vqa_batch() -> ExampleBatch:
     }
     lengths = LENGTHS | {"choice": [3, 1, 2, 3, 2], "choices": COUNTS}
     return ExampleBatch(
-        torch.arange(3), columns, {name: torch.tensor(held) for name, held in lengths.items()}, 3
+        torch.arange(3),
+        columns,
+        {name: torch.tensor(held) for name, held in lengths.items()},
+        torch.ones(3, dtype=torch.int64),
     )

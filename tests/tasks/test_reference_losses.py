@@ -67,7 +67,9 @@ def test_the_token_before_is_that_of_the_window_and_visible() -> None:
                 "target": torch.tensor([[9, 1, 2, 3, 9], [9, 4, 5, 9, 0]]),
                 "hidden": torch.tensor([[0, 1, 1, 1, 0], [0, 0, 1, 0, 0]]),
             }
-            return ExampleBatch(torch.arange(2), columns, {"source": torch.tensor([5, 4])}, 9)
+            return ExampleBatch(
+                torch.arange(2), columns, {"source": torch.tensor([5, 4])}, torch.tensor([5, 4])
+            )
 
     tokens, hidden, sees = window_tokens(Batches(), 9)
     assert tokens.tolist() == [1, 2, 3, 4, 5]

@@ -38,7 +38,9 @@ def batch(count: int, seed: int, scale: float = 1.0) -> ExampleBatch:
     draw = torch.Generator().manual_seed(seed)
     images = scale * torch.randn(count, 3, SIDE, SIDE, generator=draw, dtype=torch.float64) + seed
     labels = torch.randint(len(CLASSES), (count,), generator=draw)
-    return ExampleBatch(torch.arange(count), {"source": images, "label": labels}, {}, count)
+    return ExampleBatch(
+        torch.arange(count), {"source": images, "label": labels}, {}, torch.ones(count, dtype=torch.int64)
+    )
 
 
 def logits(model: EncoderWithHead, images: Tensor) -> Tensor:
@@ -62,7 +64,12 @@ class Once:
 
     def __init__(self, whole: ExampleBatch, size: int):
         self.parts = [
-            ExampleBatch(rows, {name: column[rows] for name, column in whole.columns.items()}, {}, len(rows))
+            ExampleBatch(
+                rows,
+                {name: column[rows] for name, column in whole.columns.items()},
+                {},
+                torch.ones_like(rows),
+            )
             for rows in torch.arange(len(whole.rows)).split(size)
         ]
         self.per_epoch = len(self.parts)
@@ -93,7 +100,11 @@ def test_micro_batches_have_statistics_of_their_own():
     torch.testing.assert_close(first_norm(model).running_var, variance)
     assert first_norm(model).num_batches_tracked == 2
     together = network()
-    step(together, ExampleBatch(torch.arange(10), _joined(parts), {}, 10), lr=0.5)
+    step(
+        together,
+        ExampleBatch(torch.arange(10), _joined(parts), {}, torch.ones(10, dtype=torch.int64)),
+        lr=0.5,
+    )
     assert not torch.allclose(first_norm(together).running_mean, mean), "not one big batch"
 
 

@@ -11,6 +11,7 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.core.signals import SignalHandler
 from foveal.store import checkpoint, durable
 from foveal.store.checkpoint import load_latest
+from foveal.store.metrics_log import JsonlLog
 from foveal.store.run import open_run
 from foveal.store.sealed import open_json, open_tensors, seal_json
 from foveal.training.trainer import Trainer
@@ -53,10 +54,11 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, 
         with monkeypatch.context() as patch:
             recorder = record_disk_operations(patch)
             for log in (trainer.state.metrics, trainer.state.samples):
+                assert isinstance(log, JsonlLog)
                 recorder._paths[log._descriptor] = str(log.path)
             trainer.state.counters.step += 1
             trainer.state.counters.best_loss = 1e9
-            trainer._evaluate_and_preview(SignalHandler())
+            trainer._evaluate_and_preview()
             assert trainer.state.plan
             trainer.folder.write_plans(trainer.state.plans)
             trainer.save()
@@ -159,10 +161,11 @@ def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path: Path, monkeypatch:
             with monkeypatch.context() as patch:
                 recorder = record_disk_operations(patch, fail_at or None)
                 for log in (trainer.state.metrics, trainer.state.samples):
+                    assert isinstance(log, JsonlLog)
                     recorder._paths[log._descriptor] = str(log.path)
                 trainer.state.counters.last_eval_step = trainer.state.counters.last_preview_step = 0
                 try:
-                    trainer._evaluate_and_preview(SignalHandler())
+                    trainer._evaluate_and_preview()
                     trainer.save()
                 finally:
                     tried[0] = recorder.count

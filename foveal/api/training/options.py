@@ -43,6 +43,9 @@ class TrainingOptions:
     """The highest learning rate."""
     batch: int | None = None
     """The images or series in a batch, or else the tokens, words or frames."""
+    slots: int | None = None
+    """Parts into which each batch is cut, so that several processes can share it; the weights depend on it,
+    and not on the number of processes."""
     seed: int | None = None
     """The seed of the first weights, the batches and all that is drawn."""
     pretrained: Literal["auto", "no"] = "auto"
@@ -65,6 +68,7 @@ class TrainingOptions:
             "data.target": self.target,
             "optimizer.lr": self.lr,
             "training.seed": self.seed,
+            "training.slots": self.slots,
             "training.budget": self.budget if self.epochs is None else f"{self.epochs}epochs",
         }
         return [setting(key, value) for key, value in values.items() if value is not None]

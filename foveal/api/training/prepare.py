@@ -8,7 +8,9 @@ from typing import Any
 
 from foveal.api.training.choose import ChosenTraining
 from foveal.api.training.cost import TrainingCost, measure_cost
-from foveal.api.training.report import TrainingParts, eval_batches, train_and_report
+from foveal.api.training.follow import meet
+from foveal.api.training.parts import TrainingParts, eval_batches
+from foveal.api.training.report import train_and_report
 from foveal.api.training.start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
 from foveal.core.runtime import has_fast_bfloat16, resolve_device
@@ -17,6 +19,7 @@ from foveal.core.terminal_text import counted
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
 from foveal.data.images.image_examples import ImageExamples
+from foveal.distributed.world import ONE_PROCESS, World
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
 from foveal.store.cache import shorten_unpacked_paths
@@ -102,11 +105,14 @@ class PreparedTraining:
         signals: SignalHandler,
         on_result: Callable[[dict[str, Any]], None],
         callbacks: Sequence[Any] = (),
+        world: World = ONE_PROCESS,
     ) -> None:
-        """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events."""
+        """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events. The
+        other ranks of the `world` follow."""
+        meet(world, run)
         start, loggers = self.start, make_loggers(self.chosen.options.log, run.path)
         parts = TrainingParts(run, start.task, start.prepared, self.batches, self.valid_batches)
-        train_and_report(parts, signals, on_result, [*callbacks, *loggers])
+        train_and_report(parts, signals, on_result, [*callbacks, *loggers], world)
 
 
 def prepare(chosen: ChosenTraining) -> PreparedTraining:

@@ -2,22 +2,22 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from foveal.api.training.parts import TrainingParts, make_objective
 from foveal.api.training.summary import print_summary, shell_command
 from foveal.core.callbacks import Callback
 from foveal.core.runtime import release_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
-from foveal.data.core.prepared_data import PreparedData
+from foveal.distributed.world import ONE_PROCESS, World
 from foveal.inspection.curves.log_records import LoggedTraining
 from foveal.inspection.curves.panels import curves_payload
 from foveal.inspection.files import write_payload
 from foveal.inspection.histograms.measure import layer_probe
 from foveal.metrics.report import Report, make_report
 from foveal.store.cache import shorten_unpacked_paths
-from foveal.store.run import RunFolder
 from foveal.store.scores import write_scores
 from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.results import EvaluationResult, LabelsByRow
@@ -38,41 +38,15 @@ def ignore_result(result: dict[str, Any]) -> None:
     """Do nothing with the scores of a training, which are printed in words as well."""
 
 
-def eval_batches(task: Task, split_data: Any) -> Batches | None:
-    """Return the batches that evaluate a split; None without the split."""
-    return None if split_data is None else task.eval_batches(split_data)
-
-
-@dataclass(frozen=True)
-class TrainingParts:
-    """What a run is trained with."""
-
-    run: RunFolder
-    task: Task
-    data: PreparedData[Any, Any]
-    batches: Batches
-    valid: Batches | None
-    """The batches of evaluations."""
-
-    @property
-    def unit(self) -> str:
-        """The unit of a step's inputs."""
-        return self.task.summarize(self.data).unit
-
-    @property
-    def tested(self) -> Any:
-        """The split that is evaluated after the training; None if none is."""
-        return self.data.held_out if self.run.config.training.final_test else None
-
-
 def train_and_report(
     parts: TrainingParts,
     signals: SignalHandler,
     on_result: Callable[[dict[str, Any]], None],
     callbacks: Iterable[Any] = (),
+    world: World = ONE_PROCESS,
 ) -> None:
     """Train a run from its last checkpoint to its end. Then evaluate it, print scores, call `on_result` with
-    them, and draw its curves. `callbacks` are called meanwhile.
+    them, and draw its curves. `callbacks` are called meanwhile. The other ranks of the `world` only train.
 
     The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
     before its report, so the report is made now.
@@ -83,7 +57,7 @@ def train_and_report(
     run = parts.run
     all_callbacks = CallbackList([*callbacks, *make_callbacks(run.config.training)])
     with all_callbacks.running():
-        screen, trainer = _make_trainer(parts, all_callbacks)
+        screen, trainer = _make_trainer(parts, all_callbacks, world)
         try:
             with screen:
                 try:
@@ -101,10 +75,12 @@ def train_and_report(
             ) from None
 
 
-def _make_trainer(parts: TrainingParts, callbacks: CallbackList) -> tuple[TrainingScreen, Trainer]:
+def _make_trainer(
+    parts: TrainingParts, callbacks: CallbackList, world: World
+) -> tuple[TrainingScreen, Trainer]:
     """Return the screen, which is the first of the callbacks, and the trainer."""
     task, data, tested = parts.task, parts.data, parts.tested
-    objective = task.objective(data.held_out if data.valid is None else data.valid)
+    objective = make_objective(parts)
     budget = parse_budget(parts.run.config.training.budget)
     timed = budget.unit == "seconds" and parts.run.read_plans().extended_at is None
     screen = TrainingScreen(budget.amount if timed else None, parts.unit)
@@ -117,7 +93,7 @@ def _make_trainer(parts: TrainingParts, callbacks: CallbackList) -> tuple[Traini
     callbacks.add_first(screen)
     probe = layer_probe(task, data.train) if parts.run.config.training.statistics else None
     trained = task.model, objective, parts.batches, parts.valid
-    return screen, Trainer(parts.run, *trained, callbacks, test, probe)
+    return screen, Trainer(parts.run, *trained, callbacks, test, probe, world)
 
 
 def _report(

@@ -5,18 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foveal.api.training.report import TrainingParts, eval_batches, train_and_report
-from foveal.core.runtime import keep_freed_memory, resolve_device, resolve_precision
+from foveal.api.training.follow import check_world, meet
+from foveal.api.training.parts import open_parts
+from foveal.api.training.report import train_and_report
 from foveal.core.signals import SignalHandler
-from foveal.store.manifest import data_facts
-from foveal.store.run import check_resumable, environment_changes
-from foveal.tasks.open_logged import open_logged
-from foveal.tasks.registry import task_of
-from foveal.tasks.session import build_model, prepare_run_data
-from foveal.tasks.warm_start import load_initial_weights
+from foveal.distributed.world import ONE_PROCESS, World
+from foveal.store.run import open_run
 from foveal.training.extension import extend_budget
-from foveal.training.loggers.registry import make_loggers
-from foveal.ui.activity import Activity
+from foveal.training.loggers.registry import check_loggers, make_loggers
 from foveal.ui.console import log
 
 
@@ -40,27 +36,18 @@ def resume_run(
     options: ResumeOptions,
     signals: SignalHandler,
     on_result: Callable[[dict[str, Any]], None],
+    world: World = ONE_PROCESS,
 ) -> None:
     """Train a run from its last checkpoint to its end, and report it. `on_result` is called with the scores.
+    The other ranks of the `world` follow.
 
     Raises: UserError: the run is finished, its data have changed, or it can't be resumed.
     """
-    run, device = open_logged(path, log, options.trust_plugin), options.device
-    check_resumable(run)
-    loggers = make_loggers(options.log, path)
-    torch_device = resolve_device(device or data_facts(run.manifest, path).device)
-    resolve_precision(run.config.training.precision, torch_device)
-    if changes := environment_changes(run):
-        log(f"made with {changes}: training continues, but the result may differ in the last bits")
-    with Activity(f"reading the data of {path}"):
-        data = prepare_run_data(run, log)
-    keep_freed_memory()
-    task = task_of(run.config).bind(data.processor)
-    model = build_model(task, torch_device)
-    load_initial_weights(run, model)
-    task = task.bind(data.processor, model)
-    batches, valid_batches = task.train_batches(data.train), eval_batches(task, data.valid)
+    check_loggers(options.log)
+    check_world(open_run(path).config.training.slots, world)
+    parts = open_parts(path, options.device, options.trust_plugin)
     if options.budget is not None:
-        extend_budget(run, options.budget, batches.per_epoch, log)
-    parts = TrainingParts(run, task, data, batches, valid_batches)
-    train_and_report(parts, signals, on_result, [*options.callbacks, *loggers])
+        extend_budget(parts.run, options.budget, parts.batches.per_epoch, log)
+    meet(world, parts.run)
+    loggers = make_loggers(options.log, path)
+    train_and_report(parts, signals, on_result, [*options.callbacks, *loggers], world)

@@ -71,7 +71,7 @@ def collate_examples(examples: Examples, rows: RowIndices) -> ExampleBatch:
     """Return the examples at the indices `rows` (B,) as a batch."""
     columns, lengths = collate_columns(examples.columns, rows)
     scored = lengths["target" if "target" in lengths else "source"]
-    return ExampleBatch(torch.from_numpy(rows), columns, lengths, int(scored.sum()))
+    return ExampleBatch(torch.from_numpy(rows), columns, lengths, scored)
 
 
 def collate_columns(

@@ -185,5 +185,6 @@ def collate_images(examples: ImageExamples, rows: RowIndices, images: Tensor) ->
     """Return a batch of the `images` of `rows`, with their targets if there are any."""
     target_columns = {name: column for name, column in examples.columns.items() if name != "picture"}
     columns, lengths = collate_columns(target_columns, rows)
-    tokens = int(lengths["target"].sum()) if "target" in lengths else len(rows)
-    return ExampleBatch(torch.from_numpy(rows), {"source": images, **columns}, lengths, tokens)
+    indices = torch.from_numpy(rows)
+    tokens = lengths.get("target", torch.ones_like(indices))
+    return ExampleBatch(indices, {"source": images, **columns}, lengths, tokens)

@@ -68,7 +68,7 @@ class MaskedBatches:
             "hidden": F.pad(hidden.long(), (int(self._add_bos), 1)),
         }
         source_lengths = lengths + int(self._add_bos) + 1
-        return ExampleBatch(torch.arange(B), columns, {"source": source_lengths}, int(source_lengths.sum()))
+        return ExampleBatch(torch.arange(B), columns, {"source": source_lengths}, source_lengths)
 
     def _add_ends(self, tokens: Int[Tensor, "B T"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B S"]:
         """Add `eos` after each row, `bos` before it if the tokenizer has `add_bos`, and zeros at the end."""

@@ -3,10 +3,13 @@
 import math
 from collections.abc import Callable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from foveal.core.runtime import at_least_float32
+from foveal.core.whole_batch import Slot, current_slot, gather_slots
 from foveal.ops.vision.winograd import conv2d_3x3
 
 
@@ -86,11 +89,44 @@ class BatchNorm2d(nn.BatchNorm2d):
     """
 
     keeps_statistics = True
+    reads_whole_batch = True
 
     def forward(self, x: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
+        slot = current_slot()
+        if slot is not None and self.training and self.weight.requires_grad:
+            return self._over_slots(x, slot)
         if self.training and (x.numel() == x.shape[1] or not self.weight.requires_grad):
             return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
         return super().forward(x)
+
+    def _over_slots(self, x: Float[Tensor, "B C h w"], slot: Slot) -> Float[Tensor, "B C h w"]:
+        """Normalize by the mean and the variance of all slots (Chan et al. 1979, equation 2.1)."""
+        values = at_least_float32(x)
+        count = values.new_tensor([values.numel() // values.shape[1]])
+        mean = values.sum((0, 2, 3)) / count.clamp(min=1)
+        squares = (values - mean[:, None, None]).square().sum((0, 2, 3))
+        everyone = gather_slots(torch.cat([count, mean, squares]))
+        counts, (means, sums) = everyone[:, :1], everyone[:, 1:].chunk(2, 1)
+        total = counts.sum()
+        if total == 1:
+            return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+        mean = (counts * means).sum(0) / total
+        squares = (sums + counts * (means - mean).square()).sum(0)
+        if slot.keeps_statistics:
+            self._update_statistics(mean.detach(), squares.detach() / (total - 1))
+        scale = self.weight * (squares / total + self.eps).rsqrt()
+        normalized = (values - mean[:, None, None]) * scale[:, None, None] + self.bias[:, None, None]
+        return normalized.to(x.dtype)
+
+    def _update_statistics(self, mean: Float[Tensor, " C"], variance: Float[Tensor, " C"]) -> None:
+        """Move the running statistics toward those of a batch."""
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        assert self.num_batches_tracked is not None
+        self.num_batches_tracked.add_(1)
+        momentum = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), momentum)
+        self.running_var.lerp_(variance.to(self.running_var.dtype), momentum)
 
 
 class ConvNormAct(nn.Module):

@@ -140,7 +140,7 @@ class ReinforceNavigationObjective(NavigationObjective):
         indices = torch.arange(rows, device=memory.mask.device).repeat(count)
         columns = {name: column[indices] for name, column in batch.columns.items()}
         lengths = {name: length[indices] for name, length in batch.lengths.items()}
-        repeated = ExampleBatch(batch.rows.repeat(count), columns, lengths, count * batch.tokens)
+        repeated = ExampleBatch(batch.rows.repeat(count), columns, lengths, batch.row_tokens.repeat(count))
         trajectory = self.rollout(repeated, memory.select_rows(indices), draw=self.model.training)
         reward = rewards(repeated, trajectory).view(count, rows)
         advantage = (reward - reward.mean(0)) * count / max(1, count - 1)

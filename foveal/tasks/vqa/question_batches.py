@@ -60,5 +60,5 @@ def collate_questions(
         used, columns["choices"] = torch.unique(columns["choices"], return_inverse=True)
         tokens, counts = examples.choice_table.tokens.padded(used.numpy())
         columns["choice"], lengths["choice"] = torch.from_numpy(tokens), torch.from_numpy(counts)
-    scored = int(lengths["target"].sum()) if "target" in lengths else len(rows)
-    return ExampleBatch(torch.from_numpy(rows), columns, lengths, scored)
+    indices = torch.from_numpy(rows)
+    return ExampleBatch(indices, columns, lengths, lengths.get("target", torch.ones_like(indices)))

@@ -71,7 +71,7 @@ def test_a_copy_has_the_identity() -> None:
     """Token i is known with its source and uniform without; the last source token is not read."""
     model, source = EncoderWithHead(OneHotEncoder(), CopyHead()), [3, 1, 4, 1, 5]
     batch = ExampleBatch(
-        torch.arange(1), {"source": torch.tensor([source])}, {"source": torch.tensor([5])}, 5
+        torch.arange(1), {"source": torch.tensor([source])}, {"source": torch.tensor([5])}, torch.tensor([5])
     )
     writer = TextWriter(model.head, (0,), 4, TOKENIZER)
     values, parts = source_contributions(model, writer, batch, [*"dbebf"], source[:4])

@@ -19,7 +19,9 @@ def model_of(steps: int = 1, latent: int = 1, width: int = 8, side: int = 4, gri
 
 
 def batch_of(images: Tensor) -> ExampleBatch:
-    return ExampleBatch(torch.arange(len(images)), {"source": images[:, None]}, {}, len(images))
+    return ExampleBatch(
+        torch.arange(len(images)), {"source": images[:, None]}, {}, torch.ones(len(images), dtype=torch.int64)
+    )
 
 
 def log_likelihood(canvases: Tensor, image: Tensor) -> Tensor:

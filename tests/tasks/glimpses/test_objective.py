@@ -36,7 +36,9 @@ def model_of(
 
 def batch_of(images: Tensor, labels: Tensor) -> ExampleBatch:
     rows = torch.arange(len(images))
-    return ExampleBatch(rows, {"source": images, "label": labels}, {}, len(images))
+    return ExampleBatch(
+        rows, {"source": images, "label": labels}, {}, torch.ones(len(images), dtype=torch.int64)
+    )
 
 
 def expected_reward(

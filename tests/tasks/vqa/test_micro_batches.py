@@ -26,7 +26,7 @@ def rows_of(given: ExampleBatch, rows: list[int]) -> ExampleBatch:
     columns["label"] = given.columns["label"][which]
     for name in ("question", "history", "choices"):
         columns[name] = given.columns[name][which, : int(lengths[name].max())]
-    return ExampleBatch(which, columns, lengths, len(rows))
+    return ExampleBatch(which, columns, lengths, torch.ones(len(which), dtype=torch.int64))
 
 
 @pytest.mark.parametrize("name", ["vqa", "vqa-multiple-choice"])

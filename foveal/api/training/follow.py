@@ -1,0 +1,56 @@
+"""The ranks beside the main rank: they open the run that the main rank made or opened, and train it
+together."""
+
+from contextlib import suppress
+
+import torch
+
+from foveal import __version__
+from foveal.api.training.parts import make_objective, open_parts
+from foveal.core.errors import UserError
+from foveal.core.signals import SignalHandler
+from foveal.core.terminal_text import counted
+from foveal.distributed.world import World
+from foveal.store.run import RunFolder
+from foveal.training.trainer import FinishedError, Trainer
+
+
+def check_world(slots: int, world: World) -> None:
+    """Check that the ranks can share the slots of a batch.
+
+    Raises: UserError: they can't.
+    """
+    if slots % world.size:
+        *others, last = [str(size) for size in range(1, slots + 1) if slots % size == 0]
+        sizes = f"{', '.join(others)} or {last}" if others else last
+        raise UserError(
+            f"--ranks {world.size}: the {counted(slots, 'slot')} of a batch are shared by {sizes} ranks; "
+            "choose one of these"
+        )
+
+
+def meet(world: World, run: RunFolder | None) -> str:
+    """Return the path of the main rank's `run`. All ranks call this before the training.
+
+    Raises: UserError: this rank has another version of Foveal or torch than the main rank.
+    """
+    versions = f"Foveal {__version__} with torch {torch.__version__}"
+    path, of_main = world.exchange((run and str(run.path.absolute()), versions))[0]
+    if versions != of_main:
+        raise UserError(
+            f"this process has {versions}, and rank 0 has {of_main}: install the same on all machines"
+        )
+    return str(path)
+
+
+def follow(world: World, signals: SignalHandler) -> None:
+    """Train the run of the main rank until it is finished or stopped.
+
+    Raises: UserError: this rank does not see the run, or sees other data.
+    """
+    parts = open_parts(meet(world, None), None)
+    trainer = Trainer(
+        parts.run, parts.task.model, make_objective(parts), parts.batches, parts.valid, world=world
+    )
+    with suppress(FinishedError):  # the main rank says so
+        trainer.run(signals)

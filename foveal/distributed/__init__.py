@@ -1,0 +1,1 @@
+"""Training on several processes, the ranks, over torch.distributed."""

@@ -1,0 +1,151 @@
+"""The processes that train together, the ranks, and what they tell each other.
+
+A single process is a world of its own, which tells itself everything at once.
+"""
+
+import pickle
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from foveal.core.rank import world_size
+from foveal.distributed.tree import Gradients, TreeSum, flatten, largest_nodes, unflatten
+
+TIMEOUT = timedelta(minutes=10)
+"""The longest wait for another rank: for data that are prepared, or an output that is scored."""
+MESSAGE_BYTES = 4096
+"""The size of a message that takes one exchange. A longer message takes two."""
+
+
+LOST_CONNECTION = re.compile("connection|timed out|broken pipe|socket", re.IGNORECASE)
+"""The words of gloo and NCCL for a rank that is gone."""
+LOST_RANK_SECONDS = 1.0
+"""How long a rank waits that another rank has left, so that the launcher sees first why that rank ended."""
+LOST_RANK_CODE = 3
+"""The exit code of a rank that another rank has left. That rank, or its launcher, says why."""
+
+
+class RankLost(SystemExit):
+    """Another rank has ended in the middle of the work."""
+
+    def __init__(self) -> None:
+        super().__init__(LOST_RANK_CODE)
+
+
+class World:
+    """A single process."""
+
+    rank = 0
+    size = 1
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process prints, and writes the files of the run."""
+        return self.rank == 0
+
+    def exchange(self, message: Any) -> list[Any]:
+        """Return the messages of all ranks, in their order. All ranks call this at the same place."""
+        return [message]
+
+    def gather(self, tensor: Tensor) -> Tensor:
+        """Return the tensors of all ranks (R, ...), which have one shape."""
+        return tensor[None]
+
+    def sum(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:
+        """Return the sum of the slots of all ranks, in the order of the tree. `weights` have the gradients'
+        shapes."""
+        return tree.total()
+
+
+class Ranks(World):
+    """Several processes, which torch.distributed connects."""
+
+    def __init__(self, rank: int, size: int):
+        self.rank, self.size = rank, size
+
+    def exchange(self, message: Any) -> list[Any]:
+        content = pickle.dumps(message)
+        sizes, buffers = self._gather_bytes(content, MESSAGE_BYTES)
+        if max(sizes) > MESSAGE_BYTES:
+            _, buffers = self._gather_bytes(content, max(sizes))
+        return [pickle.loads(buffer[:size]) for size, buffer in zip(sizes, buffers, strict=True)]
+
+    def gather(self, tensor: Tensor) -> Tensor:
+        everyone = tensor.new_empty((self.size, *tensor.shape))
+        with _lost_rank_ends():
+            dist.all_gather_single(everyone, tensor[None].contiguous())
+        return everyone
+
+    def sum(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:
+        nodes = [
+            largest_nodes(tree.slots, own_slots(tree.slots, rank, self.size)) for rank in range(self.size)
+        ]
+        length = sum(weight.numel() for weight in weights) + len(weights)
+        chunk = -(-length // self.size)
+        sent = weights[0].new_zeros(len(nodes[self.rank]), self.size * chunk)
+        for row, node in zip(sent, nodes[self.rank], strict=True):
+            row[:length] = flatten(tree.nodes[node], weights)
+        counts = [len(each) * chunk for each in nodes]
+        received = sent.new_empty(sum(counts))
+        by_rank = sent.view(len(sent), self.size, chunk).transpose(0, 1).reshape(-1)
+        with _lost_rank_ends():
+            dist.all_to_all_single(received, by_rank, counts, [len(sent) * chunk] * self.size)
+        whole = TreeSum(tree.slots, Tensor.add_)
+        parts = received.view(-1, chunk)
+        for node, part in zip((node for each in nodes for node in each), parts, strict=True):
+            whole.add(node, part)
+        return unflatten(self.gather(whole.total()).view(-1)[:length], weights)
+
+    def _gather_bytes(self, content: bytes, capacity: int) -> tuple[list[int], list[bytes]]:
+        """Return the lengths of the messages of all ranks, and their first `capacity` bytes."""
+        buffer = torch.zeros(8 + capacity, dtype=torch.uint8)
+        buffer[:8] = torch.frombuffer(bytearray(len(content).to_bytes(8, "little")), dtype=torch.uint8)
+        head = bytearray(content[:capacity])
+        buffer[8 : 8 + len(head)] = torch.frombuffer(head, dtype=torch.uint8)
+        rows = [bytes(row.numpy()) for row in self.gather(buffer)]
+        return [int.from_bytes(row[:8], "little") for row in rows], [row[8:] for row in rows]
+
+
+ONE_PROCESS = World()
+
+
+def own_slots(slots: int, rank: int, size: int) -> range:
+    """Return the slots that a rank computes: an equal number each, in the order of the ranks."""
+    each = slots // size
+    return range(rank * each, (rank + 1) * each)
+
+
+@contextmanager
+def _lost_rank_ends() -> Iterator[None]:
+    """Return a context for an exchange, which another rank may have left.
+
+    Raises: RankLost: another rank has ended.
+    """
+    try:
+        yield
+    except RuntimeError as error:  # gloo has no type of its own
+        if not LOST_CONNECTION.search(str(error)):
+            raise
+        time.sleep(LOST_RANK_SECONDS)
+        raise RankLost from error
+
+
+@contextmanager
+def joined_world() -> Iterator[World]:
+    """Return a context in which this process is connected with the other ranks, if there are any."""
+    if world_size() == 1:
+        yield ONE_PROCESS
+        return
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, timeout=TIMEOUT)
+    try:
+        yield Ranks(dist.get_rank(), dist.get_world_size())
+    finally:
+        dist.destroy_process_group()

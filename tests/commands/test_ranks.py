@@ -1,0 +1,128 @@
+"""`foveal train --ranks`: several processes end with the weights of one, also after one of them was
+killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from benchmarks import kill
+from tests.support.command_line import refuse
+from tests.support.untrained_runs import write_plays
+
+SMALL = (
+    *(
+        "--model",
+        "lstm",
+        "model.width=16",
+        "model.layers=1",
+        "data.context_length=16",
+        "data.batch_tokens=64",
+    ),
+    *("training.evaluate_every=20", "training.final_test=false", "--slots", "4"),
+)
+
+
+DATA = "plays.txt"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_plays(DATA)
+    return tmp_path
+
+
+def start(*arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "foveal", *arguments, "-q"],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(*arguments: str) -> None:
+    process = start(*arguments)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+
+
+def ending(run: str) -> Any:
+    """Return everything of a finished run but the times."""
+    return kill.ending(Path(run))
+
+
+def train(run: str, *more: str, steps: int = 30) -> tuple[str, ...]:
+    return ("train", DATA, *SMALL, "--budget", f"{steps}steps", "--run", run, *more)
+
+
+def rank_of(process: int, rank: int) -> int:
+    """Return the process of a rank, which a launcher has started."""
+    for child in psutil.Process(process).children(recursive=True):
+        if child.environ().get("RANK") == str(rank):
+            return child.pid
+    raise AssertionError(f"rank {rank} does not run")
+
+
+def wait_for_step(run: str, step: int) -> None:
+    log = Path(run, "metrics.jsonl")
+    for _ in range(3000):
+        if log.exists() and log.read_text().count('"kind": "step"') >= step:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{run} never came to step {step}")
+
+
+def test_two_ranks_are_one_process() -> None:
+    finish(*train("one"))
+    finish(*train("two", "--ranks", "2"))
+    assert ending("two") == ending("one")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_a_killed_rank_ends_all_and_another_number_goes_on(rank: int) -> None:
+    often = "training.checkpoint_seconds=0.2"
+    finish(*train("whole", often, steps=400))
+    process = start(*train("struck", often, "--ranks", "4", steps=400))
+    wait_for_step("struck", 40)
+    os.kill(rank_of(process.pid, rank), signal.SIGKILL)
+    since = time.monotonic()
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - since < 10
+    assert process.returncode == 1
+    assert f"rank {rank} was ended by SIGKILL, so all 4 ranks are stopped" in err.splitlines()[-1]
+    finish("resume", "struck", "--ranks", "2")
+    assert ending("struck") == ending("whole")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_saves_once_and_is_said_once(number: signal.Signals, code: int) -> None:
+    finish(*train("whole", steps=400))
+    process = start(*train("stopped", "--ranks", "2", steps=400))
+    wait_for_step("stopped", 40)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert err.count("everything is saved; go on with: foveal resume stopped") == 1
+    assert len(err.splitlines()) == 1, err
+    finish("resume", "stopped")
+    assert ending("stopped") == ending("whole")
+
+
+def test_a_number_that_does_not_divide_is_refused() -> None:
+    assert "--ranks 0: expected a number from 1 on" in refuse("train", DATA, *SMALL, "--ranks", "0")
+    process = start(*train("three", "--ranks", "3"))
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    line = "foveal: --ranks 3: the 4 slots of a batch are shared by 1, 2 or 4 ranks; choose one of these"
+    assert err.strip() == line
+    assert not Path("three").exists()

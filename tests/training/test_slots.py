@@ -1,0 +1,155 @@
+"""A step in slots equals a step on the whole batch, and has the same bits on any number of ranks."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foveal.core.errors import UserError
+from foveal.data.core.batching import ExampleBatch
+from foveal.distributed.world import ONE_PROCESS, World
+from foveal.layers.word_vectors import WordVectors
+from foveal.tasks.session import Session
+from foveal.training.optim import Optimizer
+from foveal.training.slots import Slots
+from foveal.training.step import train_step
+from tests.support.labeled_images import write_images
+from tests.support.ranks import run_ranks
+from tests.support.small_series import write_ts
+from tests.support.untrained_runs import CORPUS, DECODER, IMAGE, KINDS, untrained_run, write_plays
+
+STEPS, SLOTS = 2, 4
+
+
+def stream_run(mixer: str) -> Session:
+    return untrained_run(write_plays(), mixer, *DECODER, *CORPUS, "task.batching=streams")
+
+
+MORE_KINDS: dict[str, Callable[[], Session]] = {
+    **{f"stream-{mixer}": partial(stream_run, mixer) for mixer in ("lstm", "mamba", "rwkv", "conv")},
+    "ragged-batch-norm": lambda: untrained_run(write_ts(), "series-resnet", "data.batch_tokens=256"),
+    "experts": lambda: untrained_run(write_plays(), "moe", *DECODER, *CORPUS),
+    "batch-norm": lambda: untrained_run(write_images(count=20), "image-classification", *IMAGE),
+    "hardest-rows": lambda: untrained_run(write_images(count=20), "airbench96", "data.image.batch_size=16"),
+    "average-of-steps": lambda: untrained_run(
+        write_plays(), "gru", *DECODER, *CORPUS, "training.grad_accumulation=3", "data.batch_tokens=128"
+    ),
+}
+ALL_KINDS = KINDS | MORE_KINDS
+NOT_CUT = {"vqa", "vqa-multiple-choice"}
+"""Several questions share an image, so the rows of their batches can't be cut."""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def to_dtype(batch: Any, dtype: torch.dtype) -> Any:
+    if not isinstance(batch, ExampleBatch):
+        return batch
+    columns = {
+        name: column.to(dtype) if column.is_floating_point() else column
+        for name, column in batch.columns.items()
+    }
+    return replace(batch, columns=columns)
+
+
+def drop_nothing(model: nn.Module) -> None:
+    """Slots have noise of their own, so a whole batch drops other units."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "dropout", None), float):
+            module.dropout = 0.0  # type: ignore[assignment]
+        if isinstance(module, WordVectors):
+            module.drop.zero_()
+
+
+def train_steps(kind: str, slots: Slots, dtype: torch.dtype) -> tuple[list[Any], dict[str, Tensor]]:
+    """Return the results of some steps, and the weights and statistics after them. In float64, without
+    noise."""
+    here = Path.cwd()
+    os.chdir(tempfile.mkdtemp(dir=here))  # the data of two runs have one name
+    run: Any = ALL_KINDS[kind]()
+    os.chdir(here)
+    model = run.model.to(dtype)
+    if dtype == torch.float64:
+        drop_nothing(model)
+    task = run.task.bind(run.processor, model)
+    objective, batches = task.objective(), task.train_batches(run.prepared.train)
+    accumulation = run.config.training.grad_accumulation
+    optimizer = Optimizer(model, run.config.optimizer)
+    carries: list[Any] = [None] * accumulation
+    results = []
+    for step in range(STEPS):
+        indices = range(step * accumulation, (step + 1) * accumulation)
+        micro_batches = [
+            to_dtype(batches.batch(*divmod(index, batches.per_epoch)), dtype) for index in indices
+        ]
+        result, carries = train_step(
+            model, objective, optimizer, micro_batches, carries, lr=1e-3, seed=(0, step), slots=slots
+        )
+        results.append(result)
+    return results, {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+@pytest.mark.parametrize("kind", sorted(ALL_KINDS.keys() - NOT_CUT - {"hard-captioning"}))
+def test_slots_are_the_whole_batch(kind: str) -> None:
+    whole, weights = train_steps(kind, Slots(1), torch.float64)
+    cut, after = train_steps(kind, Slots(SLOTS), torch.float64)
+    for one, other in zip(whole, cut, strict=True):
+        assert one.loss == pytest.approx(other.loss, rel=1e-6 if kind == "masked-lm" else 1e-9)
+        assert one.metrics == pytest.approx(other.metrics, abs=1e-6, rel=1e-6)
+        assert one.gradient_norm == pytest.approx(other.gradient_norm, abs=1e-9, rel=1e-9)
+    for name, weight in weights.items():
+        assert torch.allclose(weight, after[name], atol=1e-8), name
+
+
+@pytest.mark.parametrize("kind", sorted(NOT_CUT))
+def test_rows_that_share_something_are_not_cut(kind: str) -> None:
+    with pytest.raises(UserError, match="can't be cut into slots"):
+        train_steps(kind, Slots(SLOTS), torch.float32)
+
+
+def steps_of_rank(world: World, kind: str, folder: Path) -> tuple[list[Any], dict[str, Tensor]]:
+    path = folder / str(world.rank)
+    path.mkdir(parents=True)
+    os.chdir(path)
+    return train_steps(kind, Slots(SLOTS, world), torch.float32)
+
+
+@pytest.mark.parametrize("kind", ["stream-lstm", "batch-norm", "hardest-rows", "experts", "translation"])
+def test_any_number_of_ranks_has_the_same_bits(kind: str, folder: Path) -> None:
+    torch.set_num_threads(1)
+    results, weights = steps_of_rank(ONE_PROCESS, kind, folder / "one")
+    for size in (2, 4):
+        for others, after in run_ranks(size, steps_of_rank, kind, folder / str(size)):
+            assert others == results
+            for name, weight in weights.items():
+                assert torch.equal(weight, after[name]), name
+
+
+def test_noise_differs_from_slot_to_slot() -> None:
+    """With one seed for all, rows in the same place of two slots would drop the same units."""
+    seeds = {Slots(SLOTS).seed(slot) for slot in range(SLOTS)}
+    assert len(seeds) == SLOTS
+    assert Slots(1).seed(0) == (), "a whole batch has the noise that it had before there were slots"
+
+
+def test_a_batch_of_fewer_rows_than_slots() -> None:
+    """Some slots have no rows, which is fine unless a layer reads the whole batch."""
+    whole, weights = train_steps("translation", Slots(1), torch.float64)
+    cut, after = train_steps("translation", Slots(64), torch.float64)
+    assert [one.loss for one in whole] == pytest.approx([other.loss for other in cut], abs=1e-9)
+    assert all(torch.allclose(weight, after[name], atol=1e-8) for name, weight in weights.items())
+    with pytest.raises(UserError, match="fewer rows than slots"):
+        train_steps("batch-norm", Slots(64), torch.float32)
