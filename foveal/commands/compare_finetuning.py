@@ -27,7 +27,8 @@ from foveal.inspection.image_queries import with_center_crop
 from foveal.inspection.neighbors.compute import find_neighbors, majority_labels
 from foveal.metrics.report import format_table
 from foveal.store.durable import atomic_folder, write_synced
-from foveal.store.run import check_outside_data, check_run_path, default_run_path, open_run
+from foveal.store.run import check_outside_data, check_run_path, open_run
+from foveal.store.run_paths import default_run_path
 from foveal.store.sealed import open_json, seal_json
 from foveal.studies.finetuning_advice import (
     MANY_IMAGES_PER_CLASS,

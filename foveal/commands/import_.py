@@ -10,7 +10,7 @@ from foveal.config import StackConfig
 from foveal.core.signals import SignalHandler
 from foveal.interop.huggingface.language_models import ImportedTextModel
 from foveal.interop.image_network import BATCH_NORM_STATISTICS, ImportedImageNetwork
-from foveal.store.run import default_run_path
+from foveal.store.run_paths import default_run_path
 from foveal.tasks.import_run import import_run
 from foveal.tasks.shapes.labeling import summarize_labels
 from foveal.ui.console import log, print_facts, print_json

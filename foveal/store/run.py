@@ -10,7 +10,6 @@ change. `run.json` has their hashes.
 import errno
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,12 +28,11 @@ from foveal.store.locks import lock
 from foveal.store.manifest import LOCK_FILE, MANIFEST_FILE, read_manifest
 from foveal.store.plan import Plans, plans_from_json
 from foveal.store.regular_files import check_only_regular, open_regular, read_regular
+from foveal.store.run_paths import RUNS_FOLDER
 from foveal.store.sealed_json import open_json, seal_json
 
 FORMAT_VERSION, LOGS = 2, ("metrics.jsonl", "samples.jsonl", "statistics.jsonl")
 WEIGHTS_FILE = "model.safetensors"
-RUNS_FOLDER = Path("runs")
-"""Default folder of runs."""
 MODULE_KEY = "module"
 """The key of the facts about the code of a run that trained the user's own module."""
 
@@ -267,27 +265,6 @@ def run_lock(run: RunFolder) -> Iterator[None]:
                 f"{run.path}: another process is training this run; wait for that process, or stop it"
             )
         yield
-
-
-def default_run_path(data: str, preset: str, parent: Path = RUNS_FOLDER) -> Path:
-    """Return the first unused `runs/<data>-<preset>-<n>`."""
-    path = Path(data)
-    if path.name in ("", ".."):  # of `.`, whose own name has to be looked up
-        path = path.resolve()
-    stem = re.sub(r"[^\w.-]+", "-", f"{path.stem or 'data'}-{Path(preset).stem}")
-    number = 1
-    while (parent / f"{stem}-{number}").exists():
-        number += 1
-    return parent / f"{stem}-{number}"
-
-
-def next_run_path(path: Path) -> Path:
-    """Return the first unused path after `runs/<data>-<preset>-<n>`."""
-    stem, _, number = path.name.rpartition("-")
-    count = int(number) + 1
-    while (new := path.with_name(f"{stem}-{count}")).exists():
-        count += 1
-    return new
 
 
 def environment_changes(run: RunFolder) -> str:

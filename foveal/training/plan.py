@@ -10,9 +10,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from foveal.config import ScheduleConfig
+from foveal.config import Config, ScheduleConfig
 from foveal.core.errors import UserError
 from foveal.store.plan import Plan
+from foveal.training.protocols import Batches
 
 ONE_CYCLE_START = 1 / 25
 """Fraction of the peak learning rate at which one-cycle begins."""
@@ -171,6 +172,13 @@ def max_evaluations(eval_batches: int, train_batches: int) -> int:
     """Return the number of evaluations over `eval_batches` in a training over `train_batches`: twelve, or
     fewer if twelve would take longer than the training."""
     return max(1, min(DEFAULT_EVALUATIONS, FORWARDS_PER_STEP * train_batches // max(1, eval_batches)))
+
+
+def plan_of_budget(budget: Budget, batches: Batches, config: Config) -> Plan | None:
+    """Return the plan of a budget in steps, epochs or tokens."""
+    accumulation = config.training.grad_accumulation
+    tokens = batches.batch(0, 0).tokens * accumulation if budget.unit == "tokens" else 1
+    return make_plan(budget_to_steps(budget, batches.per_epoch, accumulation, tokens), config.schedule)
 
 
 @dataclass(frozen=True)

@@ -10,35 +10,28 @@ import time
 from contextlib import ExitStack, nullcontext
 from itertools import pairwise
 
-import torch
 from torch import nn
 
 from foveal.core.callbacks import Callback, TrainingInfo
 from foveal.core.errors import RunFailed, UserError
-from foveal.core.runtime import seed_everything
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.distributed.world import ONE_PROCESS, World
-from foveal.store.metrics_log import JsonlLog
 from foveal.store.plan import Plan, Plans
 from foveal.store.run import RunFolder, run_lock
 from foveal.training import snapshot
 from foveal.training.agreement import Agreement, MainRankLeft
-from foveal.training.averaging import make_average
 from foveal.training.callbacks import CallbackFailed, CallbackList
 from foveal.training.evaluate import evaluate
-from foveal.training.followers import FollowerFiles, NoLog
+from foveal.training.followers import FollowerFiles
 from foveal.training.layer_statistics import LayerProbe, LayerStatistics
-from foveal.training.loss_scaling import make_loss_scaling
-from foveal.training.optim import Optimizer
 from foveal.training.plan import (
     EvaluationSchedule,
     StepTimer,
-    budget_to_steps,
     lr_at,
-    make_plan,
     parse_budget,
+    plan_of_budget,
 )
-from foveal.training.protocols import Batches, BatchesExhausted, Objective, PlacedBatches
+from foveal.training.protocols import Batches, BatchesExhausted, Objective
 from foveal.training.run_files import RunFiles
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
@@ -82,17 +75,7 @@ class Trainer:
         self.step_timer = StepTimer(self.budget.amount, folder.config.schedule)
         self.time_left = TimeLeft(self.step_timer, self.evaluations, test or FinalTest())
         self.slots = Slots(self.config.slots, world)
-        open_log = JsonlLog if world.is_main else NoLog
-        self.state = snapshot.TrainingState(
-            optimizer=Optimizer(model, folder.config.optimizer),
-            average=make_average(model, self.config),
-            carries=[None] * self.config.grad_accumulation,
-            metrics=open_log(folder.metrics),
-            samples=open_log(folder.samples),
-            statistics=open_log(folder.statistics) if folder.statistics.exists() else None,
-            batches=batches if isinstance(batches, PlacedBatches) else None,
-            scaling=make_loss_scaling(self.config.precision),
-        )
+        self.state = new_state(folder, model, batches, world)
         log = self.state.statistics
         self.statistics = LayerStatistics(model, probe, log) if probe and log else None
         self.files = (RunFiles if world.is_main else FollowerFiles)(folder, model, self.state)
@@ -229,7 +212,7 @@ class Trainer:
     def _evaluate_and_preview(self) -> None:
         """Evaluate (except at step 0), keep the weights if they are the best, and preview. Each happens once
         per step."""
-        state, counters = self.state, self.state.counters
+        state, counters, is_main = self.state, self.state.counters, self.slots.world.is_main
         times = [time.perf_counter()]
 
         def report_progress(index: int, total: int) -> None:
@@ -262,26 +245,15 @@ class Trainer:
                 state.metrics.write(record)
                 self.callbacks.emit(Callback.on_evaluation, record | {"best_step": counters.best_step})
             if counters.last_preview_step < counters.step:
-                text = self._preview()
+                text = (
+                    preview(self.model, self.objective, self.config.seed, counters.step) if is_main else None
+                )
                 counters.last_preview_step = counters.step
                 if text is not None:
                     state.samples.write({"step": counters.step, "text": text})
                     self.callbacks.emit(Callback.on_sample, counters.step, text)
         batch_seconds = [later - earlier for earlier, later in pairwise(times)]
         self.time_left.evaluated(batch_seconds, time.perf_counter() - times[0])
-
-    def _preview(self) -> str | None:
-        """Return what the current model generates, or why the model generates nothing. A failure does not
-        stop the training. The main rank alone generates."""
-        if not self.slots.world.is_main:
-            return None
-        seed_everything(self.config.seed, "preview", self.state.counters.step)
-        self.model.eval()
-        with torch.no_grad():
-            try:
-                return self.objective.preview(self.state.counters.step)
-            except (RunFailed, UserError) as failure:
-                return f"no preview: {failure}"
 
     def save(self) -> None:
         """Write a checkpoint of the current state, between two steps. All ranks call this together."""
@@ -323,7 +295,4 @@ class Trainer:
     def _plan_now(self) -> Plan | None:
         if self.budget.unit == "seconds":
             return self.step_timer.plan(self.state.counters.step, self.state.counters.seconds)
-        accumulation = self.config.grad_accumulation
-        tokens = self.batches.batch(0, 0).tokens * accumulation if self.budget.unit == "tokens" else 1
-        steps = budget_to_steps(self.budget, self.batches.per_epoch, accumulation, tokens)
-        return make_plan(steps, self.folder.config.schedule)
+        return plan_of_budget(self.budget, self.batches, self.folder.config)

@@ -13,7 +13,8 @@ from foveal.store import durable
 from foveal.store.dataclass_tables import dataclass_from_dict, dataclass_to_dict
 from foveal.store.manifest import data_facts
 from foveal.store.plan import Plan, Plans
-from foveal.store.run import RunFolder, check_resumable, create_run, default_run_path, open_run, run_lock
+from foveal.store.run import RunFolder, check_resumable, create_run, open_run, run_lock
+from foveal.store.run_paths import default_run_path
 from foveal.store.sealed_json import open_json, seal_json
 from foveal.training.snapshot import TrainingCounters
 from tests.support.toy_training import new_run, toy_config

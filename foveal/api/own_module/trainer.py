@@ -17,7 +17,8 @@ from foveal.api.own_module.session import UNIT
 from foveal.core.errors import UserError
 from foveal.core.runtime import keep_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
-from foveal.store.run import MODULE_KEY, RunFolder, check_run_path, create_run, default_run_path, open_run
+from foveal.store.run import MODULE_KEY, RunFolder, check_run_path, create_run, open_run
+from foveal.store.run_paths import default_run_path
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.session import resolve_config
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_initial_weights

@@ -23,7 +23,8 @@ from foveal.distributed.world import ONE_PROCESS, World
 from foveal.inspection.contact_sheet import contact_sheet
 from foveal.store import durable
 from foveal.store.cache import shorten_unpacked_paths
-from foveal.store.run import RunFolder, check_outside_data, check_run_path, default_run_path
+from foveal.store.run import RunFolder, check_outside_data, check_run_path
+from foveal.store.run_paths import default_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import resolve_config

@@ -13,7 +13,8 @@ from foveal.core.runtime import keep_freed_memory
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData
 from foveal.data.open import DataPaths
 from foveal.store.cache import shorten_unpacked_paths, with_short_paths
-from foveal.store.run import RunExistsError, RunFolder, next_run_path
+from foveal.store.run import RunExistsError, RunFolder
+from foveal.store.run_paths import next_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.data_init import data_dependent_init
 from foveal.tasks.session import build_model, new_run

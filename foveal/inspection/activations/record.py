@@ -106,9 +106,9 @@ def gradients(
     flat = [*(tensor for tensors in groups for tensor in tensors), *weights]
     if not flat or not loss.requires_grad:
         return [[] for _ in groups], [None for _ in weights]
-    found = iter(torch.autograd.grad(loss, flat, allow_unused=True))
-    of_outputs = [[next(found) for _ in tensors] for tensors in groups]
-    return [[one for one in group if one is not None] for group in of_outputs], [*found]
+    gradients = iter(torch.autograd.grad(loss, flat, allow_unused=True))
+    of_outputs = [[next(gradients) for _ in tensors] for tensors in groups]
+    return [[one for one in group if one is not None] for group in of_outputs], [*gradients]
 
 
 def concatenated(tensors: Sequence[Tensor]) -> Tensor:

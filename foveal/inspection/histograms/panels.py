@@ -85,11 +85,11 @@ def _shares_by_step(measured: Sequence[Measurement], layer: Layer, part: Part) -
     smallest, zeros, and negative bins. A step without values is NaN."""
     columns = []
     for one in measured:
-        found = part(one.layers[layer]) if layer in one.layers else None
+        numbers = part(one.layers[layer]) if layer in one.layers else None
         counts = np.full(65, np.nan)
-        if found is not None:
-            below, above = np.split(np.array(found["counts"], float)[::-1], 2)[::-1]
-            counts = np.concatenate([above, [found["zeros"]], below])
+        if numbers is not None:
+            below, above = np.split(np.array(numbers["counts"], float)[::-1], 2)[::-1]
+            counts = np.concatenate([above, [numbers["zeros"]], below])
             counts = 100 * counts / (counts.sum() or math.nan)
         columns.append(counts)
     return np.stack(columns, 1)
@@ -186,8 +186,8 @@ def _newest(measurement: Measurement, names: Mapping[Layer, int]) -> Table:
 def _facts(measured: Sequence[Measurement]) -> Iterator[tuple[str, str]]:
     yield "measured", f"{len(measured)} times, last after step {measured[-1].step:,}"
     for one in measured:
-        for layer, found in one.layers.items():
-            if found["nan"] or found["infinite"]:
-                counts = f"{found['nan']:,} NaN and {found['infinite']:,} infinite outputs"
+        for layer, numbers in one.layers.items():
+            if numbers["nan"] or numbers["infinite"]:
+                counts = f"{numbers['nan']:,} NaN and {numbers['infinite']:,} infinite outputs"
                 yield "not finite", f"step {one.step:,}, {layer.name} {layer.function}: {counts}"
                 return

@@ -1,0 +1,29 @@
+"""The state of a training before its first step."""
+
+from torch import nn
+
+from foveal.distributed.world import World
+from foveal.store.metrics_log import JsonlLog
+from foveal.store.run import RunFolder
+from foveal.training.averaging import make_average
+from foveal.training.followers import NoLog
+from foveal.training.loss_scaling import make_loss_scaling
+from foveal.training.optim import Optimizer
+from foveal.training.protocols import Batches, PlacedBatches
+from foveal.training.snapshot import TrainingState
+
+
+def new_state(folder: RunFolder, model: nn.Module, batches: Batches, world: World) -> TrainingState:
+    """Return the state of a run before its first step. Only the main rank of the `world` opens the logs."""
+    config = folder.config.training
+    open_log = JsonlLog if world.is_main else NoLog
+    return TrainingState(
+        optimizer=Optimizer(model, folder.config.optimizer),
+        average=make_average(model, config),
+        carries=[None] * config.grad_accumulation,
+        metrics=open_log(folder.metrics),
+        samples=open_log(folder.samples),
+        statistics=open_log(folder.statistics) if folder.statistics.exists() else None,
+        batches=batches if isinstance(batches, PlacedBatches) else None,
+        scaling=make_loss_scaling(config.precision),
+    )
