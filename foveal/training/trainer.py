@@ -24,6 +24,7 @@ from foveal.training.callbacks import CallbackFailed, CallbackList
 from foveal.training.evaluate import evaluate
 from foveal.training.followers import FollowerFiles
 from foveal.training.layer_statistics import LayerProbe, LayerStatistics
+from foveal.training.new_state import new_state
 from foveal.training.plan import (
     EvaluationSchedule,
     StepTimer,
@@ -31,6 +32,7 @@ from foveal.training.plan import (
     parse_budget,
     plan_of_budget,
 )
+from foveal.training.preview import preview
 from foveal.training.protocols import Batches, BatchesExhausted, Objective
 from foveal.training.run_files import RunFiles
 from foveal.training.slots import Slots
@@ -245,9 +247,8 @@ class Trainer:
                 state.metrics.write(record)
                 self.callbacks.emit(Callback.on_evaluation, record | {"best_step": counters.best_step})
             if counters.last_preview_step < counters.step:
-                text = (
-                    preview(self.model, self.objective, self.config.seed, counters.step) if is_main else None
-                )
+                seed, step = self.config.seed, counters.step
+                text = preview(self.model, self.objective, seed, step) if is_main else None
                 counters.last_preview_step = counters.step
                 if text is not None:
                     state.samples.write({"step": counters.step, "text": text})

@@ -129,7 +129,7 @@ def test_data_that_changed(here: Path) -> None:
     )
     assert "has changed since own was made" in refuse("evaluate", "own")
     Path("text.txt").unlink()
-    assert "text.txt: no such file" in refuse("resume", "own")
+    assert "text.txt: gone, and own was trained on it; restore it" in refuse("resume", "own")
 
 
 def test_a_log_that_was_cut(stopped: Path) -> None:

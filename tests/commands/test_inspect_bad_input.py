@@ -29,7 +29,7 @@ def test_a_file_is_checked_before_the_work(run: Path, name: str, reason: str) ->
     with patch("foveal.commands.inspect_view.compute_view", side_effect=AssertionError("computed")):
         for suffix in SUFFIXES:
             assert reason in refuse("inspect", run, "samples", "--out", name.format(suffix))
-    with patch("foveal.commands.inspect_report.compute_view", side_effect=AssertionError("computed")):
+    with patch("foveal.commands.inspect_report.compute_views", side_effect=AssertionError("computed")):
         assert reason in refuse("inspect", run, "--report", name.format(".html"))
     for suffix in SUFFIXES:
         with pytest.raises(UserError, match=reason):

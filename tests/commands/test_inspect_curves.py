@@ -29,7 +29,7 @@ def test_of_a_run_and_of_another_over_it(run: Path) -> None:
 
 def test_what_can_not_be_drawn(run: Path) -> None:
     assert "no-run: no such run" in refuse("inspect", run, "curves", "--with", "no-run")
-    with pytest.raises(UserError, match="--by hours: expected step, seconds, tokens or epoch"):
+    with pytest.raises(UserError, match="by hours: expected step, seconds, tokens or epoch"):
         foveal.load(run).inspect("curves", by="hours")
     Path(run, "metrics.jsonl").write_text("")
     assert "it has no log of a training" in refuse("inspect", run, "curves")

@@ -53,7 +53,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, 
         shutil.copytree(path, before)
         with monkeypatch.context() as patch:
             recorder = record_disk_operations(patch)
-            for log in (trainer.state.metrics, trainer.state.samples):
+            for log in trainer.state.logs.values():
                 assert isinstance(log, JsonlLog)
                 recorder._paths[log._descriptor] = str(log.path)
             trainer.state.counters.step += 1
@@ -160,7 +160,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path: Path, monkeypatch:
         def look_and_save(trainer: Trainer) -> None:
             with monkeypatch.context() as patch:
                 recorder = record_disk_operations(patch, fail_at or None)
-                for log in (trainer.state.metrics, trainer.state.samples):
+                for log in trainer.state.logs.values():
                     assert isinstance(log, JsonlLog)
                     recorder._paths[log._descriptor] = str(log.path)
                 trainer.state.counters.last_eval_step = trainer.state.counters.last_preview_step = 0
@@ -186,7 +186,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(tmp_path: Path, monkeypatch:
         assert damaged == []
         assert found.path.name in ("4", "6")
         assert not [p for p in path.rglob("*.part") if p.is_dir()], "half a checkpoint was left"
-        if fail_at % 6 == 0:
+        if fail_at % 6 == 0 and found.path.name == "4":  # that of 6 has logged this second evaluation, too
             assert differences(fingerprint(train(path)), whole) == []
         shutil.rmtree(path)
 

@@ -17,7 +17,10 @@ class Listener:
     """A port of this machine that listens, and the token with which its addresses begin."""
 
     def __init__(self, port: int | None = None):
-        """Raises: UserError: the port is in use, or not allowed."""
+        """Bind a port.
+
+        Raises: UserError: the port is in use, or not allowed.
+        """
         self.socket = _bind(port)
         self.port: int = self.socket.getsockname()[1]
         self.token = secrets.token_urlsafe(16)

@@ -23,7 +23,7 @@ CAVEAT = (
 )
 COLUMNS = ("", "layer", "function", "mean", "deviation", "gradient", "zeros", "saturated", "dead", "NaN, inf")
 LINE_SIZE = (8.0, 2.4)
-Part = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+Selector = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 T = TypeVar("T")
 
 
@@ -39,7 +39,7 @@ def histograms_payload(subject: str, measured: Sequence[Measurement], chosen: La
         _lines(
             "deviation of gradients", measured, labels, lambda one: (one["gradient"] or {}).get("deviation")
         ),
-        *_shares(measured, labels),
+        *_saturation_lines(measured, labels),
         *(_weights(measured) if chosen is None else ()),
         _newest(measured[-1], names),
     ]
@@ -61,10 +61,10 @@ def _evenly_spaced(items: Sequence[T]) -> list[T]:
 
 
 def _distributions(
-    title: str, measured: Sequence[Measurement], labels: Mapping[Layer, str], bins: SignedBins, part: Part
+    title: str, measured: Sequence[Measurement], labels: Mapping[Layer, str], bins: SignedBins, part: Selector
 ) -> Iterator[Panel]:
     """Yield the share of values in each bin, by step: a map for each layer, the largest values on top."""
-    maps = np.stack([_shares_by_step(measured, layer, part) for layer in labels])
+    maps = np.stack([_percent_by_step(measured, layer, part) for layer in labels])
     used = np.flatnonzero(np.nan_to_num(maps).any((0, 2)))
     if not len(used):
         return
@@ -80,7 +80,7 @@ def _distributions(
     yield HeatmapGrid(title, NamedArray(maps[None, :, rows], axes, "% of values"), 0.0, high)
 
 
-def _shares_by_step(measured: Sequence[Measurement], layer: Layer, part: Part) -> NDArray[np.float64]:
+def _percent_by_step(measured: Sequence[Measurement], layer: Layer, part: Selector) -> NDArray[np.float64]:
     """Return the percentages of a layer's finite values (65, steps): positive bins from the largest to the
     smallest, zeros, and negative bins. A step without values is NaN."""
     columns = []
@@ -96,7 +96,7 @@ def _shares_by_step(measured: Sequence[Measurement], layer: Layer, part: Part) -
 
 
 def _bin_names(bins: SignedBins) -> list[str]:
-    """Return the names of the rows of `_shares_by_step`."""
+    """Return the names of the rows of `_percent_by_step`."""
     edges = [-math.inf, *bins.edges(), math.inf]
     names = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)][::-1]
     return [*names[: len(names) // 2], "0", *names[len(names) // 2 :]]
@@ -128,7 +128,7 @@ def _positive(value: float | None) -> float:
     return value or math.nan
 
 
-def _shares(measured: Sequence[Measurement], labels: Mapping[Layer, str]) -> Iterator[Lines]:
+def _saturation_lines(measured: Sequence[Measurement], labels: Mapping[Layer, str]) -> Iterator[Lines]:
     """Yield the percentages of saturated outputs and of dead units of the layers that have any."""
     for title, key in (("saturated, %", "saturated"), ("dead, %", "dead")):
         series = []

@@ -137,9 +137,15 @@ def test_settings_that_raise_the_training_loss(toml: str, expected: tuple[str, .
 
 @pytest.mark.parametrize("line", ['{"kind": "step"}', "{", '{"kind": "evaluation", "step": 0, "loss": 1}'])
 def test_a_damaged_line(line: str, tmp_path: Path) -> None:
-    (tmp_path / "metrics.jsonl").write_text(line)
+    (tmp_path / "metrics.jsonl").write_text(f"{line}\n")
     with pytest.raises(UserError, match="line 1: damaged, so the run has no curves"):
         read_metrics_log(tmp_path / "metrics.jsonl")
+
+
+def test_a_line_that_a_training_is_writing_is_left_out(tmp_path: Path) -> None:
+    whole = json.dumps(step(1, 2.0))
+    (tmp_path / "metrics.jsonl").write_text(f'{whole}\n{{"kind": "step", "st')
+    assert read_metrics_log(tmp_path / "metrics.jsonl") == {"step": [json.loads(whole)]}
 
 
 def test_a_high_start_does_not_press_the_rest_flat(logged: Logged) -> None:
