@@ -25,13 +25,7 @@ from foveal.training.evaluate import evaluate
 from foveal.training.followers import FollowerFiles
 from foveal.training.layer_statistics import LayerProbe, LayerStatistics
 from foveal.training.new_state import new_state
-from foveal.training.plan import (
-    EvaluationSchedule,
-    StepTimer,
-    lr_at,
-    parse_budget,
-    plan_of_budget,
-)
+from foveal.training.plan import EvaluationSchedule, StepTimer, lr_at, parse_budget, plan_of_budget
 from foveal.training.preview import preview
 from foveal.training.protocols import Batches, BatchesExhausted, Objective
 from foveal.training.run_files import RunFiles
@@ -81,8 +75,8 @@ class Trainer:
         log = self.state.statistics
         self.statistics = LayerStatistics(model, probe, log) if probe and log else None
         self.files = (RunFiles if world.is_main else FollowerFiles)(folder, model, self.state)
-        self._saved_at = time.monotonic()
-        self._stops = False
+        self._saved_at, self._saved_step = time.monotonic(), 0
+        self._stops = self._overdue = False
 
     def run(self, signals: SignalHandler) -> snapshot.TrainingCounters:
         """Train to the end, from the newest checkpoint or from the beginning.
@@ -127,6 +121,8 @@ class Trainer:
         counters = self.state.counters
         while not counters.finish_reason:
             self._agree()
+            if self._overdue and counters.step > self._saved_step:
+                self.save()
             plan = self.state.plans.at(counters.step - 1)
             if counters.step == 0 or self.evaluations.due(counters.step, plan):
                 self._evaluate_and_preview()
@@ -260,7 +256,7 @@ class Trainer:
         """Write a checkpoint of the current state, between two steps. All ranks call this together."""
         started = time.monotonic()
         path = self.files.save(self.slots.whole_carries(self.state.carries))
-        self._saved_at = time.monotonic()
+        self._saved_at, self._saved_step = time.monotonic(), self.state.counters.step
         self.time_left.saved(self._saved_at - started, self.config.checkpoint_seconds)
         self.callbacks.emit(Callback.on_checkpoint, self.state.counters.step, path)
 
@@ -271,6 +267,7 @@ class Trainer:
         """
         restored, damaged = self.files.restore()
         self.state.carries = [self.slots.own_carry(carry) for carry in self.state.carries]
+        self._saved_step = self.state.counters.step
         if self.state.counters.finish_reason:
             path, step = self.folder.path, self.state.counters.step
             raise FinishedError(
@@ -285,9 +282,8 @@ class Trainer:
         """
         plan = self._plan_now() if self.state.plan is None else None
         overdue = time.monotonic() - self._saved_at >= self.config.checkpoint_seconds
-        plan, overdue, self._stops = self._together.exchange((plan, overdue, self.callbacks.stops))[0]
-        if overdue:
-            self.save()
+        decided = self._together.exchange((plan, overdue, self.callbacks.stops))[0]
+        plan, self._overdue, self._stops = decided
         if plan is not None:
             self.state.plans = Plans((plan,))
             self.files.write_plans(self.state.plans)
