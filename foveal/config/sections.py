@@ -93,8 +93,7 @@ class TrainingConfig(PartSection):
     grad_accumulation: PositiveInt = 1
     """Micro-batches whose gradients are added up before each update."""
     slots: PositiveInt = 1
-    """Parts into which each batch is cut, so that several processes can share it; their number must divide
-    this."""
+    """Parts into which each batch is cut, so that several processes can share it."""
     evaluate_every: Annotated[int, Field(ge=0)] = 0
     """Steps between evaluations; 0 for about twelve in all, fewer if these would outlast the training."""
     keep: Literal["best", "last"] = "best"

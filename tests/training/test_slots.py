@@ -43,6 +43,8 @@ MORE_KINDS: dict[str, Callable[[], Session]] = {
     ),
 }
 ALL_KINDS = KINDS | MORE_KINDS
+SAMPLED = {"hard-captioning"}
+"""Their models draw, so slots differ from the whole batch."""
 NOT_CUT = {"vqa", "vqa-multiple-choice"}
 """Several questions share an image, so the rows of their batches can't be cut."""
 
@@ -102,7 +104,13 @@ def train_steps(kind: str, slots: Slots, dtype: torch.dtype) -> tuple[list[Any],
     return results, {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
-@pytest.mark.parametrize("kind", sorted(ALL_KINDS.keys() - NOT_CUT - {"hard-captioning"}))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *sorted(MORE_KINDS),
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in sorted(KINDS.keys() - NOT_CUT - SAMPLED)),
+    ],
+)
 def test_slots_are_the_whole_batch(kind: str) -> None:
     whole, weights = train_steps(kind, Slots(1), torch.float64)
     cut, after = train_steps(kind, Slots(SLOTS), torch.float64)
@@ -127,7 +135,13 @@ def steps_of_rank(world: World, kind: str, folder: Path) -> tuple[list[Any], dic
     return train_steps(kind, Slots(SLOTS, world), torch.float32)
 
 
-@pytest.mark.parametrize("kind", ["stream-lstm", "batch-norm", "hardest-rows", "experts", "translation"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("stream-lstm", "batch-norm"),
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("hardest-rows", "experts", "translation")),
+    ],
+)
 def test_any_number_of_ranks_has_the_same_bits(kind: str, folder: Path) -> None:
     torch.set_num_threads(1)
     results, weights = steps_of_rank(ONE_PROCESS, kind, folder / "one")
