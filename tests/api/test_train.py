@@ -247,7 +247,7 @@ def test_ctrl_c_saves_and_returns_the_run() -> None:
     whole = foveal.train(texts, model="lstm", budget="6steps", run="whole", settings=TINY)
     with (
         pytest.raises(KeyboardInterrupt),
-        kills(signal.SIGINT, "foveal.api.training.resume.prepare_run_data"),
+        kills(signal.SIGINT, "foveal.api.training.parts.prepare_run_data"),
     ):
         run.resume()
     with pytest.raises(SystemExit, match="143"), kills(signal.SIGTERM, "foveal.training.trainer.train_step"):
