@@ -47,7 +47,7 @@ class World:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process prints, and writes the files of the run."""
+        """Return whether this process prints, and writes the files of the run."""
         return self.rank == 0
 
     def exchange(self, message: Any) -> list[Any]:

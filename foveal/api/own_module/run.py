@@ -56,7 +56,7 @@ class ModuleRun(Run):
 
     @property
     def inspected(self) -> ModuleSession:
-        """What views see of the run."""
+        """Return what views see of the run."""
         return ModuleSession(self.folder, ModuleTask(self.config, self._module, self._objective, self._valid))
 
     @property

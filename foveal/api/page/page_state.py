@@ -52,7 +52,7 @@ class PageState:
 
     @property
     def requests(self) -> Any:
-        """What answers requests of views, `ViewRequests`. It imports torch when it is first needed.
+        """Return what answers requests of views, `ViewRequests`, which imports torch when it is first needed.
 
         One thread imports it while the others wait. If two did, one might get half of a module.
         """

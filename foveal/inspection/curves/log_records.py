@@ -113,7 +113,7 @@ class LoggedTraining:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """What the rules of the diagnosis say."""
+        """Return what the rules of the diagnosis say."""
         chance = None if self.num_outcomes is None or self.is_rewarded else math.log(self.num_outcomes)
         return diagnose(history_from_records(self.records, chance, self._regularizers()))
 
