@@ -142,12 +142,12 @@ def compute_payload(
     random_run = session.with_random_weights() if control else None
     payload = view.compute(session, options, log, progress)
     if random_run is None:
-        return _worded(payload)
+        return worded(payload)
     random = view.compute(random_run, options, lambda line: None, progress)
-    return _worded(with_control(payload, random, view.ablate(session, options, log)))
+    return worded(with_control(payload, random, view.ablate(session, options, log)))
 
 
-def _worded(payload: Payload) -> Payload:
+def worded(payload: Payload) -> Payload:
     """Return a payload whose texts name what the user has: options, arguments of Python, or fields."""
     facts = tuple((name, reword(value)) for name, value in payload.facts)
     return replace(payload, title=reword(payload.title), facts=facts, caveat=reword(payload.caveat))

@@ -1,18 +1,21 @@
 """The protocols through which views use a run or a model. Views import no task and no command."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
-from foveal.data.core.examples import Examples
-from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
+from foveal.store.manifest import LogUnits
 from foveal.store.run import RunFolder
-from foveal.training.protocols import Batches, Objective
+
+if TYPE_CHECKING:  # views that need no model are imported without torch
+    from torch import Tensor
+
+    from foveal.data.core.examples import Examples
+    from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
+    from foveal.training.protocols import Batches, Objective
 
 
 @runtime_checkable
@@ -46,13 +49,16 @@ class InspectedTask(Protocol):
     @property
     def loss_unit(self) -> str: ...
 
+    @property
+    def log_units(self) -> LogUnits: ...
+
     def with_config(self, config: Config) -> "InspectedTask": ...
 
     def with_smooth_loss(self) -> "InspectedTask": ...
 
-    def objective(self) -> Objective: ...
+    def objective(self) -> "Objective": ...
 
-    def train_batches(self, data: Any) -> Batches: ...
+    def train_batches(self, data: Any) -> "Batches": ...
 
 
 @runtime_checkable
@@ -64,9 +70,9 @@ class InspectedExampleTask(InspectedTask, Protocol):
 
     def with_config(self, config: Config) -> "InspectedExampleTask": ...
 
-    def eval_batches(self, data: Any) -> Batches: ...
+    def eval_batches(self, data: Any) -> "Batches": ...
 
-    def example_batches(self, examples: Any) -> Batches: ...
+    def example_batches(self, examples: Any) -> "Batches": ...
 
     def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]: ...
 
@@ -107,15 +113,15 @@ class InspectedRun(Protocol):
     def other_run(self, path: str) -> "InspectedRun":
         """Open another run on the same device."""
 
-    def few_held_out(self, log: Log) -> tuple[Examples, list[str], list[Any]]:
+    def few_held_out(self, log: Log) -> "tuple[Examples, list[str], list[Any]]":
         """Return a few held-out examples, their names and their references."""
 
-    def training_data(self, log: Log) -> PreparedData[Any, Any]:
+    def training_data(self, log: Log) -> "PreparedData[Any, Any]":
         """Return the run's own data, prepared as for training."""
 
     def prepare_other(
-        self, data: str, log: Log, reused: ReusedProcessors, split: bool
-    ) -> PreparedData[Any, Any]:
+        self, data: str, log: Log, reused: "ReusedProcessors", split: bool
+    ) -> "PreparedData[Any, Any]":
         """Return other data, prepared as for training. Without `split`, all rows are in the
         training split."""
 
@@ -133,7 +139,7 @@ class OwnBatchesTask(Protocol):
     def first_batch(self) -> Any:
         """Return the first validation batch, as the objective takes it."""
 
-    def columns(self, batch: Any) -> dict[str, Tensor]:
+    def columns(self, batch: Any) -> "dict[str, Tensor]":
         """Return the tensors of a batch by name."""
 
 

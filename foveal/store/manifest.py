@@ -40,6 +40,17 @@ class DataFacts(_Facts):
     facts: PartsFacts
 
 
+class LogUnits(_Facts):
+    """What the numbers of a run's log mean."""
+
+    speed_unit: str
+    """The unit of a step's inputs, such as `characters`."""
+    loss_unit: str | None
+    """The loss is in nats for each of these, such as `token`; None for a loss without a unit."""
+    num_outcomes: int | None
+    """The number of outcomes between which an untrained model guesses; None if there is no such number."""
+
+
 class ManifestFacts(_Facts):
     format: int
     foveal: str
@@ -48,6 +59,7 @@ class ManifestFacts(_Facts):
     files: dict[str, str]
     data: dict[str, Any]
     plugins: dict[str, list[str]] = {}
+    log_units: LogUnits | None = None
 
 
 def read_manifest(run: Path) -> dict[str, Any]:

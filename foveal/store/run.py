@@ -25,7 +25,7 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.plugins.source import NO_PLUGINS, RunPlugins
 from foveal.store import durable
 from foveal.store.locks import lock
-from foveal.store.manifest import LOCK_FILE, MANIFEST_FILE, read_manifest
+from foveal.store.manifest import LOCK_FILE, MANIFEST_FILE, LogUnits, read_manifest
 from foveal.store.plan import Plans, plans_from_json
 from foveal.store.regular_files import check_only_regular, open_regular, read_regular
 from foveal.store.run_paths import RUNS_FOLDER
@@ -49,12 +49,24 @@ class RunFolder:
     config: Config
     manifest: dict[str, Any]
     """Content of run.json: `format`, the versions `foveal` and `torch`, `threads`, `files` (their sha256),
-    `data`, and `plugins` (the modules of each) if there are any."""
+    `data`; `plugins` (the modules of each) and `log_units` if there are any."""
 
     @property
     def is_old(self) -> bool:
         """Return whether an older version created the run, so that old names of settings are converted."""
         return bool(self.manifest["format"] <= LAST_OLD_FORMAT)
+
+    @property
+    def has_log(self) -> bool:
+        """Return whether the training has logged anything yet."""
+        return self.metrics.is_file() and self.metrics.stat().st_size > 0
+
+    @property
+    def log_units(self) -> LogUnits | None:
+        """Return what the numbers of the log mean; None if the run was imported or is older than these
+        facts."""
+        units = self.manifest.get("log_units")
+        return None if units is None else LogUnits.model_validate(units)
 
     @property
     def has_own_module(self) -> bool:
@@ -155,13 +167,15 @@ def create_run(
     weights: bytes | None = None,
     extra_files: Mapping[str, bytes] | None = None,
     plugins: RunPlugins = NO_PLUGINS,
+    log_units: LogUnits | None = None,
 ) -> RunFolder:
     """Create a run folder, completely or not at all.
 
     `config_toml` is the config as text, without unread settings. `processor_files` maps names below `inputs/`
     (`text/tokenizer.json`) to contents. `data` has facts about the data, for users and for
     `RunFolder.manifest["data"]`. `weights` are the sealed weights of a trained model. `extra_files`
-    (`skipped.jsonl`) are for users only. `plugins` are those that the run needs.
+    (`skipped.jsonl`) are for users only. `plugins` are those that the run needs. `log_units` say
+    what the numbers of its log mean.
 
     Raises: RunExistsError: `path` exists, or another process is creating it.
     Raises: UserError: `path` can't be written.
@@ -180,6 +194,7 @@ def create_run(
         "data": data,
     }
     facts |= {"plugins": plugins.modules} if plugins.modules else {}
+    facts |= {} if log_units is None else {"log_units": log_units.model_dump()}
     files |= {MANIFEST_FILE: seal_json(facts)} | dict.fromkeys(LOGS, b"")
     files |= {} if weights is None else {WEIGHTS_FILE: weights}
     files |= extra_files or {}

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 from foveal.config import DataConfig
 from foveal.config.values import Names, PartSection, StrictModel
+from foveal.store.manifest import LogUnits
 
 TOKEN = "token"
 """The loss unit of tasks that predict tokens; their loss has a perplexity."""
@@ -98,3 +99,8 @@ class TaskFacts:
         The task is bound to a processor.
         """
         return None
+
+    @property
+    def log_units(self) -> LogUnits:
+        """What the numbers in the log of a run mean. The task is bound to a processor."""
+        return LogUnits(speed_unit=self.speed_unit, loss_unit=self.loss_unit, num_outcomes=self.num_outcomes)

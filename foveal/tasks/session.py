@@ -246,11 +246,21 @@ def new_run(
     extra_files = (
         {"skipped.jsonl": "".join(f"{line}\n" for line in lines).encode()} if prepared.skipped else {}
     )
-    files = task.bind(prepared.processor).processor_files()
+    task = task.bind(prepared.processor)
+    files = task.processor_files()
     if start is not None:
         files = files | {INITIAL_WEIGHTS_FILE: seal_tensors(unique_state_dict(start), {"which": "start"})}
     toml, plugins = config_to_toml(task.config), run_plugins(task.config, paths.values())
-    return create_run(path, task.config, toml, files, data_facts, extra_files=extra_files, plugins=plugins)
+    return create_run(
+        path,
+        task.config,
+        toml,
+        files,
+        data_facts,
+        extra_files=extra_files,
+        plugins=plugins,
+        log_units=task.log_units.model_copy(update={"speed_unit": task.summarize(prepared).unit}),
+    )
 
 
 def prepare_run_data(run: RunFolder, log: Log) -> PreparedData[Any, Any]:

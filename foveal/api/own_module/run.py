@@ -8,7 +8,7 @@ from torch import nn
 
 from foveal.api.errors import plain_errors
 from foveal.api.evaluation import RunEvaluation
-from foveal.api.own_module.session import UNIT, ModuleSession, ModuleTask
+from foveal.api.own_module.session import LOG_UNITS, ModuleSession, ModuleTask
 from foveal.api.results.picture import Picture
 from foveal.api.results.scores import Evaluation
 from foveal.api.run import Run
@@ -103,7 +103,7 @@ def write_curves(folder: RunFolder, class_name: str) -> None:
 
 
 def _logged(folder: RunFolder, class_name: str) -> LoggedTraining:
-    return LoggedTraining(folder, f"{folder.path.name}: {class_name}", UNIT, None)
+    return LoggedTraining(folder, f"{folder.path.name}: {class_name}", LOG_UNITS)
 
 
 def load_kept_weights(folder: RunFolder, module: nn.Module) -> dict[str, Any]:

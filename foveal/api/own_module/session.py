@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from foveal.config import Config
 from foveal.core.errors import UserError
+from foveal.store.manifest import LogUnits
 from foveal.store.run import RunFolder
 from foveal.tasks.warm_start import load_initial_weights
 from foveal.training.module.batch import ModuleBatch, leaves
@@ -17,6 +18,7 @@ from foveal.training.module.objective import ModuleObjective, UserObjective
 from foveal.training.protocols import Batches
 
 UNIT = "rows"
+LOG_UNITS = LogUnits(speed_unit=UNIT, loss_unit=None, num_outcomes=None)
 """The unit of the inputs of a step."""
 NAME = "own module"
 """What views say in place of a task."""
@@ -43,8 +45,8 @@ class ModuleTask:
     source_kind = NAME
     processor: None = None
     has_classes = trains_networks = False
-    speed_unit = UNIT
-    loss_unit = num_outcomes = None
+    speed_unit, loss_unit = LOG_UNITS.speed_unit, LOG_UNITS.loss_unit
+    log_units = LOG_UNITS
 
     def why_no_model(self) -> str:
         return self.missing

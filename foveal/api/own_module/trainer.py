@@ -13,7 +13,7 @@ from foveal.api.own_module.config import module_config, module_config_to_toml, s
 from foveal.api.own_module.cost import ModuleCost, check_length, measure_module_cost
 from foveal.api.own_module.parts import Module, device_of, make_module, module_code
 from foveal.api.own_module.run import ModuleRun, describe_means, load_kept_weights, write_curves
-from foveal.api.own_module.session import UNIT
+from foveal.api.own_module.session import LOG_UNITS, UNIT
 from foveal.core.errors import UserError
 from foveal.core.runtime import keep_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
@@ -175,6 +175,7 @@ class Trainer:
             module_config_to_toml(self._config),
             {INITIAL_WEIGHTS_FILE: start},
             data,
+            log_units=LOG_UNITS,
         )
         self._print_setup(folder, cost)
         return folder

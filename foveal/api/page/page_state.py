@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastapi import Request
@@ -11,8 +13,13 @@ from pydantic import BaseModel, ConfigDict
 from foveal.api.page.computations import Computation, Computations
 from foveal.api.page.shown_runs import ShownRuns
 from foveal.api.page.uploads import Uploads
+from foveal.config import ConfigError
+from foveal.core.errors import UserError
 from foveal.inspection.page.encoded import EncodedPayload
+from foveal.store.run import open_run
 
+CURVES = "curves"
+"""The view that needs no model, which is shown first if the user names no other."""
 GONE_AFTER = 0.5
 """Seconds between looks whether the browser is still there."""
 
@@ -49,6 +56,8 @@ class PageState:
         self._requests: Any = None
         self._first: tuple[ComputeRequest, str, Computation] | None = None
         """The first view, which is computed before it is asked for, with the version of its run."""
+        self.early: str | None = None
+        """The first view if the page need not wait for the list of views."""
 
     @property
     def requests(self) -> Any:
@@ -72,11 +81,25 @@ class PageState:
         return views
 
     def compute_first(self) -> Computation:
-        """Open the first run and compute its first view, while the browser starts.
+        """Compute the first view of the first run while the browser starts. An error is that of whoever asks
+        for the view.
 
-        An error is that of whoever asks for the view.
+        Curves are there before torch is imported, which is then imported while the browser draws them.
         """
-        return self.computations.submit(self._compute_first)
+        run, view, beside = self.start
+        path = self.runs.path(run)
+        if view not in (None, CURVES) or beside is not None or not _says_what_log_means(path):
+            return self.computations.submit(self._compute_first)
+        computation = self.computations.submit(lambda _: _curves(path))
+        self.early = CURVES
+        self._first = ComputeRequest(run=run, view=CURVES), self.runs.version(run), computation
+        computation.result.add_done_callback(lambda _: self._open(path))
+        return computation
+
+    def _open(self, path: Path) -> None:
+        """Import torch, and open a run. An error is that of whoever asks for the run's views."""
+        with suppress(UserError, ConfigError):
+            self.requests.session(path)
 
     def _compute_first(self, computation: Computation) -> EncodedPayload:
         run, view, _ = self.start
@@ -111,3 +134,19 @@ class PageState:
             if not future.done() and await request.is_disconnected():
                 computation.is_canceled = True
         return future.result(), computation.notes
+
+
+def _says_what_log_means(path: Path) -> bool:
+    """Return whether the curves of a run can be drawn without its task."""
+    try:
+        folder = open_run(path)
+    except UserError:
+        return False  # who asks for a view gets this error
+    return folder.has_log and folder.log_units is not None
+
+
+def _curves(path: Path) -> EncodedPayload:
+    # These take a moment to import, and the page is served meanwhile.
+    from foveal.api.page.first_view import encoded_curves
+
+    return encoded_curves(path)

@@ -22,6 +22,7 @@ class PageServer:
     def __init__(self, listener: Listener, runs: ShownRuns, start: Start, device: str = "auto"):
         self.address = listener.address
         self.state = PageState(runs, start, device)
+        self.state.compute_first()
         app = OnlyOwnPages(page_app(self.state), listener.port, listener.token)
         config = uvicorn.Config(
             app,
@@ -40,7 +41,6 @@ class PageServer:
             target=self._server.run, args=([listener.socket],), name="page", daemon=True
         )
         self._thread.start()
-        self.state.compute_first()
 
     def wait(self) -> None:
         """Wait until the server ends, or a signal comes.

@@ -7,6 +7,7 @@ from typing import Any
 
 from foveal.api.inspected_run import open_inspected
 from foveal.api.page.computations import Computation
+from foveal.api.page.page_state import CURVES
 from foveal.api.page.page_words import PageWords
 from foveal.api.page.shown_runs import version
 from foveal.api.page.view_options import option_fields, parse_options
@@ -19,8 +20,6 @@ from foveal.inspection.page.encoded import EncodedPayload
 from foveal.inspection.run_protocols import InspectedRun
 from foveal.ui.wording import reworded
 
-FIRST_VIEW = "curves"
-"""The view that is shown where none is named."""
 MAX_OPTIONS, MAX_TEXT = 100, 1_000_000
 
 
@@ -104,4 +103,4 @@ def _form(view: AnyView) -> dict[str, Any]:
 
 def _first(fitting: Sequence[AnyView], wanted: str | None) -> str | None:
     names = [view.name for view in fitting]
-    return next((name for name in (wanted, FIRST_VIEW, *names) if name in names), None)
+    return next((name for name in (wanted, CURVES, *names) if name in names), None)

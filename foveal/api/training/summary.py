@@ -98,8 +98,8 @@ def print_summary(
         ("next", shell_command(name, run.path, *options)),
         ("", shell_command("evaluate", run.path, *missing)),
     ]
-    if (view := task.suggested_view) and not missing:
-        rows.append(("", shell_command("inspect", run.path, view, "--out", f"{view}.png")))
+    view = "" if missing else task.suggested_view
+    rows.append(("", shell_command("inspect", run.path, *((view, "--out", f"{view}.png") if view else ()))))
     STDERR.print()
     print_facts(rows)
 

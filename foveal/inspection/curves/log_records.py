@@ -14,6 +14,7 @@ from foveal.core.parse_json import parse_json
 from foveal.inspection.diagnosis.diagnose import diagnose
 from foveal.inspection.diagnosis.finding import Finding
 from foveal.inspection.diagnosis.history import history_from_records
+from foveal.store.manifest import LogUnits
 from foveal.store.regular_files import read_regular
 from foveal.store.run import RunFolder
 
@@ -76,12 +77,7 @@ class LoggedTraining:
 
     folder: RunFolder
     title: str
-    unit: str
-    """The unit of a step's inputs, such as `characters`."""
-    loss_unit: str | None
-    """The loss is in nats for each of these, such as `token`; None for a loss without a unit."""
-    num_outcomes: int | None = None
-    """The number of outcomes between which an untrained model guesses; None if there is no such number."""
+    units: LogUnits
 
     @cached_property
     def records(self) -> defaultdict[str, list[Record]]:
@@ -114,7 +110,8 @@ class LoggedTraining:
     @cached_property
     def findings(self) -> list[Finding]:
         """Return what the rules of the diagnosis say."""
-        chance = None if self.num_outcomes is None or self.is_rewarded else math.log(self.num_outcomes)
+        outcomes = self.units.num_outcomes
+        chance = None if outcomes is None or self.is_rewarded else math.log(outcomes)
         return diagnose(history_from_records(self.records, chance, self._regularizers()))
 
     def _regularizers(self) -> tuple[str, ...]:

@@ -34,10 +34,10 @@ def curves_payload(
     Raises: UserError: a line of a log is damaged.
     """
     all_trainings = [training, *others]
-    label = {"tokens": training.unit, "seconds": "seconds of training"}.get(by, by)
+    label = {"tokens": training.units.speed_unit, "seconds": "seconds of training"}.get(by, by)
     if by == "step" and not others and training.steps:
         last = training.steps[-1]
-        label = f"step (of {last['tokens'] / last['step']:,.0f} {training.unit})"
+        label = f"step (of {last['tokens'] / last['step']:,.0f} {training.units.speed_unit})"
     curves = _losses(all_trainings, by), _gradients(all_trainings, by), _rates(all_trainings, by)
     drawn = [panel for panel in curves if panel.series]
     panels: list[Panel] = [*drawn[:-1], replace(drawn[-1], x_label=label)]
@@ -67,7 +67,7 @@ def _losses(trainings: Sequence[LoggedTraining], by: str) -> Lines:
         if several
         else [*_loss_series(first, by)]
     )
-    label = "loss" if first.loss_unit is None else f"loss in nats per {first.loss_unit}"
+    label = "loss" if first.units.loss_unit is None else f"loss in nats per {first.units.loss_unit}"
     label = "share of the reward missed" if first.is_rewarded else label
     return Lines("", tuple(series), "", label, limits=y_limits(trainings), size=(WIDTH, LOSS_HEIGHT))
 
@@ -79,7 +79,7 @@ def _loss_series(training: LoggedTraining, by: str) -> Iterator[Series]:
     yield Series("training, smoothed", x, smooth(y))
     if training.best is not None:
         yield _held_out(training, "held out", by, 1)
-        suffix = "" if training.is_rewarded or training.loss_unit is None else " nats"
+        suffix = "" if training.is_rewarded or training.units.loss_unit is None else " nats"
         best = training.best
         bits = best.get("bits_per_character")
         in_bits = f" = {bits:.3f} bits per character" if bits else ""

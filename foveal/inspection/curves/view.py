@@ -12,6 +12,7 @@ from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
 from foveal.inspection.run_protocols import InspectedRun
 from foveal.inspection.view import View
+from foveal.store.manifest import LogUnits
 from foveal.store.run import RunFolder, open_run
 
 AXES = ("step", "seconds", "tokens", "epoch")
@@ -32,7 +33,7 @@ class CurvesView(View[CurvesOptions]):
     depends_on_weights = needs_model = False
 
     def fits(self, run: InspectedRun) -> str:
-        return "" if _has_log(run.run) else "it has no log of a training"
+        return "" if run.run.has_log else "it has no log of a training"
 
     def compute(
         self, run: InspectedRun, options: CurvesOptions, log: Log, progress: ProgressCallback
@@ -40,17 +41,24 @@ class CurvesView(View[CurvesOptions]):
         """Read the logs."""
         if options.by not in AXES:
             raise UserError(f"--by {options.by}: expected {', '.join(AXES[:-1])} or {AXES[-1]}")
-        return curves_payload(logged_training(run), [*_others(run, options.with_ or ())], options.by)
+        training = logged_training(run.run, run.run.log_units or run.task.log_units)
+        return curves_payload(training, [*_others(run, options.with_ or ())], options.by)
 
 
-def logged_training(run: InspectedRun) -> LoggedTraining:
+def curves_of_folder(folder: RunFolder) -> Payload:
+    """Return what the view shows by default of a run that has a log and says what its log means.
+
+    The run's task is not needed.
+
+    Raises: UserError: the log is damaged.
+    """
+    assert folder.log_units is not None
+    return curves_payload(logged_training(folder, folder.log_units))
+
+
+def logged_training(folder: RunFolder, units: LogUnits) -> LoggedTraining:
     """Return the log of a run's training."""
-    task, folder = run.task, run.run
-    return LoggedTraining(folder, folder.path.name, task.speed_unit, task.loss_unit, task.num_outcomes)
-
-
-def _has_log(folder: RunFolder) -> bool:
-    return folder.metrics.is_file() and folder.metrics.stat().st_size > 0
+    return LoggedTraining(folder, folder.path.name, units)
 
 
 def _others(run: InspectedRun, paths: tuple[str, ...]) -> Iterator[LoggedTraining]:
@@ -62,6 +70,6 @@ def _others(run: InspectedRun, paths: tuple[str, ...]) -> Iterator[LoggedTrainin
         folder, task = open_run(path), run.task
         if folder.has_own_module or folder.config.task.name != task.name:
             raise UserError(f"{path}: not of the task {task.name}, so its losses can't be compared")
-        if not _has_log(folder):
+        if not folder.has_log:
             raise UserError(f"{path}: it has no log of a training")
-        yield LoggedTraining(folder, folder.path.name, task.speed_unit, task.loss_unit)
+        yield logged_training(folder, task.log_units.model_copy(update={"num_outcomes": None}))

@@ -14,6 +14,7 @@ from foveal.inspection.curves.log_records import LoggedTraining, read_metrics_lo
 from foveal.inspection.curves.panels import curves_payload
 from foveal.inspection.files import payload_file
 from foveal.inspection.panels import Lines, Table
+from foveal.store.manifest import LogUnits
 from foveal.store.run import RunFolder
 
 Logged = Callable[..., LoggedTraining]
@@ -39,7 +40,8 @@ def logged(tmp_path: Path) -> Logged:
         folder.mkdir()
         (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
         (folder / "config.toml").write_text(toml)
-        return LoggedTraining(RunFolder(folder, Config(), {"data": {}}), name, "images", "image", outcomes)
+        units = LogUnits(speed_unit="images", loss_unit="image", num_outcomes=outcomes)
+        return LoggedTraining(RunFolder(folder, Config(), {"data": {}}), name, units)
 
     return write
 

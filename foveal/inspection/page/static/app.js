@@ -60,25 +60,30 @@ class App {
     };
     this.beside = number("beside", start.beside);
     this.view = kept.get("view") ?? start.view ?? "";
-    await this.chooseRun(number("run", start.run) ?? 0);
+    const run = number("run", start.run) ?? 0;
+    const isFirst = run === start.run && this.beside === null && [start.early, ""].includes(this.view);
+    await this.chooseRun(run, isFirst ? start.early : null);
     setInterval(() => void this.watch(), WATCH);
   }
 
   /**
    * @param {number} run
+   * @param {string | null} early A view that is there long before the list of views.
    */
-  async chooseRun(run) {
+  async chooseRun(run, early = null) {
     this.run = run;
     if (this.beside === run) this.beside = null;
     this.writeHead();
     this.navigation.replaceChildren(html("p", { class: "note" }, "opening the run ..."));
+    if (early !== null) await this.chooseView(early, false);
     try {
       const { views, others, first } = await fetchViews(run);
       this.views = views;
       this.writeViews(others);
       const chosen = [this.view, first].map((name) => views.find((one) => one.name === name)).find(Boolean);
-      if (chosen) await this.chooseView(chosen.name, false);
-      else this.fail(this.columns, "no view fits this run");
+      if (!chosen) this.fail(this.columns, "no view fits this run");
+      else if (chosen.name === early) this.writeView(early);
+      else await this.chooseView(chosen.name, false);
     } catch (error) {
       this.navigation.replaceChildren();
       this.columns.replaceChildren();
@@ -100,14 +105,22 @@ class App {
    * @param {boolean} focus
    */
   async chooseView(name, focus) {
+    this.writeView(name);
+    if (focus) this.heading.focus();
+    await this.showView();
+  }
+
+  /**
+   * Write the name, the summary and the options of a view.
+   * @param {string} name
+   */
+  writeView(name) {
     this.view = name;
     const view = this.views.find((one) => one.name === name);
     this.heading.textContent = name;
     this.summary.textContent = view?.summary ?? "";
     this.form.show(view?.fields ?? [], view?.has_control ?? false);
     this.markView();
-    if (focus) this.heading.focus();
-    await this.showView();
   }
 
   /** Mark the button of the chosen view. */

@@ -36,7 +36,7 @@ async function ask(path, options) {
 }
 
 /**
- * @returns {Promise<{runs: RunFacts[], start: {run: number, view: string | null, beside: number | null}}>}
+ * @returns {Promise<{runs: RunFacts[], start: {run: number, view: string | null, beside: number | null, early: string | null}}>}
  */
 export async function fetchRuns() {
   return (await ask("api/runs")).json();
