@@ -21,8 +21,20 @@ from foveal.inspection.payload import Payload
 
 MAX_HISTOGRAMS = 10
 """Layers that have a histogram; of more, as many evenly spaced."""
+NUMBER = "number of the layer"
 StatsByModel = Mapping[str, Sequence[ActivationStats]]
-HEAD = ("layer", "function", "output", "mean", "deviation", "gradient", "saturated", "zeros", "dead")
+HEAD = (
+    "number",
+    "layer",
+    "function",
+    "output",
+    "mean",
+    "deviation",
+    "gradient",
+    "saturated",
+    "zeros",
+    "dead",
+)
 
 
 def activations_payload(subject: str, rows: StatsByModel) -> Payload:
@@ -36,9 +48,9 @@ def activations_payload(subject: str, rows: StatsByModel) -> Payload:
         if slopes:
             panels.append(_histograms(f"{name}: gradients", slopes, color))
     panels += [
-        Lines("mean (dotted) and deviation", _sizes(rows), "layer", log_y=True, legend=False),
-        Lines("deviation of the gradient", _gradients(rows), "layer", log_y=True, legend=len(rows) > 1),
-        _saturated_or_dead(rows),
+        Lines("mean (dotted) and deviation", _sizes(rows), NUMBER, log_y=True, legend=False),
+        Lines("deviation of the gradient", _gradients(rows), NUMBER, log_y=True, legend=len(rows) > 1),
+        *_saturated_or_dead(rows),
         *(_table(name, layers) for name, layers in rows.items()),
     ]
     values = {"activations": {name: [layer.to_json() for layer in layers] for name, layers in rows.items()}}
@@ -97,25 +109,29 @@ def _positive(value: float | None) -> float:
     return value or float("nan")
 
 
-def _saturated_or_dead(rows: StatsByModel) -> Bars:
-    """Return the fractions of saturated or dead units. A layer has at most one of the two."""
+def _saturated_or_dead(rows: StatsByModel) -> list[Bars]:
+    """Return the fractions of saturated or dead units; nothing where no function has such units. A layer has
+    at most one of the two."""
+    if all(one.saturated is None and one.dead is None for layers in rows.values() for one in layers):
+        return []
     shares = np.zeros((len(rows), max(map(len, rows.values()))))
     for row, layers in zip(shares, rows.values(), strict=True):
         row[: len(layers)] = [100 * (layer.saturated or layer.dead or 0.0) for layer in layers]
     array = NamedArray(shares, (Axis("weights", tuple(rows)), Axis("layer")), "%")
-    return Bars("saturated or dead, %", array, 100.0)
+    return [Bars("saturated or dead, %", array, 100.0)]
 
 
 def _table(name: str, layers: Sequence[ActivationStats]) -> Table:
     rows = [
         [
+            str(number),
             layer.name,
             layer.function,
             "x".join(map(str, layer.shape)),
             *(_format_number(size) for size in (layer.mean, layer.deviation, layer.gradient)),
             *(_format_percent(share) for share in (layer.saturated, layer.zeros, layer.dead)),
         ]
-        for layer in layers
+        for number, layer in enumerate(layers, 1)
     ]
     columns = [column for column in zip(HEAD, *rows, strict=True) if any(column[1:])]
     head, *body = zip(*columns, strict=True)

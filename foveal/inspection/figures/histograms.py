@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foveal.inspection.figures.text import drawable
+from foveal.inspection.figures.text import drawable, tick_label
 from foveal.inspection.panels import Histogram, Histograms
 from foveal.inspection.style import MUTED_COLOR, series_color, text_font
 
@@ -15,6 +15,8 @@ WIDTH, HEIGHT, SMALLEST = 1.3, 1.5, 9.3
 """Inches of a histogram, and the smallest width of all of them."""
 MAX_NAME, MAX_NOTE = 18, 12
 """Letters of the name of a histogram, and of the note in it."""
+MAX_TICKS = 2
+"""Intervals between the numbers below a histogram: more of them would touch."""
 
 
 def size(panel: Histograms) -> tuple[float, float]:
@@ -24,6 +26,8 @@ def size(panel: Histograms) -> tuple[float, float]:
 
 def draw(figure: "SubFigure", panel: Histograms) -> None:
     """Draw the histograms. A bin that is cut off ends above the others."""
+    from matplotlib.ticker import MaxNLocator
+
     row = figure.subplots(1, max(1, len(panel.histograms)), squeeze=False)[0]
     color = series_color(panel.color)
     look: dict[str, Any] = {"fontproperties": text_font(9.0), "color": color, "parse_math": False}
@@ -37,6 +41,8 @@ def draw(figure: "SubFigure", panel: Histograms) -> None:
         name = drawable(histogram.name, MAX_NAME)
         axes.set_title(name, fontproperties=text_font(8.0), color=MUTED_COLOR, parse_math=False)
         axes.set_yticks([])
+        axes.xaxis.set_major_locator(MaxNLocator(MAX_TICKS))
+        axes.xaxis.set_major_formatter(tick_label)
         axes.tick_params(labelsize=6, length=2)
         axes.spines[["top", "left", "right"]].set_visible(False)
 

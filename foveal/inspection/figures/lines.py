@@ -2,7 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from foveal.inspection.figures.text import MAX_NAME_LENGTH, drawable, write_axis_names, write_title
+from foveal.inspection.figures.text import (
+    MAX_NAME_LENGTH,
+    drawable,
+    tick_label,
+    write_axis_names,
+    write_title,
+)
 from foveal.inspection.panels import Lines, Series
 from foveal.inspection.style import series_color, text_font
 
@@ -22,12 +28,14 @@ LOOKS: dict[str, dict[str, Any]] = {
 """How the styles of series are drawn."""
 WIDE = 6.0
 """Inches from which letters are larger, and the axes of panels below each other begin at one place."""
-LABEL_PLACE = -0.08
+LABEL_PLACE = -0.1
 """The place of the label beside a wide panel, in widths of its axes."""
 FEW_DECADES = 50
 """The last value over the first up to which a logarithmic axis has three labels a decade."""
 LEGEND_LETTER = 0.08
 """Inches of a letter in the legend."""
+KEY_LETTERS = 8
+"""Letters as wide as the line before a name in the legend, and the gap after the name."""
 
 
 def size(panel: Lines) -> tuple[float, float]:
@@ -51,8 +59,17 @@ def draw(figure: "SubFigure", panel: Lines) -> None:
     axes.tick_params(which="both", labelsize=small)
     axes.grid(alpha=0.25)
     if panel.legend and len(panel.series) > 1:
-        for text in axes.legend(frameon=False, prop=text_font(small)).get_texts():
-            text.set_parse_math(False)
+        _write_legend(figure, axes, small)
+
+
+def _write_legend(figure: "SubFigure", axes: "Axes", size: float) -> None:
+    """Write the names of the series below the axes, in as many columns as there is room for."""
+    handles, names = axes.get_legend_handles_labels()
+    letters = figure.bbox.width / figure.dpi / LEGEND_LETTER
+    columns = max(1, min(len(names), int(letters / (max(map(len, names)) + KEY_LETTERS))))
+    look: dict[str, Any] = {"frameon": False, "prop": text_font(size), "ncols": columns}
+    for text in figure.legend(handles, names, loc="outside lower center", **look).get_texts():
+        text.set_parse_math(False)
 
 
 def _draw_series(axes: "Axes", series: Series, size: float, max_name: int) -> None:
@@ -82,7 +99,7 @@ def _scale(axes: "Axes", panel: Lines) -> None:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < FEW_DECADES * low else (1,)))
-        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_major_formatter(tick_label)
         axes.yaxis.set_minor_formatter(NullFormatter())
     if panel.limits is not None:
         axes.set_ylim(*panel.limits)

@@ -44,6 +44,12 @@ def write_axis_names(axes: "Axes", x: str, y: str, size: float = 8.0) -> None:
     axes.set_ylabel(drawable(y, MAX_AXIS_NAME), **look)
 
 
+def tick_label(value: float | int, position: float | int | None = None) -> str:
+    """Return a number at an axis, such as `0.25`, `1e-6` or `\N{MINUS SIGN}2.5e-5`."""
+    number = re.sub(r"e([-+])0*", lambda sign: "e-" if sign[1] == "-" else "e", f"{value:g}")
+    return f"\N{MINUS SIGN}{number[1:]}" if number.startswith("-") else number
+
+
 def write_unit(scale: Any, unit: str) -> None:
     """Write the unit beside a scale of colors."""
     scale.set_label(drawable(unit, MAX_AXIS_NAME), fontproperties=text_font(8.0), parse_math=False)

@@ -30,7 +30,7 @@ from foveal.training.step import starting_carry, total_loss, total_weights
 USUAL_RATIO = 1e-3
 """A rule of thumb for the ratio: far above, weights are thrown about; far below, hardly anything is
 learned."""
-COLUMNS = ("layer", "weights", "|weight|", "|gradient|", "|update|", "ratio")
+COLUMNS = ("number", "layer", "weights", "|weight|", "|gradient|", "|update|", "ratio")
 CAVEAT = (
     "one batch, at the highest rate of the run unless --rate gives another; the dotted line at 0.001 is a "
     "rule "
@@ -122,17 +122,18 @@ def _payload(subject: str, rows: Mapping[str, Sequence[LayerUpdate]]) -> Payload
     ]
     series.append(Series("0.001", [1, longest], [USUAL_RATIO, USUAL_RATIO], "dotted", len(rows)))
     panels: list[Panel] = [
-        Lines("", tuple(series), "layer", "|update| / |weight|", log_y=True, size=(8.0, 3.6))
+        Lines("", tuple(series), "number of the layer", "|update| / |weight|", log_y=True, size=(8.0, 3.6))
     ]
     for name, layers in rows.items():
         lines = (
             (
+                str(number),
                 layer.layer,
                 f"{layer.weights:,}",
                 *(f"{size:.3g}" for size in (layer.weight_norm, layer.gradient_norm, layer.update_norm)),
                 f"{layer.ratio:.2g}",
             )
-            for layer in layers
+            for number, layer in enumerate(layers, 1)
         )
         panels.append(Table(name, COLUMNS, tuple(lines)))
     values = {
