@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.memory import Memory
-from foveal.core.terminal_text import escape_rare_spaces
+from foveal.core.terminal_text import WHITE_SPACE_SIGNS, escape_rare_spaces
 from foveal.data.text.special_tokens import token_names
 from foveal.data.text.tokenizer_base import Tokenizer
 from foveal.generation.decoding_loop import CausalDecoder
@@ -17,8 +17,6 @@ from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 
 MAX_TOKENS = 500
 """Tokens at most: each is a row of a picture or a column of a tree."""
-SIGNS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
-"""White space would not be seen in a cell or at an axis."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class TextWriter:
 
 def token_label(name: str) -> str:
     """Return the text of a token with signs for white space. A space at the end of a word is left away."""
-    return escape_rare_spaces((name.rstrip(" ") or name).translate(SIGNS))
+    return escape_rare_spaces((name.rstrip(" ") or name).translate(WHITE_SPACE_SIGNS))
 
 
 def why_no_text(run: InspectedRun) -> str:

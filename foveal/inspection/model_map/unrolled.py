@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from foveal.core.errors import UserError
+from foveal.core.terminal_text import WHITE_SPACE_SIGNS
 from foveal.inspection.capture.capture import capture
 from foveal.inspection.chosen_input import ChosenInput
 from foveal.inspection.panels import Edge, Graph, Node
@@ -107,7 +108,7 @@ def unrolled_graph(
 
 def _visible(token: str) -> str:
     """Return a token that is no white space alone."""
-    return token if token.strip() else token.replace(" ", "␣").replace("\n", "↵").replace("\t", "→")
+    return token if token.strip() else token.translate(WHITE_SPACE_SIGNS)
 
 
 def shown_steps(steps: int) -> list[int | None]:

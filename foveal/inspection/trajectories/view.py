@@ -10,6 +10,7 @@ from torch import Tensor
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback, no_progress
+from foveal.core.terminal_text import WHITE_SPACE_SIGNS
 from foveal.data.core.split_data import evenly_spaced
 from foveal.inspection.panels import Lines, Series
 from foveal.inspection.payload import Payload
@@ -136,4 +137,4 @@ def _coordinates(axes: PrincipalAxes, states: Float[Tensor, "T U"]) -> tuple[lis
 
 
 def _visible(token: str) -> str:
-    return token.replace(" ", "␣").replace("\n", "⏎")
+    return token.translate(WHITE_SPACE_SIGNS)

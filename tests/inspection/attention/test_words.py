@@ -48,7 +48,7 @@ def named(source: tuple[str, ...], target: tuple[str, ...], weights: np.ndarray)
         (list("a cat"), ["a", "␣", "c", "a", "t"]),
         (["ca", "t"], ["cat"]),
         (["我", "喜欢", "小", "猫", "."], ["我", "喜欢", "小", "猫."]),
-        (["uno", "\n"], ["uno↵"]),
+        (["uno", "\n"], ["uno⏎"]),
         (["f", "ü".encode()[:1], "ü".encode()[1:], "r", " dich"], ["für", "dich"]),
         ([bytes([byte]) for byte in "für".encode()], ["f", "ü", "r"]),
         (["ganz", b" \xc3"], ["ganz", "\ufffd"]),
@@ -186,9 +186,9 @@ def test_a_word_of_white_space_is_seen() -> None:
     words = (" ", "\n", "\t", "\r", "\x0b", "\xa0", "\u2003", "0.10 s")
     assert [visible_text(word) for word in words] == [
         "␣",
-        "↵",
+        "⏎",
         "⇥",
-        "↵",
+        "␍",
         r"\x0b",
         r"\xa0",
         r"\u2003",
