@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback
 from foveal.inspection.image_gradients import PixelLimits
 
@@ -31,6 +32,8 @@ def descend(
     in pixels, the few low frequencies that natural images mostly have would hardly move. Pixels stay between
     black and white. Every few steps but in the last quarter, the images are blurred with a standard deviation
     of `blur` pixels; 0 is none.
+
+    Raises: UserError: a gradient is not finite.
     """
     images = start.detach().clone()
     spectrum = _to_spectrum(images).requires_grad_()
@@ -39,7 +42,12 @@ def descend(
     for step in range(steps):
         progress(step, steps)
         with torch.enable_grad():
-            (spectrum.grad,) = torch.autograd.grad(loss(_to_pixels(spectrum, start)), spectrum)
+            (gradient,) = torch.autograd.grad(loss(_to_pixels(spectrum, start)), spectrum)
+        if not gradient.isfinite().all():
+            raise UserError(
+                f"step {step + 1} of the descent: the gradient is not finite; lower the weights of penalties"
+            )
+        spectrum.grad = gradient
         optimizer.step()
         schedule.step()
         with torch.no_grad():

@@ -52,7 +52,8 @@ def untrained_run(data: str, preset: str, *settings: str) -> UntrainedRun:
     prepared = task.prepare(DataPaths(data), lambda line: None)
     task = task.bind(prepared.processor)
     task = task.bind(prepared.processor, build_model(task, torch.device("cpu")).eval())
-    manifest: dict[str, Any] = {"data": dict.fromkeys(("data", "valid", "test")) | {"facts": {"parts": {}}}}
+    about = {"facts": {"parts": {}}, "preset": preset, "device": "cpu"}
+    manifest: dict[str, Any] = {"data": dict.fromkeys(("data", "valid", "test")) | about}
     folder = RunFolder(Path("run"), task.config, manifest)
     return UntrainedRun(folder, task, task.objective(), prepared)
 
