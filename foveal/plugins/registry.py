@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from foveal.config import ConfigError, suggest
@@ -54,6 +55,7 @@ class Registry(Generic[T]):
         self._own_modules, self._adapt, self._reserved = own_modules, adapt, reserved
         self._entries: dict[str, Entry[T]] = {}
         self._has_own = False
+        self._importing = RLock()
         REGISTRIES[kind] = self
 
     def add(
@@ -173,13 +175,14 @@ class Registry(Generic[T]):
         self._entries = {name: e for name, e in self._entries.items() if not modules(e.module)}
 
     def _import_own(self) -> None:
-        """Import our modules, so that each registers its parts."""
-        if self._has_own:
-            return
-        self._has_own = True  # the modules may look up names of the same registry
-        for module in self._own_modules():
-            importlib.import_module(module)
-            self.imported(module)
+        """Import our modules, so that each registers its parts. Other threads wait for the end of it."""
+        with self._importing:
+            if self._has_own:
+                return
+            self._has_own = True  # the modules may look up names of the same registry
+            for module in self._own_modules():
+                importlib.import_module(module)
+                self.imported(module)
 
     def imported(self, module: str) -> None:
         """Register the parts of one of our modules that need no decorator."""
