@@ -2,7 +2,7 @@
 are not finite."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,56 @@ class _SlotOutput:
     carries: list[State]
 
 
+@dataclass(frozen=True)
+class _SlotSteps:
+    """The rows of a step that this process computes, and how. Lists are by micro-batch, then by the place
+    among the own slots."""
+
+    objective: Objective
+    batches: list[list[Any]]
+    carries: list[list[State]]
+    totals: dict[str, float]
+    """The weight of each term over all rows of the step."""
+    slots: Slots
+    seed: tuple[object, ...]
+    device: torch.device
+    precision: Precision
+
+    def forward(self, place: int, micro_batch: int) -> tuple[ObjectiveOutput, State]:
+        """Return the terms of a slot of a micro-batch, and the new carry."""
+        batch = self.batches[micro_batch][place]
+        seed_everything(*self.seed, micro_batch, *self.slots.seed(self.slots.own[place]))
+        with autocast(self.device, self.precision):
+            carry = starting_carry(self.objective, batch, self.carries[micro_batch][place])
+            return self.objective(batch, carry)
+
+    def backward(self, place: int, optimizer: Optimizer, scaling: LossScaling | None) -> _SlotOutput:
+        """Return the gradients of a slot, summed over its micro-batches."""
+        optimizer.zero_grad()
+        output = _SlotOutput([], [], [], [])
+        for index, batches in enumerate(self.batches):
+            batch = batches[place]
+            if batch is None:
+                output.carries.append(None)
+                continue
+            result, carry = self.forward(place, index)
+            loss = total_loss(result, self.totals)
+            scaled = loss if scaling is None else loss * scaling.factor
+            scaled.backward()  # type: ignore[no-untyped-call]
+            output.losses.append(loss.detach())
+            output.metrics.append(result.metrics)
+            output.carries.append(None if batch.stream_starts is None else detach_carry(carry))
+        output.gradients = optimizer.take_gradients()
+        return output
+
+    def with_nonfinite_reset(self, carries: list[list[State]]) -> list[list[State]]:
+        """Return new carries with the non-finite rows reset."""
+        return [
+            [_reset_nonfinite_rows(self.objective, *pair) for pair in zip(*each, strict=True)]
+            for each in zip(self.batches, carries, strict=True)
+        ]
+
+
 def train_step(
     model: nn.Module,
     objective: Objective,
@@ -73,72 +123,47 @@ def train_step(
     """
     model.train()
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
-    totals = total_weights(objective, batches)
-    device = next(model.parameters()).device
-    parts = [slots.cut(batch) for batch in batches]
-    starts = [slots.cut_carry(*pair) for pair in zip(carries, batches, strict=True)]
-    check_slots(model, objective, parts)
     weights = list(optimizer.trainable.values())
-
-    def forward(place: int, micro_batch: int) -> tuple[ObjectiveOutput, State]:
-        part = parts[micro_batch][place]
-        seed_everything(*seed, micro_batch, *slots.seed(slots.own[place]))
-        with autocast(device, precision):
-            return objective(part, starting_carry(objective, part, starts[micro_batch][place]))
-
-    def train_slot(place: int) -> _SlotOutput:
-        optimizer.zero_grad()
-        output = _SlotOutput([], [], [], [])
-        for index, each in enumerate(parts):
-            if each[place] is None:
-                output.carries.append(None)
-                continue
-            result, carry = forward(place, index)
-            loss = total_loss(result, totals)
-            scaled = loss if scaling is None else loss * scaling.factor
-            scaled.backward()  # type: ignore[no-untyped-call]
-            output.losses.append(loss.detach())
-            output.metrics.append(result.metrics)
-            output.carries.append(None if each[place].stream_starts is None else detach_carry(carry))
-        output.gradients = optimizer.take_gradients()
-        return output
-
-    def restore_buffers() -> None:
-        for buffer, value in buffers:
-            buffer.copy_(value)
+    cut_batches = [slots.cut(batch) for batch in batches]
+    cut_carries = [slots.cut_carry(*pair) for pair in zip(carries, batches, strict=True)]
+    check_slots(model, objective, cut_batches)
+    totals, device = total_weights(objective, batches), next(model.parameters()).device
+    steps = _SlotSteps(objective, cut_batches, cut_carries, totals, slots, seed, device, precision)
 
     while True:
-        outputs = slots.run(train_slot, weights)
+        outputs = slots.run(lambda place: steps.backward(place, optimizer, scaling), weights)
         optimizer.put_gradients(slots.sum([output.gradients for output in outputs], weights))
         if scaling is not None:
             optimizer.divide_gradients(scaling.factor)
         measured = slots.all([(output.losses, output.metrics) for output in outputs])
-        loss_value = float(torch.stack([loss for losses, _ in measured for loss in losses]).sum())
+        loss = float(torch.stack([loss for losses, _ in measured for loss in losses]).sum())
         norm, largest = optimizer.gradient_stats()
-        overflows = math.isfinite(loss_value) and not math.isfinite(norm)
+        overflows = math.isfinite(loss) and not math.isfinite(norm)
         if scaling is None or not overflows or not scaling.shrink():
             break
-        restore_buffers()
+        _restore(buffers)
 
     metrics = Totals()
-    for _, each_metrics in measured:
-        for micro_batch in each_metrics:
-            metrics.add(micro_batch)
-    carried = [[output.carries[index] for output in outputs] for index in range(len(batches))]
-    if math.isfinite(loss_value) and math.isfinite(norm):
-        first_nonfinite = None
+    for each in (one for _, of_slot in measured for one in of_slot):
+        metrics.add(each)
+    new_carries = [[output.carries[index] for output in outputs] for index in range(len(batches))]
+    first_nonfinite = None
+    if math.isfinite(loss) and math.isfinite(norm):
         optimizer.step(lr, norm)
         if scaling is not None:
             scaling.count_step()
     else:
-        first_nonfinite = _find_first_nonfinite(model, forward, parts, weights, slots)
-        restore_buffers()
-        carried = [
-            [_reset_nonfinite_rows(objective, *pair) for pair in zip(*each, strict=True)]
-            for each in zip(parts, carried, strict=True)
-        ]
-    joined = [join_rows(each) for each in carried]
-    return StepResult(loss_value, metrics.means(), norm, largest, first_nonfinite), joined
+        first_nonfinite = _find_first_nonfinite(model, steps, weights)
+        _restore(buffers)
+        new_carries = steps.with_nonfinite_reset(new_carries)
+    result = StepResult(loss, metrics.means(), norm, largest, first_nonfinite)
+    return result, [join_rows(each) for each in new_carries]
+
+
+def _restore(buffers: Sequence[tuple[Tensor, Tensor]]) -> None:
+    """Give each buffer the value beside it."""
+    for buffer, value in buffers:
+        buffer.copy_(value)
 
 
 def check_slots(model: nn.Module, objective: Objective, parts: Sequence[Sequence[Any]]) -> None:
@@ -153,23 +178,17 @@ def check_slots(model: nn.Module, objective: Objective, parts: Sequence[Sequence
         )
 
 
-def _find_first_nonfinite(
-    model: nn.Module,
-    forward: Callable[[int, int], tuple[ObjectiveOutput, State]],
-    parts: Sequence[Sequence[Any]],
-    weights: Sequence[Tensor],
-    slots: Slots,
-) -> str:
+def _find_first_nonfinite(model: nn.Module, steps: _SlotSteps, weights: Sequence[Tensor]) -> str:
     """Return where the first non-finite number of all ranks appears."""
 
     def outputs_of(place: int) -> list[ObjectiveOutput]:
-        used = [index for index, each in enumerate(parts) if each[place] is not None]
-        return [forward(place, index)[0] for index in used]
+        own = [index for index, batches in enumerate(steps.batches) if batches[place] is not None]
+        return [steps.forward(place, index)[0] for index in own]
 
     def forward_all() -> list[ObjectiveOutput]:
-        return [output for outputs in slots.run(outputs_of, weights) for output in outputs]
+        return [output for outputs in steps.slots.run(outputs_of, weights) for output in outputs]
 
-    return earliest(slots.world.exchange(find_first_nonfinite(model, forward_all)))
+    return earliest(steps.slots.world.exchange(find_first_nonfinite(model, forward_all)))
 
 
 def total_weights(objective: Objective, batches: Sequence[Batch]) -> dict[str, float]:
