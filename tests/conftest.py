@@ -1,9 +1,10 @@
-"""Shapes are checked in tests: jaxtyping annotations of the whole package, by beartype."""
+"""Types and shapes are checked in tests: the annotations of the whole package, by jaxtyping and beartype."""
 
 import functools
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from jaxtyping import config, install_import_hook
 
-install_import_hook("foveal", "beartype.beartype")
+from tests.support.type_checks import check_types
+
+install_import_hook("foveal", f"{check_types.__module__}.{check_types.__name__}")
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
@@ -21,6 +24,7 @@ from tests.support.marks import mark_of  # noqa: E402
 from tests.support.registries import restored_registries  # noqa: E402
 
 TESTS = Path(__file__).parent
+CHECK_COMMANDS = "--check-commands"
 
 torch.set_num_threads(1)
 
@@ -33,17 +37,17 @@ def first_steps_checked(train_step: Any) -> Any:
 
     @functools.wraps(train_step)
     def step(*args: Any, seed: tuple[int, ...], **kwargs: Any) -> Any:
-        before = config.jaxtyping_disable
-        config.update("jaxtyping_disable", before or sum(seed[-1:]) >= 4)
-        try:
+        with unchecked(sum(seed[-1:]) >= 4):
             return train_step(*args, seed=seed, **kwargs)
-        finally:
-            config.update("jaxtyping_disable", before)
 
     return step
 
 
 training_step.train_step = first_steps_checked(training_step.train_step)  # before anybody imports it
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(CHECK_COMMANDS, action="store_true", help="check types in whole commands, too")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -63,12 +67,30 @@ def seeded() -> None:
     torch.manual_seed(0)
 
 
+@pytest.fixture(autouse=True)
+def checked_in_other_tests(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whole commands run code that other tests check. To check its types again takes half of their time."""
+    is_command = request.node.get_closest_marker("command_line") is not None
+    with unchecked(is_command and not request.config.getoption(CHECK_COMMANDS)):
+        yield
+
+
 @pytest.fixture
 def types_unchecked() -> Iterator[None]:
     """In the test, arguments have any type, as those of users have."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
+    with unchecked(True):
+        yield
+
+
+@contextmanager
+def unchecked(is_unchecked: bool) -> Iterator[None]:
+    """Return a context in which types and shapes are checked as before, or not at all."""
+    before = config.jaxtyping_disable
+    config.update("jaxtyping_disable", before or is_unchecked)
+    try:
+        yield
+    finally:
+        config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture

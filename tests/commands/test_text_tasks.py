@@ -179,8 +179,7 @@ def test_a_training_ends_with_commands_that_work(task: str) -> None:
     told = succeed("train", data, *small, "--run", "a run")
     commands = last_lines(told)
     uses = {"translation": "generate", "masked-lm": "generate", "text-classification": "predict"}
-    views = ["inspect"] if task == "text-classification" else []
-    assert [one[0] for one in commands] == [uses[task], "evaluate", *views]
+    assert [one[0] for one in commands] == [uses[task], "evaluate", "inspect"]
     for arguments in commands:
         succeed(*(data if argument == "DATA" else argument for argument in arguments))
     assert "warm-up" not in told.err

@@ -296,5 +296,5 @@ def test_the_test_can_be_left_out() -> None:
     no_test = ("training.final_test=false", "--budget", "2steps", "--run", "r")
     told = succeed("train", "text.txt", *TINY_MODEL, *no_test)
     assert "test loss" not in told.err
-    assert told.err.splitlines()[-1].split() == ["foveal", "evaluate", "r"]
+    assert told.err.splitlines()[-1].split() == ["foveal", "inspect", "r"]
     assert json.loads(succeed("evaluate", "r", "--json").out)["split"] == "test"

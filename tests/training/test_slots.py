@@ -43,6 +43,8 @@ MORE_KINDS: dict[str, Callable[[], Session]] = {
     ),
 }
 ALL_KINDS = KINDS | MORE_KINDS
+LONG = {"hardest-rows"}
+"""Kinds whose test takes half a minute."""
 SAMPLED = {"hard-captioning"}
 """Their models draw, so slots differ from the whole batch."""
 NOT_CUT = {"vqa", "vqa-multiple-choice"}
@@ -107,8 +109,11 @@ def train_steps(kind: str, slots: Slots, dtype: torch.dtype) -> tuple[list[Any],
 @pytest.mark.parametrize(
     "kind",
     [
-        *sorted(MORE_KINDS),
-        *(pytest.param(kind, marks=pytest.mark.slow) for kind in sorted(KINDS.keys() - NOT_CUT - SAMPLED)),
+        *sorted(MORE_KINDS.keys() - LONG),
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in sorted(LONG | KINDS.keys() - NOT_CUT - SAMPLED)
+        ),
     ],
 )
 def test_slots_are_the_whole_batch(kind: str) -> None:

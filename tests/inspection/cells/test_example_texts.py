@@ -33,6 +33,8 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "translation": (write_reversed, "translation", *ENCODER, *DECODER, *PIECES, *BACKWARD),
     "transformer": (write_reversed, "translation", *ENCODER, *DECODER, *PIECES),
 }
+FAST = ("text-classification", "transformer")
+"""The kinds that are tested at every change."""
 _made: dict[str, UntrainedRun] = {}
 
 
@@ -59,7 +61,10 @@ def inspect(kind: str, **options: Any) -> Any:
     return VIEW.compute(run_of(kind), options_of(kind, **options), print, no_progress)
 
 
-@pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in FAST else pytest.param(kind, marks=pytest.mark.slow) for kind in RUNS],
+)
 def test_every_encoder_of_texts(kind: str) -> None:
     run = run_of(kind)
     assert VIEW.fits(run) == ""
