@@ -1,6 +1,7 @@
 """`foveal version`: what a report of an error has to say about the machine."""
 
 import platform
+from collections.abc import Iterator
 from importlib import metadata
 from typing import Annotated, Any
 
@@ -36,7 +37,7 @@ def version(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
         **facts,
         "device": f"{device['type']}: {device['name']}, {memory}, {device['threads']} threads{fast}",
         "kernels": _kernels_in_words(kernels),
-        "extras": ", ".join(f"{EXTRAS[name]} {number or 'missing'}" for name, number in extras.items()),
+        "extras": ", ".join(_extras_in_words(extras)),
     }
     print_facts([*rows.items()], STDOUT)
 
@@ -64,6 +65,14 @@ def _kernels_in_words(kernels: dict[str, Any]) -> str:
     if kernels["off"]:
         return f"off: {kernels['off']}"
     return f"on: Numba {kernels['numba']}, llvmlite {kernels['llvmlite']}; machine code in {kernels['cache']}"
+
+
+def _extras_in_words(versions: dict[str, str | None]) -> Iterator[str]:
+    """Yield each extra with the versions of its packages."""
+    for extra in dict.fromkeys(EXTRAS.values()):
+        numbers = {name: number or "missing" for name, number in versions.items() if EXTRAS[name] == extra}
+        packages = ", ".join(f"{project_name(name)} {number}" for name, number in numbers.items())
+        yield f"{extra} ({packages})" if len(numbers) > 1 else f"{extra} {numbers.popitem()[1]}"
 
 
 def _version(package: str) -> str | None:
