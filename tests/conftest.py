@@ -1,53 +1,27 @@
-"""Types and shapes are checked in tests: the annotations of the whole package, by jaxtyping and beartype."""
+"""What all tests share: checks of types and shapes, marks, seeds."""
 
-import functools
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from jaxtyping import config, install_import_hook
+from jaxtyping import config
 
-from tests.support.type_checks import check_types
+from tests.support.type_checks import forget_calls, install_type_checks
 
-install_import_hook("foveal", f"{check_types.__module__}.{check_types.__name__}")
+install_type_checks()
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
-from foveal.training import step as training_step  # noqa: E402
 from tests.support.marks import mark_of  # noqa: E402
 from tests.support.registries import restored_registries  # noqa: E402
 
 TESTS = Path(__file__).parent
-CHECK_COMMANDS = "--check-commands"
 
 torch.set_num_threads(1)
-
-
-def first_steps_checked(train_step: Any) -> Any:
-    """Its `seed` ends with the number of the step: from the fifth on, shapes are what they were.
-
-    To check them takes half of the time.
-    """
-
-    @functools.wraps(train_step)
-    def step(*args: Any, seed: tuple[int, ...], **kwargs: Any) -> Any:
-        with unchecked(sum(seed[-1:]) >= 4):
-            return train_step(*args, seed=seed, **kwargs)
-
-    return step
-
-
-training_step.train_step = first_steps_checked(training_step.train_step)  # before anybody imports it
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(CHECK_COMMANDS, action="store_true", help="check types in whole commands, too")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,29 +42,17 @@ def seeded() -> None:
 
 
 @pytest.fixture(autouse=True)
-def checked_in_other_tests(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whole commands run code that other tests check. To check its types again takes half of their time."""
-    is_command = request.node.get_closest_marker("command_line") is not None
-    with unchecked(is_command and not request.config.getoption(CHECK_COMMANDS)):
-        yield
+def checked_from_the_start() -> None:
+    """The first calls of each function in the test have their types checked."""
+    forget_calls()
 
 
 @pytest.fixture
 def types_unchecked() -> Iterator[None]:
     """In the test, arguments have any type, as those of users have."""
-    with unchecked(True):
-        yield
-
-
-@contextmanager
-def unchecked(is_unchecked: bool) -> Iterator[None]:
-    """Return a context in which types and shapes are checked as before, or not at all."""
-    before = config.jaxtyping_disable
-    config.update("jaxtyping_disable", before or is_unchecked)
-    try:
-        yield
-    finally:
-        config.update("jaxtyping_disable", before)
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture

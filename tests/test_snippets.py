@@ -52,7 +52,7 @@ NOT_RUN = {
 
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_snippets_run(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_registries: None, types_unchecked: None
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_registries: None
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOVEAL_CACHE", str(own_cache(tmp_path / "cache")))
