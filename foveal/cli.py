@@ -15,7 +15,6 @@ import foveal
 from foveal.commands import COMMON_HELP
 from foveal.core.rank import rank
 from foveal.core.signals import Interrupted, SignalHandler
-from foveal.core.terminal_text import escape_controls, shorten_middle
 from foveal.plugins.options import describe_parts, plugins_of_command, take_plugin_options
 from foveal.ui.standard_streams import (
     STDOUT_NAME,
@@ -74,8 +73,6 @@ HELP_FLAGS = {"--help", "-h", "--version"}
 """Flags that ask for a text alone."""
 MIN_COLUMNS = 20
 """The narrowest terminal that is believed."""
-MAX_MESSAGE_LENGTH = 2_000
-"""Most characters of an error. Files and arguments can hold names and values of any length."""
 NAME_ERRORS = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 """Errors of the system that come from the name that the user gave."""
 
@@ -226,16 +223,10 @@ def _exit_code_and_message(error: Exception) -> tuple[int, str]:
 
 def _exit_with_error(message: str, code: int) -> None:
     from foveal.store.cache import shorten_unpacked_paths
+    from foveal.ui.error_line import print_error
 
     if message.startswith(STDOUT_NAME):
         drop_standard_output()
     message = f"rank {rank()}: {message}" if rank() else message
-    message = shorten_unpacked_paths(message)
-    line = shorten_middle(" ".join(escape_controls(message).split()), MAX_MESSAGE_LENGTH)
-    if sys.stderr is not None and sys.stderr.isatty():
-        from foveal.ui.console import STDERR
-
-        STDERR.print_wrapped(f"foveal: {line}")
-    else:
-        print(f"foveal: {line}", file=sys.stderr)
+    print_error(shorten_unpacked_paths(message))
     raise SystemExit(code)

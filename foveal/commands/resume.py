@@ -1,6 +1,5 @@
 """`foveal resume RUN`: continue a stopped run exactly where it was."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +8,11 @@ from cyclopts import Parameter
 from foveal.api.training.follow import follow
 from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
-from foveal.core.rank import world_size
+from foveal.commands.ranks import launch_ranks
 from foveal.core.signals import SignalHandler
-from foveal.distributed.launch import launch
 from foveal.distributed.world import joined_world
 from foveal.ui.console import print_json
+from foveal.ui.error_line import print_error
 
 
 def resume(
@@ -24,6 +23,7 @@ def resume(
     log: tuple[str, ...] = (),
     device: str | None = None,
     ranks: int | None = None,
+    max_restarts: int = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Continue RUN where it was stopped; the result is the same as without the stop.
@@ -41,13 +41,14 @@ def resume(
         cpu, cuda, mps, or auto; the run's own if not given.
     ranks
         The number of processes on this machine that train together; it must divide the slots of the run.
+    max_restarts
+        How often all go on from the last checkpoint after a rank of `--ranks` was killed or froze.
     json
         Print one JSON object with the result on standard output.
     """
-    if ranks is not None and world_size() == 1:
-        launch(ranks, sys.argv[1:])
+    if launch_ranks(ranks, max_restarts):
         return
-    with SignalHandler() as signals, joined_world() as world:
+    with SignalHandler() as signals, joined_world(print_error) as world:
         if not world.is_main:
             follow(world, signals)
             return

@@ -1,6 +1,5 @@
 """`foveal train DATA`: from data on disk to a trained run."""
 
-import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated
@@ -12,14 +11,15 @@ from foveal.api.training.follow import check_world, follow
 from foveal.api.training.options import NO_OPTIONS, TrainingOptions
 from foveal.api.training.prepare import log_lines, prepare
 from foveal.api.training.report import ignore_result
+from foveal.commands.ranks import launch_ranks
 from foveal.commands.watch import check_watchable, watched
 from foveal.core.errors import UserError
 from foveal.core.rank import world_size
 from foveal.core.signals import SignalHandler
-from foveal.distributed.launch import launch
 from foveal.distributed.world import joined_world
 from foveal.tasks.read_settings import config_to_toml
 from foveal.ui.console import log, print_json, print_plain
+from foveal.ui.error_line import print_error
 
 
 def train(
@@ -31,6 +31,7 @@ def train(
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     watch: Annotated[bool, Parameter(negative="")] = False,
     ranks: int | None = None,
+    max_restarts: int = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Train a model on DATA: text, pairs, labeled texts, series or images, captions, or a named data set.
@@ -52,6 +53,8 @@ def train(
         Show curves and samples in the browser while the model trains.
     ranks
         The number of processes on this machine that train together, each on its slots of every batch.
+    max_restarts
+        How often all go on from the last checkpoint after a rank of `--ranks` was killed or froze.
     json
         Print one JSON object with the result on standard output.
     """
@@ -59,12 +62,11 @@ def train(
         raise UserError(f"--print-config prints TOML: leave out {'--json' if json else '--dry-run'}")
     if watch:
         check_watchable()
-    if ranks is not None and world_size() == 1 and not (dry_run or print_config):
-        launch(ranks, sys.argv[1:])
+    if not (dry_run or print_config) and launch_ranks(ranks, max_restarts):
         return
     if world_size() > 1 and not options.slots:
         options = replace(options, slots=world_size())
-    with SignalHandler() as signals, joined_world() as world:
+    with SignalHandler() as signals, joined_world(print_error) as world:
         if not world.is_main:
             follow(world, signals)
             return

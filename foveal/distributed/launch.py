@@ -2,36 +2,105 @@
 
 import logging
 import os
+import shlex
 import sys
+import tempfile
 import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from signal import SIGTERM, Signals
 
 from foveal.core.errors import RunFailed, UserError
+from foveal.core.log import Log
+from foveal.distributed.heartbeat import SILENT_RANK_CODE
 from foveal.distributed.world import LOST_RANK_CODE
 
 SHUTDOWN_SECONDS = 300
 """The longest time for the ranks to save a checkpoint after a signal."""
 PACKAGE = __name__.partition(".")[0]
+NOTE_VARIABLE = "FOVEAL_RUN_NOTE"
+"""The variable with the path of the file in which the main rank notes its run for the launcher."""
 
 
-def launch(ranks: int, arguments: list[str]) -> None:
-    """Run the command `foveal ARGUMENTS` in `ranks` processes on this machine.
+class RankKilled(Exception):
+    """A signal ended a rank."""
 
-    A process has its share of the machine's cores as threads, unless OMP_NUM_THREADS says how many.
 
-    Raises: UserError: the number of ranks is below 1.
-    Raises: RunFailed: a rank was killed.
-    Raises: SystemExit: a rank failed, and has said why, or a signal came.
-    """
-    if ranks < 1:
-        raise UserError(f"--ranks {ranks}: expected a number from 1 on")
+class RankSilent(SystemExit):
+    """A rank gave no sign of life; another rank has said so."""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """What starts the ranks, and starts them again."""
+
+    ranks: int
+    max_restarts: int
+    resume: Callable[[str], list[str]]
+    """Returns the arguments with which a run goes on."""
+    log: Log
+
+    def check(self) -> None:
+        """Check the numbers.
+
+        Raises: UserError: the number of ranks is below 1, or that of restarts below 0.
+        """
+        if self.ranks < 1:
+            raise UserError(f"--ranks {self.ranks}: expected a number from 1 on")
+        if self.max_restarts < 0:
+            raise UserError(f"--max-restarts {self.max_restarts}: expected a number from 0 on")
+
+    def run(self, arguments: list[str]) -> None:
+        """Run the command `foveal ARGUMENTS` in several processes on this machine. If a rank is killed or
+        freezes, start all again.
+
+        A process has its share of the machine's cores as threads, unless OMP_NUM_THREADS says how many.
+
+        Raises: UserError: the number of ranks is below 1, or that of restarts below 0.
+        Raises: RunFailed: a rank was killed.
+        Raises: SystemExit: a rank failed, and has said why, or a signal came.
+        """
+        self.check()
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // self.ranks)))
+        _silence_torch()
+        with tempfile.TemporaryDirectory() as folder:
+            note = Path(folder, "run")
+            os.environ[NOTE_VARIABLE] = str(note)
+            for restarts in range(self.max_restarts + 1):
+                try:
+                    return _run_once(self.ranks, arguments)
+                except (RankKilled, RankSilent) as failure:
+                    run = note.read_text() if note.exists() else ""
+                    if not run or restarts == self.max_restarts:
+                        raise self._failure(failure, run) from None
+                    reason = f"{failure}; " if isinstance(failure, RankKilled) else ""
+                    self.log(f"{reason}{run} goes on from its last checkpoint (restart {restarts + 1})")
+                    arguments = self.resume(run)
+
+    def _failure(self, failure: RankKilled | RankSilent, run: str) -> BaseException:
+        """Return the error that ends the command."""
+        if isinstance(failure, RankSilent):
+            return failure
+        stopped = f"{failure}, so all {self.ranks} ranks are stopped"
+        if not run:
+            return RunFailed(f"{stopped} before there was a run")
+        command = shlex.join(["foveal", "resume", run, "--ranks", str(self.ranks)])
+        return RunFailed(f"{stopped}; the last checkpoint stays: {command}")
+
+
+def note_run(path: str) -> None:
+    """Note the run of this command for its launcher, if it has one."""
+    if note := os.environ.get(NOTE_VARIABLE):
+        Path(note).write_text(path)
+
+
+def _run_once(ranks: int, arguments: list[str]) -> None:
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    threads = max(1, len(os.sched_getaffinity(0)) // ranks) if hasattr(os, "sched_getaffinity") else 1
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    _silence_torch()
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -39,19 +108,18 @@ def launch(ranks: int, arguments: list[str]) -> None:
         run_id=uuid.uuid4().hex,
         rdzv_backend="c10d",
         rdzv_endpoint="localhost:0",
-        max_restarts=0,
+        max_restarts=0,  # an attempt of its own for each: the agent's hangs on the keys of the last one
         shutdown_timeout=SHUTDOWN_SECONDS,
     )
     try:
         elastic_launch(config, sys.executable)("-m", PACKAGE, *arguments)
     except ChildFailedError as failed:
         codes = {rank: failure.exitcode for rank, failure in sorted(failed.failures.items())}
+        if SILENT_RANK_CODE in codes.values():
+            raise RankSilent(1) from None
         for rank, code in codes.items():
             if code < 0 and code != -SIGTERM:  # the agent ends the others by SIGTERM
-                raise RunFailed(
-                    f"rank {rank} was ended by {Signals(-code).name}, so all {ranks} ranks are stopped; the "
-                    f"last checkpoint stays: foveal resume RUN --ranks {ranks}"
-                ) from None
+                raise RankKilled(f"rank {rank} was ended by {Signals(-code).name}") from None
         own = (code for code in codes.values() if code > 0 and code != LOST_RANK_CODE)
         raise SystemExit(next(own, 1)) from None
     except SignalException as stop:

@@ -15,7 +15,9 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
+from foveal.core.log import Log
 from foveal.core.rank import world_size
+from foveal.distributed.heartbeat import heartbeat
 from foveal.distributed.tree import Gradients, TreeSum, flatten, largest_nodes, unflatten
 
 TIMEOUT = timedelta(minutes=10)
@@ -138,14 +140,19 @@ def _lost_rank_ends() -> Iterator[None]:
 
 
 @contextmanager
-def joined_world() -> Iterator[World]:
-    """Return a context in which this process is connected with the other ranks, if there are any."""
+def joined_world(log: Log) -> Iterator[World]:
+    """Return a context in which this process is connected with the other ranks, if there are any. A rank that
+    freezes is logged."""
     if world_size() == 1:
         yield ONE_PROCESS
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    dist.init_process_group(backend, timeout=TIMEOUT)
+    store, rank, size = next(dist.rendezvous("env://", timeout=TIMEOUT))
+    dist.init_process_group(
+        backend, store=dist.PrefixStore("group", store), rank=rank, world_size=size, timeout=TIMEOUT
+    )
     try:
-        yield Ranks(dist.get_rank(), dist.get_world_size())
+        with heartbeat(dist.PrefixStore("heartbeat", store.clone()), rank, size, log):
+            yield Ranks(rank, size)
     finally:
         dist.destroy_process_group()

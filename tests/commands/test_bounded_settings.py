@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foveal.cli import MAX_MESSAGE_LENGTH
+from foveal.ui.error_line import MAX_LENGTH
 from tests.support.command_line import refuse, run_command
 
 LONG_KEY = "a" + ".a" * 20_000
@@ -24,7 +24,7 @@ def test_a_value_on_the_command_line(key: str, value: str, here: Path) -> None:
     Path("a.txt").write_text("It was.\n" * 9)
     result = run_command("train", "a.txt", f"{key}={value}")
     assert result.code == 2
-    assert len(result.last) < MAX_MESSAGE_LENGTH + 100
+    assert len(result.last) < MAX_LENGTH + 100
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
@@ -33,13 +33,13 @@ def test_a_value_in_a_file(value: str, here: Path) -> None:
     Path("a.toml").write_text(f"[model]\nwidth = {value}\n")
     message = refuse("train", "a.txt", "--model", "a.toml")
     assert message.startswith("foveal: a.toml: ")
-    assert len(message) < MAX_MESSAGE_LENGTH + 100
+    assert len(message) < MAX_LENGTH + 100
 
 
 @pytest.mark.parametrize("setting", [f"{LONG_KEY}=1", LONG_KEY, "x" * 100_000, f"{'x' * 100_000}=1"])
 def test_a_key_on_the_command_line(setting: str, here: Path) -> None:
     Path("a.txt").write_text("It was.\n" * 9)
-    assert len(refuse("train", "a.txt", setting)) < MAX_MESSAGE_LENGTH + 100
+    assert len(refuse("train", "a.txt", setting)) < MAX_LENGTH + 100
 
 
 @pytest.mark.parametrize("table", [f"{LONG_KEY} = 1", f"[{LONG_KEY}]", f"[model]\n{LONG_KEY} = 1"])

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from benchmarks import kill
+from foveal.commands.ranks import kept_options
 from tests.support.command_line import refuse
 from tests.support.untrained_runs import write_plays
 
@@ -98,9 +99,73 @@ def test_a_killed_rank_ends_all_and_another_number_goes_on(rank: int) -> None:
     _, err = process.communicate(timeout=60)
     assert time.monotonic() - since < 10
     assert process.returncode == 1
-    assert f"rank {rank} was ended by SIGKILL, so all 4 ranks are stopped" in err.splitlines()[-1]
+    stopped = (
+        f"foveal: rank {rank} was ended by SIGKILL, so all 4 ranks are stopped; the last checkpoint stays: "
+    )
+    assert err.splitlines()[-1] == f"{stopped}foveal resume struck --ranks 4"
     finish("resume", "struck", "--ranks", "2")
     assert ending("struck") == ending("whole")
+
+
+@pytest.mark.slow
+def test_killed_ranks_start_again_by_themselves() -> None:
+    often = "training.checkpoint_seconds=0.2"
+    finish(*train("whole", often, steps=400))
+    process = start(*train("again", often, "--ranks", "2", "--max-restarts", "1", steps=400))
+    wait_for_step("again", 40)
+    os.kill(rank_of(process.pid, 1), signal.SIGKILL)
+    wait_for_step("again", 300)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert err.splitlines() == [
+        "rank 1 was ended by SIGKILL; again goes on from its last checkpoint (restart 1)"
+    ]
+    assert ending("again") == ending("whole")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_frozen_rank_ends_all(rank: int) -> None:
+    process = start(*train("frozen", "--ranks", "2", steps=100_000))
+    wait_for_step("frozen", 40)
+    frozen = rank_of(process.pid, rank)
+    os.kill(frozen, signal.SIGSTOP)
+    since = time.monotonic()
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - since < 12
+    assert process.returncode == 1
+    assert err.splitlines()[-1].startswith(
+        f"foveal: rank {rank} gave no sign of life for 8 s, so all 2 ranks"
+    )
+    assert not psutil.pid_exists(frozen)
+
+
+@pytest.mark.slow
+def test_ranks_whose_launcher_is_killed_save_and_end() -> None:
+    process = start(*train("left", "--ranks", "2", steps=100_000))
+    wait_for_step("left", 40)
+    ranks = [psutil.Process(rank_of(process.pid, rank)) for rank in range(2)]
+    process.kill()
+    _, alive = psutil.wait_procs(ranks, timeout=20)
+    assert not alive
+    assert [*Path("left/checkpoints").iterdir()]
+
+
+@pytest.mark.slow
+def test_a_stopped_job_that_goes_on_is_not_taken_for_frozen() -> None:
+    """As Ctrl-Z and fg in a shell: all processes stop, and go on later."""
+    finish(*train("whole", steps=400))
+    process = start(*train("paused", "--ranks", "2", steps=400))
+    wait_for_step("paused", 40)
+    everyone = [process.pid, *(rank_of(process.pid, rank) for rank in range(2))]
+    for each in everyone:
+        os.kill(each, signal.SIGSTOP)
+    time.sleep(10)
+    for each in everyone:
+        os.kill(each, signal.SIGCONT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert ending("paused") == ending("whole")
 
 
 @pytest.mark.slow
@@ -120,9 +185,17 @@ def test_a_signal_saves_once_and_is_said_once(number: signal.Signals, code: int)
 
 def test_a_number_that_does_not_divide_is_refused() -> None:
     assert "--ranks 0: expected a number from 1 on" in refuse("train", DATA, *SMALL, "--ranks", "0")
+    negative = ("--ranks", "2", "--max-restarts=-1")
+    assert "--max-restarts -1: expected a number from 0 on" in refuse("train", DATA, *SMALL, *negative)
+    assert "no ranks to start again" in refuse("train", DATA, *SMALL, "--max-restarts", "1")
     process = start(*train("three", "--ranks", "3"))
     _, err = process.communicate(timeout=120)
     assert process.returncode == 2
     line = "foveal: --ranks 3: the 4 slots of a batch are shared by 1, 2 or 4 ranks; choose one of these"
     assert err.strip() == line
     assert not Path("three").exists()
+
+
+def test_a_run_goes_on_with_the_options_of_its_command() -> None:
+    command = ["train", "a.txt", "--ranks", "2", "-q", "--device", "cpu", "--log=csv", "--run", "r", "--json"]
+    assert kept_options(command) == ["-q", "--device", "cpu", "--log=csv", "--json"]

@@ -10,6 +10,7 @@ from foveal.api.training.parts import make_objective, open_parts
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.core.terminal_text import counted
+from foveal.distributed.launch import note_run
 from foveal.distributed.world import World
 from foveal.store.run import RunFolder
 from foveal.training.trainer import FinishedError, Trainer
@@ -35,6 +36,8 @@ def meet(world: World, run: RunFolder | None) -> str:
     Raises: UserError: this rank has another version of Foveal or torch than the main rank.
     """
     versions = f"Foveal {__version__} with torch {torch.__version__}"
+    if run is not None:
+        note_run(str(run.path))
     path, of_main = world.exchange((run and str(run.path.absolute()), versions))[0]
     if versions != of_main:
         raise UserError(
