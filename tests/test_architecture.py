@@ -81,7 +81,7 @@ PRINTS = re.compile(r"(?<![\w.])print\(|sys\.std(out|err)\.write|(?<!Safe)Consol
 
 def test_only_the_console_prints() -> None:
     """There, control characters in the user's labels, names and texts become escapes."""
-    printing = {"foveal/cli.py", "foveal/ui/console.py"}
+    printing = {"foveal/cli.py", "foveal/ui/console.py", "foveal/ui/error_line.py"}
     found = {
         str(path.relative_to(PACKAGE.parent))
         for path in PACKAGE.rglob("*.py")

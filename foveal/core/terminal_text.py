@@ -7,8 +7,10 @@ OBEYED_CHARACTERS = re.compile(
     "\u202a-\u202e\u2066-\u2069"  # the order of characters: a name could look like another one
     "\ud800-\udfff]"  # halves of surrogate pairs, which no encoding has
 )
-WHITE_SPACE_SIGNS = str.maketrans({" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥"})
-"""Signs for white space, which would not be seen in a cell or at an axis (for `str.translate`)."""
+LINE_SIGNS = str.maketrans({"\n": "⏎", "\r": "␍", "\t": "⇥"})
+"""Signs for white space that a line can't hold (for `str.translate`)."""
+WHITE_SPACE_SIGNS = LINE_SIGNS | str.maketrans({" ": "␣"})
+"""Signs for white space, which would not be seen in a cell or at an axis."""
 
 
 def escape_controls(text: str) -> str:

@@ -7,7 +7,6 @@ from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
-from foveal.store.manifest import LogUnits
 from foveal.store.run import RunFolder
 
 if TYPE_CHECKING:  # views that need no model are imported without torch
@@ -48,9 +47,6 @@ class InspectedTask(Protocol):
 
     @property
     def loss_unit(self) -> str: ...
-
-    @property
-    def log_units(self) -> LogUnits: ...
 
     def with_config(self, config: Config) -> "InspectedTask": ...
 

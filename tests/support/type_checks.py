@@ -8,9 +8,11 @@ import functools
 import inspect
 from collections import Counter
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import jaxtyping
+from beartype._check.code import codemain
 from jaxtyping import config
 
 FIRST_CALLS, EVERY = 2, 50
@@ -23,6 +25,8 @@ _calls: Counter[str] = Counter()
 def install_type_checks() -> None:
     """Check the types of the package's functions from now on."""
     jaxtyping.jaxtyped = jaxtyped  # type: ignore[assignment]
+    # beartype checks one element of a list, by chance. With its own random numbers it changes no others.
+    codemain.getrandbits = Random(0).getrandbits  # type: ignore[attr-defined]
     jaxtyping.install_import_hook("foveal", "beartype.beartype")
 
 

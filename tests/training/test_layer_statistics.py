@@ -86,7 +86,7 @@ def test_random_generators_modes_and_buffers_are_as_before(tmp_path: Path) -> No
     buffers = [buffer.clone() for buffer in made.model.buffers()]
     made.statistics.after_step(3, None)
     assert random_numbers() == before
-    restored, state = unchanged(made.model), random.getstate()  # runtime type checks draw numbers, too
+    restored, state = unchanged(made.model), random.getstate()
     with restored:
         random.random()
     assert random.getstate() == state

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from foveal.core.errors import UserError
-from foveal.core.terminal_text import WHITE_SPACE_SIGNS, escape_rare_spaces
+from foveal.core.terminal_text import LINE_SIGNS, escape_rare_spaces
 from foveal.metrics.unicode_scripts import is_spaceless
 
 TokenText = str | bytes
@@ -137,4 +137,4 @@ def _starts_word(text: str, previous: str) -> bool:
 def visible_text(word: str) -> str:
     """Return a word without white space around it; invisible characters become signs."""
     stripped = word.strip("".join(WORD_PREFIXES)) or "␣"
-    return escape_rare_spaces(stripped.translate(WHITE_SPACE_SIGNS))
+    return escape_rare_spaces(stripped.translate(LINE_SIGNS))

@@ -79,4 +79,4 @@ def test_one_token_and_an_end() -> None:
 
 def test_white_space_is_a_sign() -> None:
     assert [token_label(name) for name in ("a ", " ", "\n", " in", "")] == ["a", "␣", "⏎", "␣in", ""]
-    assert [token_label(name) for name in ("\r", "\x0b", "\xa0b")] == [r"\r", r"\x0b", r"\xa0b"]
+    assert [token_label(name) for name in ("\r", "\x0b", "\xa0b")] == ["␍", r"\x0b", r"\xa0b"]
