@@ -15,4 +15,4 @@ exec torchrun \
     --rdzv-id foveal \
     --rdzv-backend c10d \
     --rdzv-endpoint "$first:${PORT:-29400}" \
-    -m foveal train "$@"
+    -m -- foveal train "$@"
