@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from torch import distributed as dist
+from torch.distributed.distributed_c10d import Store
 
 from foveal.core.log import Log
 
@@ -24,11 +24,11 @@ SILENCE_SECONDS = 8.0
 rank is working on."""
 SILENT_RANK_CODE = 4
 """The exit code of a rank that has said which other rank is silent."""
-LEFT = b"left"
+LEFT = "left"
 
 
 @contextmanager
-def heartbeat(store: dist.Store, rank: int, size: int, log: Log) -> Iterator[None]:
+def heartbeat(store: Store, rank: int, size: int, log: Log) -> Iterator[None]:
     """Return a context in which this rank gives signs of life, and looks for those of the others.
 
     If another rank is silent, the first rank that lives logs that, and this process ends. If the launcher is
@@ -47,7 +47,7 @@ def heartbeat(store: dist.Store, rank: int, size: int, log: Log) -> Iterator[Non
 class _Pulse:
     """The signs of one rank, and when it saw the last ones of the others."""
 
-    def __init__(self, store: dist.Store, rank: int, size: int, log: Log):
+    def __init__(self, store: Store, rank: int, size: int, log: Log):
         self.ended = threading.Event()
         self._store, self._rank, self._size, self._log = store, rank, size, log
         self._launcher = os.getppid()

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch import distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from foveal.core.log import Log
 from foveal.core.rank import world_size
@@ -147,12 +149,12 @@ def joined_world(log: Log) -> Iterator[World]:
         yield ONE_PROCESS
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    store, rank, size = next(dist.rendezvous("env://", timeout=TIMEOUT))
+    store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
     dist.init_process_group(
-        backend, store=dist.PrefixStore("group", store), rank=rank, world_size=size, timeout=TIMEOUT
+        backend, store=PrefixStore("group", store), rank=rank, world_size=size, timeout=TIMEOUT
     )
     try:
-        with heartbeat(dist.PrefixStore("heartbeat", store.clone()), rank, size, log):
+        with heartbeat(PrefixStore("heartbeat", store.clone()), rank, size, log):
             yield Ranks(rank, size)
     finally:
         dist.destroy_process_group()
