@@ -87,7 +87,7 @@ class _Pulse:
         return [
             rank
             for rank, (sign, since) in self._last.items()
-            if sign != LEFT and now - since > SILENCE_SECONDS
+            if sign != LEFT.encode() and now - since > SILENCE_SECONDS
         ]
 
     def _end(self, silent: list[int]) -> None:
