@@ -1,5 +1,6 @@
 """Every view of a run of every kind of task, on the page in a real Chromium, with inputs of each sort."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_every_view_of_a_run(browser: Any, kind: str) -> None:
         for name in page.locator("button.view").all_inner_texts():
             error = choose(page, name)
             assert INTERNAL not in error, (name, error)
-            assert "--" not in error, (name, error)
+            assert "--" not in without_commands(error), (name, error)
             if not error:
                 drawn.append(name)
                 assert " --" not in page.locator(".columns").inner_text(), name
@@ -64,6 +65,11 @@ def test_every_view_of_a_run(browser: Any, kind: str) -> None:
                 if page.locator(f"#option-{option}").count():
                     try_values(page, option, values)
                     break
+
+
+def without_commands(line: str) -> str:
+    """Return a line without the commands to type that it has, whose options stay options."""
+    return re.sub(r"foveal \w+ .*", "", line)
 
 
 def choose(page: Any, view: str) -> str:
@@ -91,4 +97,4 @@ def try_values(page: Any, option: str, values: tuple[str, ...]) -> None:
         page.get_by_role("button", name="Show", exact=True).click()
         error = shown(page)
         assert INTERNAL not in error, (option, value[:20], error)
-        assert "--" not in error, (option, value[:20], error)
+        assert "--" not in without_commands(error), (option, value[:20], error)
