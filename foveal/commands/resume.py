@@ -46,7 +46,8 @@ def resume(
     json
         Print one JSON object with the result on standard output.
     """
-    if launch_ranks(ranks, max_restarts):
+    # An added budget must not be left out or added twice, so the run is known once its budget is.
+    if launch_ranks(ranks, max_restarts, run if budget is None else None):
         return
     with SignalHandler() as signals, joined_world(print_error) as world:
         if not world.is_main:

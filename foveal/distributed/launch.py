@@ -23,17 +23,14 @@ NOTE_VARIABLE = "FOVEAL_RUN_NOTE"
 """The variable with the path of the file in which the main rank notes its run for the launcher."""
 
 
-class RankKilled(Exception):
-    """A signal ended a rank."""
-
-
-class RankSilent(SystemExit):
-    """A rank gave no sign of life; another rank has said so."""
+class RankLeft(Exception):
+    """A signal ended a rank; or a rank gave no sign of life, which another rank has said (then without a
+    text)."""
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """What starts the ranks, and starts them again."""
+    """Starts the ranks of a command, and starts them again."""
 
     ranks: int
     max_restarts: int
@@ -41,53 +38,53 @@ class Launcher:
     """Returns the arguments with which a run goes on."""
     log: Log
 
-    def check(self) -> None:
-        """Check the numbers.
-
-        Raises: UserError: the number of ranks is below 1, or that of restarts below 0.
-        """
-        if self.ranks < 1:
-            raise UserError(f"--ranks {self.ranks}: expected a number from 1 on")
-        if self.max_restarts < 0:
-            raise UserError(f"--max-restarts {self.max_restarts}: expected a number from 0 on")
-
-    def run(self, arguments: list[str]) -> None:
+    def run(self, arguments: list[str], run: str = "") -> None:
         """Run the command `foveal ARGUMENTS` in several processes on this machine. If a rank is killed or
         freezes, start all again.
 
-        A process has its share of the machine's cores as threads, unless OMP_NUM_THREADS says how many.
+        A process has its share of the machine's cores as threads, unless OMP_NUM_THREADS says how many. `run`
+        is the run, if it is known before the ranks know it.
 
         Raises: UserError: the number of ranks is below 1, or that of restarts below 0.
         Raises: RunFailed: a rank was killed.
         Raises: SystemExit: a rank failed, and has said why, or a signal came.
         """
-        self.check()
+        if self.ranks < 1:
+            raise UserError(f"--ranks {self.ranks}: expected a number from 1 on")
+        if self.max_restarts < 0:
+            raise UserError(f"--max-restarts {self.max_restarts}: expected a number from 0 on")
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // self.ranks)))
         _silence_torch()
         with tempfile.TemporaryDirectory() as folder:
             note = Path(folder, "run")
+            note.write_text(run)
             os.environ[NOTE_VARIABLE] = str(note)
-            for restarts in range(self.max_restarts + 1):
+            for restart in range(self.max_restarts + 1):
                 try:
                     return _run_once(self.ranks, arguments)
-                except (RankKilled, RankSilent) as failure:
-                    run = note.read_text() if note.exists() else ""
-                    if not run or restarts == self.max_restarts:
-                        raise self._failure(failure, run) from None
-                    reason = f"{failure}; " if isinstance(failure, RankKilled) else ""
-                    self.log(f"{reason}{run} goes on from its last checkpoint (restart {restarts + 1})")
+                except RankLeft as left:
+                    run, reason = note.read_text(), str(left)
+                    if not run or restart == self.max_restarts:
+                        raise self._failure(reason, run) from None
+                    before = f"{reason}; " if reason else ""
+                    self.log(f"{before}{run} goes on (restart {restart + 1} of {self.max_restarts})")
                     arguments = self.resume(run)
 
-    def _failure(self, failure: RankKilled | RankSilent, run: str) -> BaseException:
+    def _failure(self, reason: str, run: str) -> BaseException:
         """Return the error that ends the command."""
-        if isinstance(failure, RankSilent):
-            return failure
-        stopped = f"{failure}, so all {self.ranks} ranks are stopped"
+        if not reason:
+            return SystemExit(1)
+        stopped = f"{reason}, so all {self.ranks} ranks are stopped"
         if not run:
             return RunFailed(f"{stopped} before there was a run")
         command = shlex.join(["foveal", "resume", run, "--ranks", str(self.ranks)])
-        return RunFailed(f"{stopped}; the last checkpoint stays: {command}")
+        return RunFailed(f"{stopped}; go on with {command}")
+
+
+def is_launched() -> bool:
+    """Return whether a launcher has started this process as one of its ranks."""
+    return NOTE_VARIABLE in os.environ
 
 
 def note_run(path: str) -> None:
@@ -116,10 +113,10 @@ def _run_once(ranks: int, arguments: list[str]) -> None:
     except ChildFailedError as failed:
         codes = {rank: failure.exitcode for rank, failure in sorted(failed.failures.items())}
         if SILENT_RANK_CODE in codes.values():
-            raise RankSilent(1) from None
+            raise RankLeft from None
         for rank, code in codes.items():
             if code < 0 and code != -SIGTERM:  # the agent ends the others by SIGTERM
-                raise RankKilled(f"rank {rank} was ended by {Signals(-code).name}") from None
+                raise RankLeft(f"rank {rank} was ended by {Signals(-code).name}") from None
         own = (code for code in codes.values() if code > 0 and code != LOST_RANK_CODE)
         raise SystemExit(next(own, 1)) from None
     except SignalException as stop:

@@ -95,7 +95,7 @@ def wrong_options(view: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
-def test_no_option_is_a_fall(kind: str) -> None:
+def test_wrong_options_are_refused_in_a_line(kind: str) -> None:
     run = run_of(kind)
     for view in fitting_views(run)[0]:
         for options in wrong_options(view):

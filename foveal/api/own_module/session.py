@@ -18,8 +18,8 @@ from foveal.training.module.objective import ModuleObjective, UserObjective
 from foveal.training.protocols import Batches
 
 UNIT = "rows"
-LOG_UNITS = LogUnits(speed_unit=UNIT, loss_unit=None, num_outcomes=None)
 """The unit of the inputs of a step."""
+LOG_UNITS = LogUnits(speed_unit=UNIT, loss_unit=None, num_outcomes=None)
 NAME = "own module"
 """What views say in place of a task."""
 NO_BATCH = (

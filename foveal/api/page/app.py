@@ -64,7 +64,7 @@ def _add_runs(app: FastAPI, state: PageState) -> None:
         rows = [
             vars(row) | {"name": Path(row.run).name, "id": number} for number, row in enumerate(summaries)
         ]
-        return _json({"runs": rows, "start": state.start._asdict() | {"early": state.early}})
+        return _json({"runs": rows, "start": state.start._asdict() | {"early": state.early_view}})
 
     @app.get("/api/runs/{number}/views")
     def views(number: int) -> Response:

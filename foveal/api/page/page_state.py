@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import wait
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,6 @@ from pydantic import BaseModel, ConfigDict
 from foveal.api.page.computations import Computation, Computations
 from foveal.api.page.shown_runs import ShownRuns
 from foveal.api.page.uploads import Uploads
-from foveal.config import ConfigError
 from foveal.core.errors import UserError
 from foveal.inspection.page.encoded import EncodedPayload
 from foveal.store.run import open_run
@@ -56,7 +56,7 @@ class PageState:
         self._requests: Any = None
         self._first: tuple[ComputeRequest, str, Computation] | None = None
         """The first view, which is computed before it is asked for, with the version of its run."""
-        self.early: str | None = None
+        self.early_view: str | None = None
         """The first view if the page need not wait for the list of views."""
 
     @property
@@ -88,17 +88,19 @@ class PageState:
         """
         run, view, beside = self.start
         path = self.runs.path(run)
-        if view not in (None, CURVES) or beside is not None or not _says_what_log_means(path):
+        if view not in (None, CURVES) or beside is not None or not _has_log_units(path):
             return self.computations.submit(self._compute_first)
-        computation = self.computations.submit(lambda _: _curves(path))
-        self.early = CURVES
-        self._first = ComputeRequest(run=run, view=CURVES), self.runs.version(run), computation
-        computation.result.add_done_callback(lambda _: self._open(path))
+        request, self.early_view = ComputeRequest(run=run, view=CURVES), CURVES
+        computation = self.computations.submit(partial(self._compute, request))
+        self._first = request, self.runs.version(run), computation
+        threading.Thread(target=self._open, args=(path, computation), daemon=True).start()
         return computation
 
-    def _open(self, path: Path) -> None:
-        """Import torch, and open a run. An error is that of whoever asks for the run's views."""
-        with suppress(UserError, ConfigError):
+    def _open(self, path: Path, first: Computation) -> None:
+        """Import torch and open a run after the first view. An error is that of whoever asks for the run's
+        views."""
+        with suppress(Exception):
+            wait({first.result})
             self.requests.session(path)
 
     def _compute_first(self, computation: Computation) -> EncodedPayload:
@@ -109,11 +111,19 @@ class PageState:
 
     def _compute(self, wanted: ComputeRequest, computation: Computation) -> EncodedPayload:
         path, computation.sent = self.runs.path(wanted.run), self.uploads.names()
+        if wanted == ComputeRequest(run=wanted.run, view=CURVES) and _has_log_units(path):
+            return self._curves(path)
         values = {name: self.uploads.resolve(value) for name, value in wanted.options.items()}
         payload: EncodedPayload = self.requests.compute(
             path, wanted.view, values, wanted.control, computation
         )
         return payload
+
+    def _curves(self, path: Path) -> EncodedPayload:
+        """Return the curves of a run without its model."""
+        with self._importing:  # it takes a moment, and the page is served meanwhile
+            from foveal.api.page.first_view import encoded_curves
+        return encoded_curves(path)
 
     def _submit(self, wanted: ComputeRequest) -> Computation:
         """Return the computation of a view: one that has begun already, or that waits for its turn."""
@@ -136,17 +146,10 @@ class PageState:
         return future.result(), computation.notes
 
 
-def _says_what_log_means(path: Path) -> bool:
+def _has_log_units(path: Path) -> bool:
     """Return whether the curves of a run can be drawn without its task."""
     try:
         folder = open_run(path)
     except UserError:
         return False  # who asks for a view gets this error
     return folder.has_log and folder.log_units is not None
-
-
-def _curves(path: Path) -> EncodedPayload:
-    # These take a moment to import, and the page is served meanwhile.
-    from foveal.api.page.first_view import encoded_curves
-
-    return encoded_curves(path)

@@ -22,7 +22,6 @@ class PageServer:
     def __init__(self, listener: Listener, runs: ShownRuns, start: Start, device: str = "auto"):
         self.address = listener.address
         self.state = PageState(runs, start, device)
-        self.state.compute_first()
         app = OnlyOwnPages(page_app(self.state), listener.port, listener.token)
         config = uvicorn.Config(
             app,
@@ -35,6 +34,7 @@ class PageServer:
             http="h11",
         )  # the faster loop and parser take longer to import than they save
         config.load()  # before the thread of the views imports torch
+        self.state.compute_first()
         self._server = uvicorn.Server(config)
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
         self._thread = threading.Thread(

@@ -48,7 +48,7 @@ def draw(figure: "SubFigure", panel: Lines) -> None:
     axes = figure.subplots()
     large, small = (10.0, 9.0) if panel.size[0] >= WIDE else (8.0, 7.0)
     for series in panel.series:
-        _draw_series(axes, series, small, int(panel.size[0] / LEGEND_LETTER) - 10)
+        _draw_series(axes, series, small)
     _scale(axes, panel)
     if not any(len(series.x) for series in panel.series):
         axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center")
@@ -59,22 +59,22 @@ def draw(figure: "SubFigure", panel: Lines) -> None:
     axes.tick_params(which="both", labelsize=small)
     axes.grid(alpha=0.25)
     if panel.legend and len(panel.series) > 1:
-        _write_legend(figure, axes, small)
+        _write_legend(figure, axes, panel, small)
 
 
-def _write_legend(figure: "SubFigure", axes: "Axes", size: float) -> None:
+def _write_legend(figure: "SubFigure", axes: "Axes", panel: Lines, size: float) -> None:
     """Write the names of the series below the axes, in as many columns as there is room for."""
-    handles, names = axes.get_legend_handles_labels()
-    letters = figure.bbox.width / figure.dpi / LEGEND_LETTER
+    letters = int(panel.size[0] / LEGEND_LETTER)
+    names = [drawable(series.name, letters - KEY_LETTERS) for series in panel.series]
     columns = max(1, min(len(names), int(letters / (max(map(len, names)) + KEY_LETTERS))))
     look: dict[str, Any] = {"frameon": False, "prop": text_font(size), "ncols": columns}
-    for text in figure.legend(handles, names, loc="outside lower center", **look).get_texts():
+    for text in figure.legend(axes.lines, names, loc="outside lower center", **look).get_texts():
         text.set_parse_math(False)
 
 
-def _draw_series(axes: "Axes", series: Series, size: float, max_name: int) -> None:
+def _draw_series(axes: "Axes", series: Series, size: float) -> None:
     look = {"color": series_color(series.color)} | LOOKS[series.style]
-    axes.plot(series.x, series.y, label=drawable(series.name, max_name), **look)
+    axes.plot(series.x, series.y, **look)
     if series.band is not None:
         axes.fill_between(series.x, *series.band, color=look["color"], alpha=0.15, linewidth=0)
     place: dict[str, Any] = {"textcoords": "offset points", "xytext": (3, 3), "parse_math": False}

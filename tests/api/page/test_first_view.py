@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ pytest.importorskip("uvicorn", reason="the extra page is not installed")
 from foveal.api.page.computations import Computation
 from foveal.api.page.first_view import encoded_curves
 from foveal.api.page.listener import Listener
-from foveal.api.page.page_state import PageState, Start
+from foveal.api.page.page_state import ComputeRequest, PageState, Start
 from foveal.api.page.serve import PageServer
 from foveal.api.page.shown_runs import ShownRuns
 from foveal.api.page.view_requests import ViewRequests
@@ -35,11 +36,24 @@ def test_they_are_those_of_the_view(folder: Path, name: str) -> None:
     assert encoded_curves(folder / name).content == wanted.content
 
 
+def test_they_do_not_wait_for_the_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those who ask before they are computed, nor those who ask later."""
+    opened = threading.Event()
+    monkeypatch.setattr(ViewRequests, "session", lambda *_: opened.wait(60))
+    state = PageState(ShownRuns([folder / "first"]), Start(), "cpu")
+    wanted = ComputeRequest(run=0, view="curves")
+    first = state.compute_first()
+    asked = [state._submit(wanted) for _ in range(2)]
+    assert asked[0] is first
+    assert [one.result.result(30) for one in asked] == [1, 2]
+    opened.set()
+
+
 @pytest.mark.parametrize("start", [Start(view="confusion"), Start(beside=1)])
 def test_another_first_view_is_not_early(folder: Path, start: Start) -> None:
     state = PageState(ShownRuns([folder / "first", folder / "second"]), start, "cpu")
     assert state.compute_first().result.result(60) == 1
-    assert state.early is None
+    assert state.early_view is None
 
 
 def test_they_are_shown_before_the_list_of_views(folder: Path, browser: Any) -> None:

@@ -78,6 +78,7 @@ class App {
     if (early !== null) await this.chooseView(early, false);
     try {
       const { views, others, first } = await fetchViews(run);
+      if (this.run !== run) return; // another run was chosen meanwhile
       this.views = views;
       this.writeViews(others);
       const chosen = [this.view, first].map((name) => views.find((one) => one.name === name)).find(Boolean);
@@ -85,8 +86,9 @@ class App {
       else if (chosen.name === early) this.writeView(early);
       else await this.chooseView(chosen.name, false);
     } catch (error) {
+      if (this.run !== run) return;
       this.navigation.replaceChildren();
-      this.columns.replaceChildren();
+      if (early === null) this.columns.replaceChildren();
       this.fail(this.columns, error);
     }
   }
