@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from foveal.api.argument_types import check_types
@@ -17,6 +18,7 @@ from foveal.inspection.payload import Payload
 from foveal.inspection.registry import VIEWS
 from foveal.inspection.run_protocols import InspectedRun, OwnBatchesTask
 from foveal.inspection.view import View
+from foveal.store.manifest import MANIFEST_FILE
 from foveal.ui.console import log
 from foveal.ui.progress_bar import ProgressBar
 from foveal.ui.wording import reword
@@ -57,6 +59,8 @@ def choose_view(name: str | None) -> AnyView:
     if name in OLD_VIEWS:
         raise UserError(f"the view {name} is now {OLD_VIEWS[name]}")
     if name not in views:
+        if Path(name, MANIFEST_FILE).is_file():
+            raise UserError(f"{name}: a run, not a view: --open shows two runs side by side")
         raise UserError(f"there is no view {name}{suggest(name, views)}")
     return views[name]
 
@@ -143,7 +147,8 @@ def compute_payload(
     payload = view.compute(session, options, log, progress)
     if random_run is None:
         return worded(payload)
-    random = view.compute(random_run, options, lambda line: None, progress)
+    same = view.control_options(options, payload)
+    random = view.compute(random_run, same, lambda line: None, progress)
     return worded(with_control(payload, random, view.ablate(session, options, log)))
 
 

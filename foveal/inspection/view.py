@@ -55,6 +55,10 @@ class View(ABC, Generic[OptionsT]):
         Raises: UserError: an option does not fit the run.
         """
 
+    def control_options(self, options: OptionsT, payload: Payload) -> OptionsT:
+        """Return the options with which the control shows what a payload shows, such as the same head."""
+        return options
+
     def ablate(self, run: InspectedRun, options: OptionsT, log: Log) -> tuple[Ablation, ...]:
         """Return what it costs to remove what the view highlights; nothing if it highlights no part of a
         model or an input. The model is unchanged afterwards.

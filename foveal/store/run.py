@@ -33,6 +33,8 @@ from foveal.store.sealed_json import open_json, seal_json
 
 FORMAT_VERSION, LOGS = 2, ("metrics.jsonl", "samples.jsonl", "statistics.jsonl")
 WEIGHTS_FILE = "model.safetensors"
+MAX_NAMED_RUNS = 5
+"""Runs of a folder at most that an error names."""
 MODULE_KEY = "module"
 """The key of the facts about the code of a run that trained the user's own module."""
 
@@ -230,6 +232,9 @@ def open_run(path: str | Path) -> RunFolder:
         raise UserError(f"{path}: no such run{suggest(str(path), set(nearby)) if nearby else ''}")
     if not os.path.lexists(facts_path):
         hint = f", but a config.json: foveal import {path}" if (path / "config.json").is_file() else ""
+        runs = sorted(str(manifest.parent) for manifest in path.glob("*/run.json"))
+        more = ", ..." if len(runs) > MAX_NAMED_RUNS else ""
+        hint = f"; it holds runs: {', '.join(runs[:MAX_NAMED_RUNS])}{more}" if runs else hint
         raise UserError(f"{path}: not a Foveal run: it has no run.json{hint}")
     check_only_regular(path)
     facts = read_manifest(path)

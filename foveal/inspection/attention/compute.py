@@ -47,6 +47,8 @@ class MapSummary(NamedTuple):
     statistics: list[HeadStatistics]
     maps: Float[Tensor, "H t s"]
     cell: tuple[int, int]
+    max_entropy: list[float]
+    """The entropy of each head if every query read all visible keys alike, as a mean over the queries."""
 
 
 def summarize_layer(layer: AttentionLayer, most_cells: int) -> MapSummary:
@@ -56,13 +58,15 @@ def summarize_layer(layer: AttentionLayer, most_cells: int) -> MapSummary:
     """
     _, T, S = layer.shape
     cell = math.ceil(T / most_cells), math.ceil(S / most_cells)
-    numbers, maps = list[Tensor](), list[Tensor]()
+    numbers, maps, limits = list[Tensor](), list[Tensor](), list[Tensor]()
     for rows in _row_blocks(T, cell[0]):
         weights, visible = layer.weights(None, rows), layer.visibility(None, rows)
         numbers.append(row_numbers(weights, visible, layer, rows.start))
         maps.append(pool_weights(weights, visible, cell))
-    means = torch.cat(numbers, 2).nanmean(2)
-    return MapSummary([HeadStatistics(*head) for head in means.T.tolist()], torch.cat(maps, 1), cell)
+        limits.append(visible.sum(2).double().log().where(visible.any(2), math.nan))
+    means, limit = torch.cat(numbers, 2).nanmean(2), torch.cat(limits, 1).nanmean(1)
+    statistics = [HeadStatistics(*head) for head in means.T.tolist()]
+    return MapSummary(statistics, torch.cat(maps, 1), cell, limit.expand(len(statistics)).tolist())
 
 
 def _row_blocks(count: int, multiple: int) -> Iterator[slice]:

@@ -101,7 +101,7 @@ def grid_panels(layers: Sequence[AttentionLayer], summaries: Sequence[MapSummary
         return []  # the map of the head is all
     cells = np.concatenate([summary.maps.numpy().ravel() for summary in summaries])
     high = float(np.nanquantile(cells, MOST_OF_CELLS)) or 1.0
-    clipped = f", {high:.2g} or more have the strongest color" if _largest(cells) > high else ""
+    clipped = ", the largest weights share the strongest color" if _largest(cells) > high else ""
     groups: dict[tuple[str, tuple[int, int, int]], list[int]] = {}
     for number, layer in enumerate(layers):
         groups.setdefault((layer.kind, layer.shape), []).append(number)

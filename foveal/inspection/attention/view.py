@@ -1,8 +1,7 @@
 """The view `attention` of a run: where each head of each layer reads."""
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from foveal.core.errors import UserError
@@ -86,9 +85,14 @@ class AttentionView(View[AttentionOptions]):
         )
         path = str(run.run.path)
         exactness: Exactness = "recomputed" if any(layer.is_recomputed for layer in layers) else "exact"
-        values = {"input": chosen.name, "heads": [*_heads_json(layers, summaries)]}
+        shown = {"layer": number, "head": head}
+        values = {"input": chosen.name, "shown": shown, "heads": [*_heads_json(layers, summaries)]}
         title = f"{path}: attention, {chosen.name}"
         return Payload("attention", path, title, panels, CAVEAT, exactness, facts, values)
+
+    def control_options(self, options: AttentionOptions, payload: Payload) -> AttentionOptions:
+        shown = payload.values["shown"]
+        return replace(options, layer=str(shown["layer"]), head=shown["head"])
 
     def ablate(self, run: InspectedRun, options: AttentionOptions, log: Log) -> tuple[Ablation, ...]:
         """Return what it costs to set the output of the shown head to zero."""
@@ -140,9 +144,9 @@ def outstanding_heads(
 ) -> Iterator[tuple[str, str]]:
     """Yield the heads that look at a position most, and the heads with most and least entropy."""
     heads = [
-        (f"head {head} of layer {number}", layer, statistics)
+        (f"head {head} of layer {number}", limit, statistics)
         for number, (layer, summary) in enumerate(zip(layers, summaries, strict=True))
-        for head, statistics in enumerate(summary.statistics)
+        for head, (statistics, limit) in enumerate(zip(summary.statistics, summary.max_entropy, strict=True))
         if layer.shape[2] > 1
     ]
     for habit, words in HABITS.items():
@@ -152,11 +156,11 @@ def outstanding_heads(
             more = f", and {len(own) - 1} more" if len(own) > 1 else ""
             yield habit, f"{name} {words}: {share:.2f} of its weight{more}"
     if len(heads) > 1:
-        entropies = [(each.entropy, name, layer.shape[2]) for name, layer, each in heads]
-        for label, (entropy, name, keys) in zip(
+        entropies = [(each.entropy, name, limit) for name, limit, each in heads]
+        for label, (entropy, name, limit) in zip(
             ("sharpest", "broadest"), (min(entropies), max(entropies)), strict=True
         ):
-            yield label, f"{name}: entropy {entropy:.2f} of at most {math.log(keys):.2f} nats"
+            yield label, f"{name}: entropy {entropy:.2f} of at most {limit:.2f} nats"
 
 
 def _exactness(layers: Sequence[AttentionLayer]) -> str:

@@ -28,6 +28,8 @@ from foveal.inspection.registry import register_view
 from foveal.inspection.run_protocols import InspectedRun
 from foveal.inspection.view import Ablation, View
 
+LOWEST_R = 0.1
+"""The correlation from which a unit is said to follow a probe, if the control has less."""
 SHOWN_CELLS = 3
 """Units that color the text."""
 CAVEAT = (
@@ -161,4 +163,5 @@ def _name(cell: Cell) -> str:
 
 
 def _describe(cell: Cell) -> str:
-    return f"{_name(cell)}, r = {cell.r:+.2f} on held-out text, {cell.control:.2f} in the control"
+    found = "" if abs(cell.r) > max(LOWEST_R, cell.control) else "no unit follows it; the nearest is "
+    return f"{found}{_name(cell)}, r = {cell.r:+.2f} on held-out text, {cell.control:.2f} in the control"

@@ -66,8 +66,8 @@ class ContributionsResult(NamedTuple):
         return self.values.sum(0)
 
     def strongest(self) -> int:
-        """Return the part without which the text is least likely."""
-        return int(self.sums.argmax())
+        """Return the part whose replacement changes the log-probability of the text most."""
+        return int(np.abs(self.sums).argmax())
 
 
 @register_view("contributions")
@@ -123,7 +123,7 @@ def contributions_payload(subject: str, result: ContributionsResult) -> Payload:
     array = NamedArray(result.values, axes, "nats likelier because of the part")
     panels: list[Panel] = [Heatmap("", array, -reach, reach)]
     panels += _input_panels(result.writer.chosen, parts, sums)
-    token = int(result.values[:, part].argmax())
+    token = int((np.sign(sums[part]) * result.values[:, part]).argmax())
     text = result.writer.tokenizer.decode(t for t in result.tokens if t < result.writer.tokenizer.size)
     facts = (
         ("input", result.name),

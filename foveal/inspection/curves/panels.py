@@ -162,6 +162,6 @@ def _facts(training: LoggedTraining, several: bool) -> Iterator[tuple[str, str]]
         yield "", f"refuted by {finding.refuted_by}"
         yield "", f"try {finding.advice}"
     if not training.findings and len(training.steps) < MIN_STEPS:
-        yield f"{name}diagnosis", f"{len(training.steps):,} steps are too few for one"
+        yield f"{name}diagnosis", f"{len(training.steps):,} steps are too few for a diagnosis"
     elif not training.findings:
         yield f"{name}diagnosis", f"none of the {len(RULES)} rules finds a problem"

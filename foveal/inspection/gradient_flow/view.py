@@ -12,6 +12,7 @@ from torch import Tensor
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.core.terminal_text import counted
 from foveal.core.whole_number import WholeNumber
 from foveal.inspection.capture.modules import published_paths
 from foveal.inspection.gradient_flow.compute import (
@@ -76,9 +77,8 @@ class _Flow(NamedTuple):
         steps = self.norms.shape[1] - 1
         text = f"below {SMALL:.0%} of the last step's gradient"
         far = f"{self.median[-1]:.2g} of it {steps:,} steps back"
-        return f"{self.run} {self.state}", (
-            f"never {text}; {far}" if self.reach is None else f"{text} after {self.reach:,} steps; {far}"
-        )
+        when = f"never {text}" if self.reach is None else f"{text} after {counted(self.reach, 'step')}"
+        return f"{self.run} {self.state}", f"{when}; {far}"
 
 
 class _Recurrence(NamedTuple):

@@ -158,7 +158,7 @@ def _grid_panel(scans: Sequence[Scan]) -> HeatmapGrid:
         Axis("output"),
         Axis("input"),
     )
-    title = f"scans of the channels with the largest weights, {high:.2g} or more have the strongest color"
+    title = "scans of the channels with the largest weights, which share the strongest color"
     return HeatmapGrid(title, NamedArray(values, axes, "weight"), -high, high)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.core.terminal_text import counted
 from foveal.core.whole_number import WholeNumber
 from foveal.data.images.image_examples import ImageExamples
 from foveal.inspection.most_wrong.compute import Predictions, WrongRow, wrong_rows
@@ -62,7 +63,7 @@ class MostWrongView(View[MostWrongOptions]):
         rows = [{"source": part.sources[one.row], **one._asdict()} for one in shown]
         values = {"run": str(run.run.path), "split": split, "wrong": len(wrong), "rows": rows}
         path = str(run.run.path)
-        title = f"{path}, {split}: the surest of {len(wrong):,} mistakes"
+        title = f"{path}, {split}: the surest of {counted(len(wrong), 'mistake')}"
         return Payload("most-wrong", path, title, tuple(panels), CAVEAT, "exact", tuple(facts), values)
 
 

@@ -35,8 +35,8 @@ class ColoredText:
     def sentence(self) -> str:
         """Return a description, for those who do not see the picture."""
         rows = self.array.axes[0]
-        names = f": {', '.join(rows.labels)}" if rows.labels else ""
-        return f"text of {len(self.tokens):,} tokens, colored by {rows.name}{names}"
+        names = ": ".join(filter(None, (rows.name, ", ".join(rows.labels))))
+        return f"text of {len(self.tokens):,} tokens, colored by {names}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the tokens and their numbers."""

@@ -4,7 +4,7 @@ import { html } from "./dom.js";
 import { formatNumber } from "./numbers.js";
 import { OptionForm } from "./option-form.js";
 import { joinCursors, payloadElement } from "./payload-view.js";
-import { computeView, fetchProgress, fetchRuns, fetchVersion, fetchViews } from "./server.js";
+import { computeView, fetchProgress, fetchRuns, fetchVersion, fetchViews, ServerEnded } from "./server.js";
 
 /** @typedef {import("./server.js").RunFacts} RunFacts */
 /** @typedef {import("./server.js").ViewFacts} ViewFacts */
@@ -12,6 +12,8 @@ import { computeView, fetchProgress, fetchRuns, fetchVersion, fetchViews } from 
 const POLL = 500; // milliseconds between looks at the progress of a view
 const WATCH = 2500; // and at a run that is still training
 const TRAINING = "training now";
+const OPTION = "option-"; // before the names of options in an address
+const MAX_ADDRESS_VALUE = 2000; // letters of an option in an address
 
 class App {
   constructor() {
@@ -29,7 +31,7 @@ class App {
     this.form = new OptionForm(() => void this.showView());
     this.title = html("h1", {});
     this.about = html("p", { class: "about" });
-    this.runChoice = html("select", { id: "run", onchange: () => void this.chooseRun(Number(this.runChoice.value)) });
+    this.runChoice = html("select", { id: "run", onchange: () => void this.chooseOtherRun(Number(this.runChoice.value)) });
     this.besideChoice = html("select", { id: "beside", onchange: () => void this.chooseBeside(this.besideChoice.value) });
     this.navigation = html("nav", { class: "views", "aria-label": "Views" });
     this.heading = html("h2", { tabindex: -1 });
@@ -53,17 +55,39 @@ class App {
     joinCursors(this.columns);
     const { runs, start } = await fetchRuns();
     this.runs = runs;
-    const kept = new URLSearchParams(location.hash.slice(1));
-    const number = (/** @type {string} */ name, /** @type {number | null} */ other) => {
-      const value = kept.get(name);
-      return value !== null && Number(value) < runs.length ? Number(value) : other;
-    };
-    this.beside = number("beside", start.beside);
-    this.view = kept.get("view") ?? start.view ?? "";
-    const run = number("run", start.run) ?? 0;
-    const isFirst = run === start.run && this.beside === null && [start.early, ""].includes(this.view);
+    const run = this.readPlace(start);
+    const isFirst = run === start.run && this.beside === null && [start.early, ""].includes(this.view) && !this.form.hasRestored();
     await this.chooseRun(run, isFirst ? start.early : null);
+    addEventListener("popstate", () => void this.chooseRun(this.readPlace(start)));
     setInterval(() => void this.watch(), WATCH);
+  }
+
+  /**
+   * Take the choice of the address. Return the run.
+   * @param {{run: number, view: string | null, beside: number | null}} start What is shown without a choice.
+   * @returns {number}
+   */
+  readPlace(start) {
+    const place = new URLSearchParams(location.hash.slice(1));
+    const number = (/** @type {string} */ name, /** @type {number | null} */ other) => {
+      const value = place.get(name);
+      return value !== null && Number(value) < this.runs.length ? Number(value) : other;
+    };
+    this.beside = number("beside", place.has("run") ? null : start.beside);
+    this.view = place.get("view") ?? start.view ?? "";
+    const options = [...place].filter(([name]) => name.startsWith(OPTION));
+    this.form.restore(Object.fromEntries(options.map(([name, value]) => [name.slice(OPTION.length), value])));
+    this.form.control.checked = place.has("control");
+    return number("run", start.run) ?? 0;
+  }
+
+  /**
+   * Show another run. What was typed is an input of the run before.
+   * @param {number} run
+   */
+  async chooseOtherRun(run) {
+    this.form.restore({});
+    await this.chooseRun(run);
   }
 
   /**
@@ -151,6 +175,7 @@ class App {
     if (before.length !== columns.length || this.columns.dataset.subject !== subject) this.columns.replaceChildren(...columns);
     this.columns.dataset.subject = subject;
     this.status.textContent = "computing ...";
+    let ended = "";
     const timer = setInterval(() => void this.writeProgress(request), POLL);
     for (const [place, run] of runs.entries()) {
       try {
@@ -161,6 +186,10 @@ class App {
         this.columns.children[place].replaceWith(columns[place]);
       } catch (error) {
         if (request.signal.aborted) break;
+        if (error instanceof ServerEnded && this.columns.children[place].querySelector(".payload")) {
+          ended = error.message; // the last picture of a training stays
+          continue;
+        }
         this.fail(columns[place], error);
         this.columns.children[place].replaceWith(columns[place]);
       }
@@ -168,7 +197,7 @@ class App {
     clearInterval(timer);
     if (request.signal.aborted) return;
     this.columns.setAttribute("aria-busy", "false");
-    this.status.textContent = "";
+    this.status.textContent = ended;
   }
 
   /**
@@ -239,11 +268,17 @@ class App {
     this.markView();
   }
 
-  /** Keep the choice in the address, so that it is there when the page is loaded again. */
+  /** Keep the choice in the address, where the browser's buttons and the next load find it. */
   keepPlace() {
     const place = new URLSearchParams({ run: String(this.run), view: this.view });
     if (this.beside !== null) place.set("beside", String(this.beside));
-    history.replaceState(null, "", `#${place}`);
+    for (const [name, value] of Object.entries(this.form.chosen())) {
+      if (!value.startsWith("upload:") && value.length <= MAX_ADDRESS_VALUE) place.set(OPTION + name, value);
+    }
+    if (this.form.control.checked) place.set("control", "1");
+    if (location.hash === `#${place}`) return;
+    if (location.hash === "") history.replaceState(null, "", `#${place}`);
+    else history.pushState(null, "", `#${place}`);
   }
 
   /**

@@ -17,6 +17,8 @@ export class OptionForm {
     this.inputs = {};
     /** @type {Record<string, string>} */
     this.values = {};
+    /** Values of the next view's options. @type {Record<string, string>} */
+    this.restored = {};
     /** @type {OptionField[]} */
     this.fields = [];
     this.control = html("input", { type: "checkbox" });
@@ -35,7 +37,8 @@ export class OptionForm {
    */
   show(fields, hasControl) {
     this.fields = fields;
-    this.values = {};
+    this.values = this.restored;
+    if (fields.length) this.restored = {};
     this.message.textContent = "";
     const inputs = fields.filter((field) => field.is_input).map((field) => this.field(field));
     const others = fields.filter((field) => !field.is_input).map((field) => this.field(field));
@@ -54,6 +57,20 @@ export class OptionForm {
       html("div", { class: "option-end" }, html("button", { type: "submit", class: "main" }, "Show"), this.message),
     );
     this.element.append(this.details);
+  }
+
+  /**
+   * Take values of the inputs and of the next view's options, such as those of an address.
+   * @param {Record<string, string>} values
+   */
+  restore(values) {
+    this.inputs = { ...values };
+    this.restored = { ...values };
+  }
+
+  /** Return whether there are values for the next view. */
+  hasRestored() {
+    return Object.keys(this.restored).length > 0 || this.control.checked;
   }
 
   /** Return the values that are not the defaults. */

@@ -10,6 +10,9 @@ import { Bundle } from "./bundle.js";
 
 const LOST = "The server has ended: start foveal inspect RUN --open again.";
 
+/** The server does not answer any more. */
+export class ServerEnded extends Error {}
+
 /**
  * Ask the server. An answer that is no success is an error with its line.
  * @param {string} path
@@ -22,7 +25,7 @@ async function ask(path, options) {
     response = await fetch(path, options);
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Error(LOST);
+    throw new ServerEnded(LOST);
   }
   if (response.ok) return response;
   let line = `the server answered with ${response.status}`;
