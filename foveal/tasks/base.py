@@ -18,7 +18,6 @@ from foveal.generation.events import GenerationEvent
 from foveal.generation.request import GenerateRequest
 from foveal.models.encoder_registry import encoder_settings, plugin_encoders
 from foveal.models.stack_settings import keys_below
-from foveal.store.manifest import LogUnits
 from foveal.tasks.answering import AnsweringTask
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.components import ModelComponent, encoder_components, stack_component
@@ -186,10 +185,6 @@ class Task(TaskFacts, AnsweringTask):
     @abstractmethod
     def summarize(self, prepared: PreparedData[Any, Any]) -> TaskSummary:
         """Return the description of the task on its data."""
-
-    def log_units_on(self, prepared: PreparedData[Any, Any]) -> LogUnits:
-        """Return what the numbers in the log of a training on some data mean."""
-        return self.log_units.model_copy(update={"speed_unit": self.summarize(prepared).unit})
 
     def describe_size(self, facts: dict[str, Any]) -> str:
         """Return the size of a split in words."""

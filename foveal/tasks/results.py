@@ -7,6 +7,7 @@ from typing import NamedTuple
 from foveal.core.result import PredictedLabels
 from foveal.data.core.fields import Fields
 from foveal.metrics.score import MetricResult
+from foveal.store.manifest import LogUnits
 
 LabelsByRow = dict[int, PredictedLabels]
 """Maps a row to the labels that the objective predicted while it computed the loss."""
@@ -24,6 +25,10 @@ class TaskSummary:
     """The loss of an untrained model is expected to be `ln num_outcomes`; None if there is no such value."""
     unit: str
     """The unit of speed."""
+
+    def log_units(self, loss_unit: str | None) -> LogUnits:
+        """Return what the numbers in the log of a training mean."""
+        return LogUnits(speed_unit=self.unit, loss_unit=loss_unit, num_outcomes=self.num_outcomes)
 
 
 class Alternative(NamedTuple):

@@ -259,7 +259,7 @@ def new_run(
         data_facts,
         extra_files=extra_files,
         plugins=plugins,
-        log_units=task.log_units_on(prepared),
+        log_units=task.summarize(prepared).log_units(task.loss_unit),
     )
 
 

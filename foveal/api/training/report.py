@@ -125,7 +125,7 @@ def _report(
     if progress.step:
         with Activity("drawing the curves"):
             title = f"{run.path.name}: {', '.join(map(str, task.components()))}"
-            training = LoggedTraining(run, title, task.log_units_on(data))
+            training = LoggedTraining(run, title, task.summarize(data).log_units(task.loss_unit))
             write_payload(curves_payload(training), run.curves)
 
 

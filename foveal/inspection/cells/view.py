@@ -163,5 +163,5 @@ def _name(cell: Cell) -> str:
 
 
 def _describe(cell: Cell) -> str:
-    found = "" if abs(cell.r) > max(LOWEST_R, cell.control) else "no unit follows it; the nearest is "
-    return f"{found}{_name(cell)}, r = {cell.r:+.2f} on held-out text, {cell.control:.2f} in the control"
+    nearest = "" if abs(cell.r) > max(LOWEST_R, cell.control) else "no unit follows it; the nearest is "
+    return f"{nearest}{_name(cell)}, r = {cell.r:+.2f} on held-out text, {cell.control:.2f} in the control"

@@ -63,7 +63,7 @@ def test_the_panels_have_the_log(logged: Logged) -> None:
     assert [*gradients.series[0].y] == [3.0] * 8
     assert [series.y[0] for series in gradients.series if series.name == "clipped to 1"] == [1.0]
     assert rates.x_label == "step (of 16 images)"
-    assert payload.facts == (("diagnosis", "8 steps are too few for one"),)
+    assert payload.facts == (("diagnosis", "8 steps are too few for a diagnosis"),)
     assert payload.to_json()["evaluation"][0]["loss"] == 0.75
     assert payload_file(payload, ".png").startswith(b"\x89PNG")
 
