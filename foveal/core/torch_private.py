@@ -126,9 +126,14 @@ def cpu_flash_attention_backward(
     return dq, dk, dv
 
 
-@cache
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def has_bfloat16_lstm() -> bool:
     """Return whether oneDNN has an LSTM in bfloat16 for this processor. Without an answer: no."""
+    return _has_bfloat16_lstm()
+
+
+@cache
+def _has_bfloat16_lstm() -> bool:
     return has_private("_is_mkldnn_bf16_supported") and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 

@@ -136,9 +136,10 @@ class LanguageModelTask(CorpusTask):
         self.model.lookup.store_text(from_numpy(data[-MEMORY:].astype(np.int64)))
         return True
 
-    def train_batches(self, data: TokenArray) -> StreamBatches | WindowBatches:
-        tokens: TokenRows = data
-        if longest := self.config.model.ngram_lookup:
+    def train_batches(self, data: TokenRows) -> StreamBatches | WindowBatches:
+        tokens = data
+        longest = self.config.model.ngram_lookup
+        if longest and not isinstance(data, LookedUpTokens):
             self._check_looked_up(len(data))
             tokens = LookedUpTokens(
                 len(data),

@@ -91,7 +91,9 @@ def _make_trainer(
         fraction = _batch_fraction(parts.batches, parts.valid or evaluated)
         test = FinalTest(evaluated.per_epoch, try_outputs, fraction)
     callbacks.add_first(screen)
-    probe = layer_probe(task, data.train) if parts.run.config.training.statistics else None
+    # What was looked up in a text for its batches is not looked up again.
+    rows = getattr(parts.batches, "token_rows", data.train)
+    probe = layer_probe(task, rows) if parts.run.config.training.statistics else None
     trained = task.model, objective, parts.batches, parts.valid
     return screen, Trainer(parts.run, *trained, callbacks, test, probe, world)
 

@@ -72,7 +72,7 @@ class StreamBatches:
             )
         self._chunks, self._slack = _count_units(len(tokens), unit, context)
         self.per_epoch = self._chunks * micro_batches
-        self._tokens, self._context, self._seed = tokens, context, seed
+        self.token_rows, self._context, self._seed = tokens, context, seed
         self._micro_batches, self._reset_probability = micro_batches, reset_probability
 
     def batch(self, epoch: int, index: int) -> TokenBatch:
@@ -85,7 +85,7 @@ class StreamBatches:
         chunk, micro_batch = divmod(index, self._micro_batches)
         streams = micro_batch * self.rows + np.arange(self.rows)
         starts = offset + (streams * self._chunks + chunk) * self._context
-        inputs, targets = _token_windows(self._tokens, starts, self._context)
+        inputs, targets = _token_windows(self.token_rows, starts, self._context)
         fresh = np.full(self.rows, chunk == 0)
         if self._reset_probability:
             generator = np.random.default_rng(derived_seed(self._seed, "restart", epoch, index))
@@ -104,7 +104,7 @@ class WindowBatches:
         _check_length(tokens, context)
         self.num_windows, self._slack = _count_units(len(tokens), context, context)
         self.per_epoch = -(-self.num_windows // rows)
-        self._tokens, self._context, self._seed = tokens, context, seed
+        self.token_rows, self._context, self._seed = tokens, context, seed
 
     def batch(self, epoch: int, index: int) -> TokenBatch:
         _check_index(index, self.per_epoch)
@@ -113,7 +113,7 @@ class WindowBatches:
         )
         windows = permute_indices(indices, self.num_windows, derived_seed(self._seed, "windows", epoch))
         offset = derived_seed(self._seed, "phase", epoch) % (self._slack + 1)
-        return TokenBatch(*_token_windows(self._tokens, offset + windows * self._context, self._context))
+        return TokenBatch(*_token_windows(self.token_rows, offset + windows * self._context, self._context))
 
 
 class TokenEvalBatches:
