@@ -126,7 +126,6 @@ def cpu_flash_attention_backward(
     return dq, dk, dv
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def has_bfloat16_lstm() -> bool:
     """Return whether oneDNN has an LSTM in bfloat16 for this processor. Without an answer: no."""
     return _has_bfloat16_lstm()
@@ -135,6 +134,10 @@ def has_bfloat16_lstm() -> bool:
 @cache
 def _has_bfloat16_lstm() -> bool:
     return has_private("_is_mkldnn_bf16_supported") and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+# torch.compile can't trace the question. torch.compiler.assume_constant_result would import the compiler here.
+has_bfloat16_lstm._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def content_version(x: Shaped[Tensor, "..."]) -> int:

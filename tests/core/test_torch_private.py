@@ -93,12 +93,12 @@ def fresh(monkeypatch: pytest.MonkeyPatch):
     """Nothing is remembered of what torch has, and all lines are kept."""
     lines: list[str] = []
     notify_with(lines.append)
-    for remembered in (torch_private.has_private, torch_private.has_bfloat16_lstm):
+    for remembered in (torch_private.has_private, torch_private._has_bfloat16_lstm):
         remembered.cache_clear()
     yield lines
     monkeypatch.undo()
     notify_with(log)
-    for remembered in (torch_private.has_private, torch_private.has_bfloat16_lstm):
+    for remembered in (torch_private.has_private, torch_private._has_bfloat16_lstm):
         remembered.cache_clear()
 
 
@@ -119,7 +119,7 @@ def test_the_public_way_gives_equal_results(name, fresh, monkeypatch):
     assert torch_private.has_private(name)
     assert fresh == []
     torch_private.has_private.cache_clear()
-    torch_private.has_bfloat16_lstm.cache_clear()
+    torch_private._has_bfloat16_lstm.cache_clear()
 
     take_away(name, monkeypatch)
     torch.manual_seed(1)
