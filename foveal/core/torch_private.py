@@ -136,7 +136,7 @@ def _has_bfloat16_lstm() -> bool:
     return has_private("_is_mkldnn_bf16_supported") and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-# torch.compile can't trace the question. torch.compiler.assume_constant_result would import the compiler here.
+# torch.compile can't trace the question. torch.compiler.assume_constant_result would import the compiler.
 has_bfloat16_lstm._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
