@@ -102,5 +102,5 @@ class TaskFacts:
 
     @property
     def log_units(self) -> LogUnits:
-        """What the numbers in the log of a run mean. The task is bound to a processor."""
+        """Return what the numbers in the log of a run mean. The task is bound to a processor."""
         return LogUnits(speed_unit=self.speed_unit, loss_unit=self.loss_unit, num_outcomes=self.num_outcomes)

@@ -45,7 +45,6 @@ class ModuleTask:
     source_kind = NAME
     processor: None = None
     has_classes = trains_networks = False
-    speed_unit, loss_unit = LOG_UNITS.speed_unit, LOG_UNITS.loss_unit
     log_units = LOG_UNITS
 
     def why_no_model(self) -> str:

@@ -64,7 +64,7 @@ class History:
 
     @property
     def drop(self) -> float:
-        """How far the training loss fell from the start to its end."""
+        """Return how far the training loss fell from the start to its end."""
         return self.start - self.end.mean
 
     @cached_property

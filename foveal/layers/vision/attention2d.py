@@ -45,7 +45,7 @@ class SelfAttention2d(TappedModule):
 
     @property
     def attention_heads(self) -> int:
-        """One head."""
+        """Return the number of heads, 1."""
         return 1
 
     def without_head(self, head: int) -> RemovableHandle:
