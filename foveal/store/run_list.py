@@ -1,7 +1,6 @@
 """The runs in a folder, each in a few facts. Only small files are read, without torch, so this is quick."""
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
 from foveal.store.locks import lock
 from foveal.store.manifest import LOCK_FILE, MANIFEST_FILE, read_manifest
+from foveal.store.progress import read_progress
 from foveal.store.regular_files import open_regular, read_regular
 from foveal.store.scores import FinalScores, read_scores
-from foveal.store.sealed_json import open_json
 
 SCORES = ("accuracy", "success")
 """Metrics that say more than the loss, if an evaluation has one."""
@@ -64,7 +63,7 @@ def _summarize(path: Path) -> RunSummary:
     data = read_manifest(path)["data"]
     own = data.get("module")
     model = own["class_name"] if own else Path(data.get("preset") or "").stem or None
-    progress = _progress(path / "checkpoints")
+    progress = read_progress(path / "checkpoints")
     step = progress.get("step")
     final = read_scores(path, step) or _validation_scores(path / "metrics.jsonl", progress.get("best_step"))
     name = next((name for name in (*SCORES, "loss") if final.scores.get(name) is not None), None)
@@ -90,19 +89,6 @@ def _summarize(path: Path) -> RunSummary:
         None if seconds is None else seconds / 60,
         state,
     )
-
-
-def _progress(checkpoints: Path) -> dict[str, Any]:
-    """Return the counters in the newest checkpoint; empty without one, as in a run given to others."""
-    folders = []
-    for path in checkpoints.iterdir() if checkpoints.is_dir() else ():
-        if match := re.fullmatch(r"(\d+)(?:-(\d+))?", path.name):
-            folders.append((int(match[1]), int(match[2] or 1), path))
-    if not folders:
-        return {}
-    file = max(folders)[2] / "state.json"
-    progress: dict[str, Any] = open_json(read_regular(file), str(file))["progress"]
-    return progress
 
 
 def _validation_scores(metrics: Path, best_step: int | None) -> FinalScores:

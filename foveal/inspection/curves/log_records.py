@@ -15,6 +15,7 @@ from foveal.inspection.diagnosis.diagnose import diagnose
 from foveal.inspection.diagnosis.finding import Finding
 from foveal.inspection.diagnosis.history import history_from_records
 from foveal.store.manifest import LogUnits
+from foveal.store.progress import is_at_its_end
 from foveal.store.regular_files import read_regular
 from foveal.store.run import RunFolder
 
@@ -112,7 +113,9 @@ class LoggedTraining:
         """Return what the rules of the diagnosis say."""
         outcomes = self.units.num_outcomes
         chance = None if outcomes is None or self.is_rewarded else math.log(outcomes)
-        return diagnose(history_from_records(self.records, chance, self._regularizers()))
+        folder = self.folder
+        ended = is_at_its_end(folder.checkpoints, folder.weights)
+        return diagnose(history_from_records(self.records, chance, self._regularizers(), ended))
 
     def _regularizers(self) -> tuple[str, ...]:
         """Return the settings by which the training loss is higher; config.toml has only those that are

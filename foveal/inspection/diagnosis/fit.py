@@ -60,6 +60,8 @@ def underfitting(history: History) -> Finding | None:
 
 def not_converged(history: History) -> Finding | None:
     """Find a training that stopped while its loss fell fast."""
+    if not history.is_at_its_end:
+        return None
     last = history.full_rate[-int(max(3, LAST * len(history.full_rate))) :]
     fall, error = _fall(last)
     whole = history.start - level(last[-max(3, len(last) // 4) :]).mean

@@ -45,6 +45,8 @@ class History:
     """The loss of a guess, ln C for C outcomes; None if unknown."""
     regularizers: tuple[str, ...] = ()
     """The settings that make the training loss higher than that of the same rows without them."""
+    is_at_its_end: bool = True
+    """Whether the training has ended, and was not stopped before or still runs."""
 
     @cached_property
     def start(self) -> float:
@@ -129,6 +131,7 @@ def history_from_records(
     records: Mapping[str, Sequence[Mapping[str, Any]]],
     chance: float | None = None,
     regularizers: tuple[str, ...] = (),
+    is_at_its_end: bool = True,
 ) -> History:
     """Return the history of a log's records: those of the kinds `step`, `evaluation` and `refused`."""
     steps = [record for record in records["step"] if record["loss"] is not None]
@@ -146,4 +149,5 @@ def history_from_records(
         tuple(sorted(nonfinite)),
         chance,
         regularizers,
+        is_at_its_end,
     )

@@ -110,6 +110,12 @@ def test_an_unknown_number_of_outcomes() -> None:
     assert "bad first weights: first loss" not in [finding.name for finding in diagnose(first)]
 
 
+def test_a_training_that_goes_on_is_not_called_unconverged() -> None:
+    past = PROBLEMS["stopped while it fell"][1](0)
+    assert [finding.name for finding in diagnose(past)] == ["not converged"]
+    assert diagnose(replace(past, is_at_its_end=False)) == []
+
+
 @pytest.mark.parametrize("steps", [0, 1, 2, MIN_STEPS - 1])
 def test_too_few_steps_have_no_shape(steps: int) -> None:
     past = (
