@@ -15,6 +15,7 @@ CODE = 'if a:\n    b(["x)"], 1)  # it\n\nc'
         ("position in line", "ab\n\nc", [1, 2, 0, 0, 1]),
         ("characters to the line's end", "ab\n\nc", [2, 1, 0, 0, 1]),
         ("position in sentence", "a. b!", [1, 0, 1, 2, 0]),
+        ("position in sentence", "a? b", [1, 0, 1, 2]),
         ("position in word", "to a,é", [1, 2, 0, 1, 0, 1]),
         ("indentation", "a\n  b\n \n\tc", [0, 0, 2, 2, 2, 2, 2, 2, 1, 1]),
         ("bracket depth", "(a[b])(\n\n)", [1, 1, 2, 2, 1, 0, 1, 1, 0, 0]),

@@ -30,6 +30,11 @@ def test_an_edge_belongs_to_the_bin_above() -> None:
     assert found == [-4.0, -2.0, -1.0, 0.5, 1.0, 2.0]
 
 
+def test_edges_are_powers_from_the_lowest_on() -> None:
+    assert OUTPUT_BINS.edges()[31:34] == [0.0, 2.0**-20, 2.0**-19]
+    assert (OUTPUT_BINS.edges()[-1], GRADIENT_BINS.edges()[-1]) == (1024.0, 1024.0)
+
+
 def test_what_is_not_finite_is_counted_apart() -> None:
     x = torch.tensor([0.0, -0.0, math.nan, math.inf, -math.inf, 3.0, -5.0])
     found = tensor_statistics(x, OUTPUT_BINS)

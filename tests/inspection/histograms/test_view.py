@@ -91,6 +91,18 @@ def test_the_bins_on_both_sides_of_zero(tmp_path: Path) -> None:
         assert outputs.array.values.tolist() == [[100.0]]
 
 
+def test_lines_and_table_have_the_numbers_of_outputs_gradients_and_weights(tmp_path: Path) -> None:
+    changed = record(10, mean=0.25, deviation=4.0)
+    changed["layers"][0]["gradient"]["deviation"] = 0.5
+    panels = shown(run_with(tmp_path / "a", record(0), changed)).panels
+    lines = {one.y_label: [*one.series[0].y] for one in panels if isinstance(one, Lines)}
+    assert lines["deviation of outputs"] == [2.0, 4.0]
+    assert lines["deviation of gradients"] == [2.0, 0.5]
+    assert lines["|gradient|, weights"] == [3.0, 3.0]
+    (table,) = [one for one in panels if isinstance(one, Table)]
+    assert table.rows[0][1:6] == ("0", "relu", "0.25", "4", "0.5")
+
+
 def test_a_layer_by_number_or_name_and_a_wrong_one(tmp_path: Path) -> None:
     run = run_with(tmp_path / "a", record(0))
     assert shown(run, "0").title == shown(run, "1").title
