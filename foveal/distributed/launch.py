@@ -133,7 +133,7 @@ def _run_once(ranks: int, arguments: list[str]) -> None:
         own = [code for code in codes.values() if code > 0 and code != LOST_RANK_CODE]
         failures = [code for code in own if code not in STOPPED]  # a failed rank has the others stopped
         if own and not failures:
-            raise _stopped(own[0] - 128) from None
+            raise _stopped(min(own) - 128) from None  # the others are stopped by SIGTERM
         raise SystemExit(next(iter(failures), 1)) from None
     except SignalException as stop:
         raise _stopped(stop.sigval) from None

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,15 @@ def test_the_first_rank_that_fails_says_why() -> None:
 
 
 def small_batches(run: UntrainedRun) -> UntrainedRun:
-    """Return the run with batches of a few rows, so that there are several."""
+    """Return the run with batches of a few rows, and more rows to evaluate, so that there are several."""
     data = run.config.data
     images = data.image.model_copy(update={"batch_size": 2})
     data = data.model_copy(update={"image": images, "batch_tokens": max(48, data.context_length)})
     task = run.task.with_config(run.config.model_copy(update={"data": data}))
-    return UntrainedRun(run.run, task, task.objective(), run.prepared)
+    prepared = run.prepared
+    if task.target_kind != "nothing":
+        prepared = replace(prepared, test=prepared.train)
+    return UntrainedRun(run.run, task, task.objective(), prepared)
 
 
 def use(run: UntrainedRun, together: Agreement) -> tuple[Any, Any]:

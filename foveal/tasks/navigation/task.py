@@ -43,7 +43,7 @@ class NavigationSettings(TaskSettings):
     """How the agent learns: imitation (of the paths in the data) or reinforce (from its own walks)."""
 
 
-class Walk(NamedTuple):
+class Rollout(NamedTuple):
     """The likeliest moves of the agent on a map."""
 
     moves: list[int]
@@ -135,8 +135,8 @@ class NavigationTask(ExampleTask):
     def answers(self, examples: Examples, top: int, progress: ProgressCallback) -> list[Answer]:
         """Return the likeliest moves. There is only a single rollout, so `top` adds nothing."""
         return [
-            written_answer([moves_to_text(walk.moves)], [walk.log_probability / max(1, len(walk.moves))])
-            for walk in self._walks(examples, progress)
+            written_answer([moves_to_text(each.moves)], [each.log_probability / max(1, len(each.moves))])
+            for each in self._rollouts(examples, progress)
         ]
 
     def score(
@@ -144,9 +144,9 @@ class NavigationTask(ExampleTask):
     ) -> EvaluationResult:
         """Return success, SPL and number of moves of the likeliest rollouts, relative to each row's shortest
         path."""
-        walks = self._walks(data.examples, progress)
-        outputs = [moves_to_text(walk.moves) for walk in walks]
-        arrived, steps_taken = [walk.arrived for walk in walks], [walk.steps_taken for walk in walks]
+        rollouts = self._rollouts(data.examples, progress)
+        outputs = [moves_to_text(each.moves) for each in rollouts]
+        arrived, steps_taken = [each.arrived for each in rollouts], [each.steps_taken for each in rollouts]
         scores = [success(arrived), spl(arrived, data.lengths, steps_taken), path_moves(steps_taken)]
         return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
 
@@ -157,13 +157,13 @@ class NavigationTask(ExampleTask):
         name = "a random walk, with moves as often as in training"
         return Baseline.of(name, success(arrived))
 
-    def _walks(self, examples: Examples, progress: ProgressCallback) -> list[Walk]:
+    def _rollouts(self, examples: Examples, progress: ProgressCallback) -> list[Rollout]:
         """Return the rollout of each row, in the examples' order."""
         objective = self.objective()
 
-        def walks(batch: ExampleBatch) -> list[Walk]:
+        def rollouts(batch: ExampleBatch) -> list[Rollout]:
             trajectory = objective.predict_batch(batch)
             arrived, steps = reached_goal(batch, trajectory).tolist(), trajectory.steps_taken.tolist()
-            return [*map(Walk, trajectory.rows(), trajectory.log_prob.tolist(), arrived, steps)]
+            return [*map(Rollout, trajectory.rows(), trajectory.log_prob.tolist(), arrived, steps)]
 
-        return self.by_row(self.example_batches(examples), walks, progress)
+        return self.by_row(self.example_batches(examples), rollouts, progress)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from foveal.core.progress import no_progress
 from foveal.generation.events import Chunk
@@ -14,17 +13,15 @@ from foveal.generation.text_stream import (
     collect_texts,
     generate_text,
 )
+from foveal.tasks.base import Task
 from foveal.training.share import cut_evenly, share
-
-if TYPE_CHECKING:
-    from foveal.tasks.language_model import LanguageModelTask
 
 FinishedText = tuple[int, str, int, GeneratedText]
 """The row of a text, its prompt, its number among the texts of the prompt (from 1), and the text."""
 
 
 def search_texts(
-    task: "LanguageModelTask", request: GenerateRequest, prompts: list[str], tokens: int
+    task: Task, request: GenerateRequest, prompts: list[str], tokens: int
 ) -> Iterator[Chunk | FinishedText]:
     """Yield the best texts of a beam search for each prompt."""
     beam, best, alpha = request.beam.beam, request.beam.best, request.beam.length_penalty or 0.0
@@ -41,7 +38,7 @@ def search_texts(
 
 
 def sample_texts(
-    task: "LanguageModelTask", request: GenerateRequest, prompts: list[str], tokens: int
+    task: Task, request: GenerateRequest, prompts: list[str], tokens: int
 ) -> Iterator[Chunk | FinishedText]:
     """Yield the samples of each prompt. A single sample of a single prompt is also streamed in chunks."""
     options, several = request.sampling, len(prompts) > 1

@@ -174,7 +174,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
 
     def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:
         """Return the best texts of a beam search, which is as wide as in evaluation, or `top`."""
-        objective = self.objective()
+        objective, beam = self.objective(), max(TARGET_BEAM, top)
 
         def answer(hypotheses: Sequence[Hypothesis]) -> Answer:
             texts = [self.target_text(objective, each) for each in hypotheses]
@@ -183,9 +183,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
 
         def answers(batch: ExampleBatch) -> list[Answer]:
             # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
-            return [
-                *map(answer, objective.beam_decode(batch, max(TARGET_BEAM, top), top, TARGET_LENGTH_PENALTY))
-            ]
+            return [*map(answer, objective.beam_decode(batch, beam, top, TARGET_LENGTH_PENALTY))]
 
         return self.by_row(self.example_batches(examples), answers, progress)
 
