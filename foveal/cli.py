@@ -13,7 +13,7 @@ import cyclopts
 
 import foveal
 from foveal.commands import COMMON_HELP
-from foveal.core.rank import rank
+from foveal.core.rank import leave_to_launcher, rank
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.plugins.options import describe_parts, plugins_of_command, take_plugin_options
 from foveal.ui.standard_streams import (
@@ -139,8 +139,8 @@ def main() -> None:
         message = _explain_old_arguments(arguments, unknown) or str(error)
         _exit_with_error(f"{message} (foveal {' '.join([*(error.command_chain or ()), '--help'])})", 2)
     except Interrupted as stop:
-        if rank():
-            raise SystemExit(stop.exit_code) from None  # rank 0 says what was saved
+        if rank() or leave_to_launcher(stop.where):
+            raise SystemExit(stop.exit_code) from None  # rank 0 or its launcher says what was saved
         _exit_with_error(str(stop), stop.exit_code)
     except BrokenPipeError:
         # The reader of the output has closed the pipe (`foveal ... | head`): nothing is left to print.

@@ -5,7 +5,10 @@ from typing import Any, NamedTuple
 from foveal.api.training.report import evaluate_and_score
 from foveal.metrics.report import Report
 from foveal.tasks.session import Session
+from foveal.tasks.shapes.answered_rows import OTHER_DATA
+from foveal.training.evaluate import continues
 from foveal.ui.activity import Activity
+from foveal.ui.console import log
 
 SIZE_KEYS = (
     "examples",
@@ -45,12 +48,16 @@ class RunEvaluation(NamedTuple):
 
 
 def evaluate_run(session: Session, data: str | None) -> RunEvaluation:
-    """Score a run on its held-out data, or on all of `data`.
+    """Score a run on its held-out data, or on all of `data`. Ranks that share the task have the same scores.
 
-    Raises: UserError: the run has no held-out data.
+    Raises: UserError: the run has no held-out data, or this rank sees other data than the main rank.
     """
     with Activity(f"reading {data or session.run.path}"):
         part, split, facts = session.held_out(data, "to measure it on")
+    together = session.task.together
+    together.check_same(facts, f"{data or session.run.path}: {OTHER_DATA}")
+    if together.world.size > 1 and continues(session.task.eval_batches(part)):
+        log("each batch continues the text before it, so the ranks can't share them: each evaluates all")
     scores, report = evaluate_and_score(session.task, session.objective, part, split)
     sizes = {key: facts[key] for key in SIZE_KEYS if key in facts}
     trained_on = bool(facts.get("trained_on"))

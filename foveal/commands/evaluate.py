@@ -9,6 +9,7 @@ from foveal.api.evaluation import evaluate_run
 from foveal.api.own_module.evaluation import evaluate_module_run
 from foveal.api.own_module.run import describe_means
 from foveal.api.training.summary import loss_rows, print_report
+from foveal.commands.ranks import launch_to_use, working_together
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import SignalHandler
@@ -28,6 +29,7 @@ def evaluate(
     tta: str | None = None,
     tta_scales: str | None = None,
     device: str = "auto",
+    ranks: int | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Score RUN on its test data (or its validation data, if it has no test data), or on all of DATA.
@@ -47,18 +49,25 @@ def evaluate(
         The scales of these views: 1, or several such as 1,1.125,1.25.
     device
         cpu, cuda, mps, or auto.
+    ranks
+        The number of processes on this machine that share the batches; the scores are those of one.
     json
         Print one JSON object with the scores on standard output.
     """
     folder = open_run(run)
+    alone = "a module of your own is evaluated" if folder.has_own_module else ""
+    if launch_to_use(ranks, alone):
+        return
     if folder.has_own_module:
         _evaluate_module(folder, device, data, json)
         return
-    with SignalHandler():
+    with working_together(alone) as together:
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
-        session = with_columns(session, overrides)
+        session = with_columns(session, overrides).shared_by(together)
         log_calibration(session)
         evaluation = evaluate_run(session, data)
+    if not together.world.is_main:
+        return
     if json:
         print_json(evaluation.to_json(session))
     else:

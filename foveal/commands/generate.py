@@ -1,5 +1,6 @@
 """`foveal generate RUN`: generate text or images with a trained run."""
 
+from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,8 +9,8 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from foveal.api.generation import ArtifactWriter, collect_events
+from foveal.commands.ranks import launch_to_use, working_together
 from foveal.core.runtime import resolve_device
-from foveal.core.signals import SignalHandler
 from foveal.core.whole_number import WholeNumber
 from foveal.generation.events import Artifact, Chunk, GenerationEvent, Output
 from foveal.generation.options import (
@@ -39,6 +40,7 @@ def generate(
     attention_options: AttentionMapOptions = NO_ATTENTION_MAP,
     out: Path | None = None,
     device: str = "auto",
+    ranks: int | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Generate with RUN: the continuation of a text, a target for a source, masked words, or images.
@@ -59,6 +61,8 @@ def generate(
         The file for --samples images: a .png with all of them, or a folder to create with a .png for each.
     device
         cpu, cuda, mps, or auto.
+    ranks
+        The number of processes on this machine that share the prompts, the sources or the samples.
     json
         Print one JSON object on standard output.
     """
@@ -66,11 +70,18 @@ def generate(
     request = GenerateRequest(
         str(run), prompt, input_, tokens, sampling_options, beam_options, attention_options, out, not json
     )
-    with SignalHandler():
-        task = load(run, resolve_device(device)).task
+    is_single = input_ is None and sampling_options.samples == 1
+    alone = "a single text is written" if is_single else ""
+    if launch_to_use(ranks, alone):
+        return
+    with working_together(alone) as together:
+        task = load(run, resolve_device(device)).task.shared_by(together)
         task.check_generate(request)
         with ProgressBar("generated") as progress:
             events = task.generate(request, log, progress)
+            if not together.world.is_main:
+                deque(events, maxlen=0)  # the main rank writes the texts of all
+                return
             result = _show(events, request) if request.stream else collect_events(events, request)
     if json:
         print_json({"run": str(run)} | result)

@@ -14,10 +14,10 @@ from foveal.api.evaluation import calibration_json
 from foveal.api.prediction import apply_threshold, check_numbers
 from foveal.api.results.answer_table import AnswerTable, answer_fields, check_answer_file
 from foveal.commands.evaluate import log_calibration
+from foveal.commands.ranks import launch_to_use, working_together
 from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import resolve_device
-from foveal.core.signals import SignalHandler
 from foveal.data.files.lines import Line, LineReader
 from foveal.store.durable import atomic_write
 from foveal.tasks.data_overrides import with_columns
@@ -48,6 +48,7 @@ def predict(
     tta: str | None = None,
     tta_scales: str | None = None,
     device: str = "auto",
+    ranks: int | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Print RUN's answer to each row of DATA as CSV: one row for each row of DATA, in order.
@@ -86,6 +87,8 @@ def predict(
         The scales of these views: 1, or several such as 1,1.125,1.25.
     device
         cpu, cuda, mps, or auto.
+    ranks
+        The number of processes on this machine that share the rows; the answers are those of one.
     json
         Print one JSON object on standard output.
     """
@@ -93,15 +96,23 @@ def predict(
     _check_options(request, top, threshold)
     if out is not None:
         check_answer_file(out, data, overwrite)
-    with SignalHandler(), ProgressBar("predicted", before=f"reading {data or run}") as progress:
+    alone = "lines and questions are answered one by one" if request.is_answered_one_by_one else ""
+    if launch_to_use(ranks, alone):
+        return
+    with (
+        working_together(alone) as together,
+        ProgressBar("predicted", before=f"reading {data or run}") as progress,
+    ):
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
-        task = with_columns(session, overrides).task
+        task = with_columns(session, overrides).task.shared_by(together)
         log_calibration(session)
         rows = _answers(task, request, top or 1, progress)
         rows = apply_threshold(rows, threshold, task, str(run))
-        if out is None and not json:
+        if out is None and not json and together.world.is_main:
             rows = _print_answers(rows, task, top is not None)
         shown = [*rows]
+    if not together.world.is_main:
+        return
     counts = {} if task.writes_answers else _label_counts(shown)
     if out is not None:
         table = AnswerTable(shown, task.writes_answers, top is not None)
@@ -121,6 +132,10 @@ class PredictRequest(NamedTuple):
     questions: tuple[str, ...]
     choices: tuple[str, ...]
 
+    @property
+    def is_answered_one_by_one(self) -> bool:
+        return bool(self.texts or self.questions or self.data == STANDARD_INPUT)
+
 
 def _answers(
     task: Any, request: PredictRequest, top: int, progress: ProgressCallback
@@ -134,7 +149,7 @@ def _answers(
             Path(str(request.data)), request.questions, request.choices, top
         )
         return answered
-    if request.texts or request.data == STANDARD_INPUT:
+    if request.is_answered_one_by_one:
         lines = _literal_lines(request.texts) if request.texts else _standard_input()
         answered = task.predict_lines(lines, top)
         return answered

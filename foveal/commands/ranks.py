@@ -1,14 +1,20 @@
-"""Commands in several processes: `--ranks N` and `--max-restarts N`."""
+"""Commands in several processes, the ranks: `--ranks N` and `--max-restarts N`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from foveal.core.errors import UserError
-from foveal.core.rank import world_size
+from foveal.core.rank import rank, world_size
+from foveal.core.signals import SignalHandler
 from foveal.distributed.launch import Launcher, is_launched
-from foveal.ui.console import warn
+from foveal.distributed.world import ONE_PROCESS, RankLost, joined_world, lost_rank
+from foveal.training.agreement import Agreement, FailedElsewhere
+from foveal.ui.console import log, warn
+from foveal.ui.error_line import print_error
 
+START_AGAIN = "start the command again"
 KEPT_FLAGS = {"-q", "--quiet", "--json", "--trust-plugin", "--debug"}
 KEPT_OPTIONS = {"--plugin", "--device", "--log"}
 """Options of a command that hold for the run that it made, too."""
@@ -37,6 +43,54 @@ def launch_ranks(ranks: int | None, max_restarts: int, run: Path | None = None) 
     launcher = Launcher(ranks, max_restarts, lambda path: ["resume", path, *kept_options(arguments)], warn)
     launcher.run(arguments, "" if run is None else str(run))
     return True
+
+
+def launch_to_use(ranks: int | None, alone: str) -> bool:
+    """Run this command, which uses a run, in several processes if the user asks for them. Return whether this
+    process has nothing left to do.
+
+    `alone` is why a single process does the work, whatever the ranks; empty if they share it.
+
+    Raises: UserError: the number of ranks is below 1.
+    Raises: RunFailed: a rank was killed.
+    Raises: SystemExit: a rank failed, and has said why.
+    Raises: Interrupted: a signal came.
+    """
+    if alone:
+        if ranks is not None:
+            log(f"--ranks {ranks}: {alone}, by one process")
+        return rank() > 0
+    if ranks is None or is_launched() or world_size() > 1:
+        return False
+    Launcher(ranks, 0, lambda path: [], warn, f"; {START_AGAIN}").run(sys.argv[1:])
+    return True
+
+
+@contextmanager
+def working_together(alone: str) -> Iterator[Agreement]:
+    """Return a context in which this process shares its work with the other ranks, if there are any.
+
+    If it fails on some ranks, the first says why, and the others end.
+
+    Raises: RankLost: another rank has failed or ended.
+    """
+    with SignalHandler() as signals:
+        if alone:
+            yield Agreement(ONE_PROCESS, signals)
+            return
+        with joined_world(print_error, START_AGAIN) as world:
+            together = Agreement(world, signals)
+            try:
+                yield together
+            except FailedElsewhere:
+                raise lost_rank() from None
+            except Exception:
+                says_why = True
+                with suppress(RankLost):  # the others may have ended before
+                    says_why = together.leave()
+                if says_why:
+                    raise
+                raise lost_rank() from None
 
 
 def kept_options(arguments: Sequence[str]) -> list[str]:

@@ -1,6 +1,10 @@
 """The place of this process among the ranks of a job, which torchrun writes into the environment."""
 
 import os
+from pathlib import Path
+
+LAUNCHER_VARIABLE, STOP_VARIABLE = "FOVEAL_LAUNCHER", "FOVEAL_STOP_FILE"
+"""The variables with the process of our launcher, and with the file for what a signal left."""
 
 
 def world_size() -> int:
@@ -11,3 +15,15 @@ def world_size() -> int:
 def rank() -> int:
     """Return the number of this process, from 0. Rank 0 prints, and writes files."""
     return int(os.environ.get("RANK", "0")) if world_size() > 1 else 0
+
+
+def leave_to_launcher(left: str) -> bool:
+    """Tell our launcher what a signal left, such as "; nothing was saved". Return whether it says so.
+
+    It does not if another rank was killed, which it names. This rank can't know that: it gets a signal then,
+    too.
+    """
+    if os.environ.get(LAUNCHER_VARIABLE) != str(os.getppid()):
+        return False  # there is none of ours, or it is gone
+    Path(os.environ[STOP_VARIABLE]).write_text(left)
+    return True

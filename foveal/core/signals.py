@@ -16,7 +16,7 @@ class Interrupted(BaseException):
 
     def __init__(self, number: int, where: str = "; nothing was saved"):
         super().__init__(f"stopped by {signal.Signals(number).name}{where}")
-        self.number = number
+        self.number, self.where = number, where
         self.exit_code = 128 + number
 
 

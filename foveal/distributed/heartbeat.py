@@ -28,14 +28,14 @@ LEFT = "left"
 
 
 @contextmanager
-def heartbeat(store: Store, rank: int, size: int, log: Log) -> Iterator[None]:
+def heartbeat(store: Store, rank: int, size: int, log: Log, advice: str) -> Iterator[None]:
     """Return a context in which this rank gives signs of life, and looks for those of the others.
 
-    If another rank is silent, one of the others logs that, and this process ends. So it does if the store is
-    silent. If torch's agent, which has started this process, is gone, this process gets SIGTERM, as from an
-    agent that ends: it saves, and ends.
+    If another rank is silent, one of the others logs that with `advice`, and this process ends. So it does if
+    the store is silent. If torch's agent, which has started this process, is gone, this process gets SIGTERM,
+    as from an agent that ends: it saves, and ends.
     """
-    pulse = _Pulse(store, rank, size, log)
+    pulse = _Pulse(store, rank, size, log, advice)
     threads = [threading.Thread(target=work, daemon=True) for work in (pulse.beat, pulse.watch_store)]
     for thread in threads:
         thread.start()
@@ -50,9 +50,10 @@ def heartbeat(store: Store, rank: int, size: int, log: Log) -> Iterator[None]:
 class _Pulse:
     """The signs of one rank, and when it saw the last ones of the others."""
 
-    def __init__(self, store: Store, rank: int, size: int, log: Log):
+    def __init__(self, store: Store, rank: int, size: int, log: Log, advice: str):
         self.ended = threading.Event()
-        self._store, self._rank, self._size, self._log = store, rank, size, log
+        self._store, self._rank, self._size = store, rank, size
+        self._log, self._advice = log, advice
         self._agent = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
         self._last: dict[int, tuple[bytes, float]] = {}
         """The last sign of each other rank, and when this rank saw it first."""
@@ -110,7 +111,7 @@ class _Pulse:
             names = f"rank{'s' if len(silent) > 1 else ''} {', '.join(map(str, silent))}"
             self._log(
                 f"{names} gave no sign of life for {SILENCE_SECONDS:g} s, so all {self._size} ranks are "
-                "stopped; foveal resume goes on from the last checkpoint"
+                f"stopped; {self._advice}"
             )
         for rank in silent:
             launcher, process = self._store.get(f"process/{rank}").decode().split()

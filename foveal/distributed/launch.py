@@ -9,10 +9,12 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGTERM, Signals
+from signal import SIGINT, SIGTERM, Signals
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.log import Log
+from foveal.core.rank import LAUNCHER_VARIABLE, STOP_VARIABLE
+from foveal.core.signals import Interrupted
 from foveal.distributed.heartbeat import SILENT_RANK_CODE
 from foveal.distributed.world import LOST_RANK_CODE
 
@@ -21,6 +23,10 @@ SHUTDOWN_SECONDS = 300
 PACKAGE = __name__.partition(".")[0]
 NOTE_VARIABLE = "FOVEAL_RUN_NOTE"
 """The variable with the path of the file in which the main rank notes its run for the launcher."""
+
+
+STOPPED = {128 + SIGINT, 128 + SIGTERM}
+"""The exit codes of ranks that a signal stopped."""
 
 
 class RankLeft(Exception):
@@ -37,6 +43,8 @@ class Launcher:
     resume: Callable[[str], list[str]]
     """Returns the arguments with which a run goes on."""
     log: Log
+    otherwise: str = " before there was a run"
+    """The end of the line about a killed rank, if there is no run to go on with."""
 
     def run(self, arguments: list[str], run: str = "") -> None:
         """Run the command `foveal ARGUMENTS` in several processes on this machine. If a rank is killed or
@@ -47,7 +55,8 @@ class Launcher:
 
         Raises: UserError: the number of ranks is below 1, or that of restarts below 0.
         Raises: RunFailed: a rank was killed.
-        Raises: SystemExit: a rank failed, and has said why, or a signal came.
+        Raises: SystemExit: a rank failed, and has said why.
+        Raises: Interrupted: a signal came, to this process or to a rank.
         """
         if self.ranks < 1:
             raise UserError(f"--ranks {self.ranks}: expected a number from 1 on")
@@ -60,6 +69,10 @@ class Launcher:
             note = Path(folder, "run")
             note.write_text(run)
             os.environ[NOTE_VARIABLE] = str(note)
+            os.environ[LAUNCHER_VARIABLE], os.environ[STOP_VARIABLE] = (
+                str(os.getpid()),
+                str(note.with_name("stop")),
+            )
             for restart in range(self.max_restarts + 1):
                 try:
                     return _run_once(self.ranks, arguments)
@@ -77,7 +90,7 @@ class Launcher:
             return SystemExit(1)
         stopped = f"{reason}, so all {self.ranks} ranks are stopped"
         if not run:
-            return RunFailed(f"{stopped} before there was a run")
+            return RunFailed(f"{stopped}{self.otherwise}")
         command = shlex.join(["foveal", "resume", run, "--ranks", str(self.ranks)])
         return RunFailed(f"{stopped}; go on with {command}")
 
@@ -117,10 +130,19 @@ def _run_once(ranks: int, arguments: list[str]) -> None:
         for rank, code in codes.items():
             if code < 0 and code != -SIGTERM:  # the agent ends the others by SIGTERM
                 raise RankLeft(f"rank {rank} was ended by {Signals(-code).name}") from None
-        own = (code for code in codes.values() if code > 0 and code != LOST_RANK_CODE)
-        raise SystemExit(next(own, 1)) from None
+        own = [code for code in codes.values() if code > 0 and code != LOST_RANK_CODE]
+        failures = [code for code in own if code not in STOPPED]  # a failed rank has the others stopped
+        if own and not failures:
+            raise _stopped(min(own) - 128) from None  # the others are stopped by SIGTERM
+        raise SystemExit(next(iter(failures), 1)) from None
     except SignalException as stop:
-        raise SystemExit(128 + stop.sigval) from None
+        raise _stopped(stop.sigval) from None
+
+
+def _stopped(number: int) -> Interrupted:
+    """Return the error of a signal, with what the main rank says it left."""
+    left = Path(os.environ[STOP_VARIABLE])
+    return Interrupted(number, left.read_text()) if left.exists() else Interrupted(number)
 
 
 def _silence_torch() -> None:

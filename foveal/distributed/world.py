@@ -28,6 +28,7 @@ MESSAGE_BYTES = 4096
 """The size of a message that takes one exchange. A longer message takes two."""
 
 
+RESUMES = "foveal resume goes on from the last checkpoint"
 LOST_CONNECTION = re.compile("connection|timed out|broken pipe|socket", re.IGNORECASE)
 """The words of gloo and NCCL for a rank that is gone."""
 LOST_RANK_SECONDS = 1.0
@@ -41,6 +42,12 @@ class RankLost(SystemExit):
 
     def __init__(self) -> None:
         super().__init__(LOST_RANK_CODE)
+
+
+def lost_rank() -> RankLost:
+    """Return the error that ends this rank, once the launcher has seen why another one ended."""
+    time.sleep(LOST_RANK_SECONDS)
+    return RankLost()
 
 
 class World:
@@ -137,14 +144,13 @@ def _lost_rank_ends() -> Iterator[None]:
     except RuntimeError as error:  # gloo has no type of its own
         if not LOST_CONNECTION.search(str(error)):
             raise
-        time.sleep(LOST_RANK_SECONDS)
-        raise RankLost from error
+        raise lost_rank() from error
 
 
 @contextmanager
-def joined_world(log: Log) -> Iterator[World]:
+def joined_world(log: Log, advice: str = RESUMES) -> Iterator[World]:
     """Return a context in which this process is connected with the other ranks, if there are any. A rank that
-    freezes is logged."""
+    freezes is logged, with what to do then."""
     if world_size() == 1:
         yield ONE_PROCESS
         return
@@ -154,7 +160,7 @@ def joined_world(log: Log) -> Iterator[World]:
         backend, store=PrefixStore("group", store), rank=rank, world_size=size, timeout=TIMEOUT
     )
     try:
-        with heartbeat(PrefixStore("heartbeat", store.clone()), rank, size, log):
+        with heartbeat(PrefixStore("heartbeat", store.clone()), rank, size, log, advice):
             yield Ranks(rank, size)
     finally:
         dist.destroy_process_group()

@@ -60,6 +60,7 @@ def generate(
     sampling: Sampling,
     *,
     samples: int = 1,
+    first_sample: int = 0,
     memory: Memory | None = None,
     end_tokens: Collection[int] = (),
     stop: Callable[[int, int], bool] = lambda row, token: False,
@@ -70,10 +71,11 @@ def generate(
 
     `max_new_tokens` is a single limit for all prompts, or a limit per prompt. The tokens of a row are the
     same as if the row were generated alone: rows do not affect each other, and the noise of a row is a
-    function of its prompt in `noise_keys`, its sample number and the step. A row ends at a token in
-    `end_tokens`, when `stop(row, token)` returns True, or at the limit. The state of the row is then dropped.
-    `stop` is called once for each token, in order, but not for `end_tokens`. Prompts are read `chunk` tokens
-    at a time. `watch` receives the logits (R, V) of each step, and the tokens (R,) that were chosen by them.
+    function of its prompt in `noise_keys`, its sample number (from `first_sample`) and the step. A row ends
+    at a token in `end_tokens`, when `stop(row, token)` returns True, or at the limit. The state of the row is
+    then dropped. `stop` is called once for each token, in order, but not for `end_tokens`. Prompts are read
+    `chunk` tokens at a time. `watch` receives the logits (R, V) of each step, and the tokens (R,) that were
+    chosen by them.
 
     Raises: UserError: a prompt is empty, or a limit or the number of samples is below 1.
     """
@@ -86,7 +88,8 @@ def generate(
         copies = torch.arange(len(prompts), device=features.device).repeat_interleave(samples)
         features, state = features[copies], select_rows(state, copies)
     rows = list(range(len(prompts) * samples))
-    noise = [Noise(sampling.seed, text, sample) for text in noise_keys for sample in range(samples)]
+    numbers = range(first_sample, first_sample + samples)
+    noise = [Noise(sampling.seed, text, sample) for text in noise_keys for sample in numbers]
     present: Tensor | None = None
 
     for step in count():

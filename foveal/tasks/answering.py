@@ -1,17 +1,23 @@
 """The part of a task that answers rows, lines and questions."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.core.progress import ProgressCallback
+from foveal.core.progress import EpochBatches, ProgressCallback
 from foveal.data.files.lines import Line
 from foveal.tasks.results import AnsweredRow
+from foveal.training.agreement import ALONE, Agreement
+from foveal.training.share import results_by_row
+
+TaskT = TypeVar("TaskT", bound="AnsweringTask")
+Result = TypeVar("Result")
 
 
 class AnsweringTask(ABC):
@@ -20,6 +26,20 @@ class AnsweringTask(ABC):
     name: ClassVar[str]
     writes_answers: ClassVar[bool] = False
     """Whether answers are written token by token or move by move, with log-probabilities."""
+    together: Agreement = ALONE
+    """The ranks that share the batches of answers. They do the same with the answers of all."""
+
+    def shared_by(self: TaskT, together: Agreement) -> TaskT:
+        """Return the task with batches that ranks share."""
+        task = copy(self)
+        task.together = together
+        return task
+
+    def by_row(
+        self, batches: EpochBatches, work: Callable[[Any], Sequence[Result]], progress: ProgressCallback
+    ) -> list[Result]:
+        """Return what `work` returns for each row of a batch, for all rows of the data in order."""
+        return results_by_row(batches, work, progress, self.together)
 
     @property
     def label_column(self) -> str:

@@ -27,7 +27,7 @@ from foveal.data.text.token_store import TokenArray
 from foveal.generation.events import Chunk, GenerationEvent, Output
 from foveal.generation.options import DEFAULT_BEAM_SEARCH
 from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRequest
-from foveal.generation.text_stream import GeneratedText, beam_text, encode_prompt, generate_text
+from foveal.generation.text_stream import GeneratedText, encode_prompt
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.inspection.chosen_input import ChosenInput
 from foveal.layers.ngram_lookup import MEMORY, training_inputs
@@ -40,6 +40,7 @@ from foveal.tasks.baseline import Baseline
 from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import TaskSummary
+from foveal.tasks.shapes.continued_prompts import sample_texts, search_texts
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
 from foveal.tasks.shapes.text_inputs import count_windows, typed_text, window_of_text
 from foveal.tasks.shapes.text_target import text_summary
@@ -229,8 +230,8 @@ class LanguageModelTask(CorpusTask):
         prompts = request.prompts()
         tokens = self._default_max_tokens(prompts) if request.tokens is None else request.tokens
         start, count = time.perf_counter(), 0
-        texts = self._beam_search if request.beam.beam else self._sample
-        for event in texts(request, prompts, tokens):
+        continue_prompts = search_texts if request.beam.beam else sample_texts
+        for event in continue_prompts(self, request, prompts, tokens):
             if isinstance(event, Chunk):
                 yield event
                 continue
@@ -247,44 +248,6 @@ class LanguageModelTask(CorpusTask):
             return DEFAULT_MAX_TOKENS
         longest = max(len(encode_prompt(self.processor, prompt)) for prompt in prompts)
         return max(1, min(DEFAULT_MAX_TOKENS, limit - longest + 1))  # the last token is not read
-
-    def _beam_search(
-        self, request: GenerateRequest, prompts: list[str], tokens: int
-    ) -> "Iterator[Chunk | _Finished]":
-        beam, best, alpha = request.beam.beam, request.beam.best, request.beam.length_penalty or 0.0
-        results = beam_text(self.model, self.processor, prompts, tokens, beam=beam, best=best, alpha=alpha)
-        for row, (prompt, texts) in enumerate(zip(prompts, results, strict=True)):
-            for number, text in enumerate(texts, 1):
-                yield row, prompt, number, text
-
-    def _sample(
-        self, request: GenerateRequest, prompts: list[str], tokens: int
-    ) -> "Iterator[Chunk | _Finished]":
-        options, finished = request.sampling, dict[int, GeneratedText]()
-        live = request.stream and len(prompts) * options.samples == 1
-        heading = prompts[0]
-        chunks = generate_text(
-            self.model,
-            self.processor,
-            prompts,
-            tokens,
-            options.sampling,
-            samples=options.samples,
-            stops=options.stop,
-        )
-        for chunk in chunks:
-            if live:
-                yield Chunk(chunk.row, heading + chunk.text)
-                heading = ""
-            if chunk.finished is not None:
-                finished[chunk.row] = chunk.finished
-        for row in range(len(prompts) * options.samples):
-            prompt, number = divmod(row, options.samples)
-            yield row, prompts[prompt], number + 1, finished[row]
-
-
-_Finished = tuple[int, str, int, GeneratedText]
-"""The row of a sample, its prompt, its number among the samples of the prompt (from 1), and the text."""
 
 
 def _output(row: int, prompt: str, number: int, text: GeneratedText) -> Output:

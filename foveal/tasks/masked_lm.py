@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from foveal.config import ConfigError
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.core.progress import ProgressCallback
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.length_buckets import BucketedEvalBatches
@@ -220,14 +220,15 @@ class MaskedLMTask(CorpusTask):
             {"source": RaggedArray.from_rows(sources), "hidden": RaggedArray.from_rows(hidden)}
         )
         batches = BucketedEvalBatches(examples, self.config.data.batch_tokens)
-        predictions: list[list[list[TokenProbability]]] = [[]] * len(sources)
-        for batch in iterate_batches(batches, progress):
+
+        def guesses(batch: ExampleBatch) -> list[list[list[TokenProbability]]]:
             likeliest = objective.predict_batch(batch)[:, :size].topk(min(best, size))
             pairs = zip(likeliest.indices.tolist(), likeliest.values.tolist(), strict=True)
             gaps = iter([list(zip(*pair, strict=True)) for pair in pairs])
-            for row, count in zip(batch.rows.tolist(), batch.columns["hidden"].sum(1).tolist(), strict=True):
-                predictions[row] = [next(gaps) for _ in range(count)]
-        return predictions
+            counts = batch.columns["hidden"].sum(1).tolist()
+            return [[next(gaps) for _ in range(count)] for count in counts]
+
+        return self.by_row(batches, guesses, progress)
 
     def _fill(self, source: TokenIds, gaps: list[list[TokenProbability]]) -> str:
         """Return the text with the likeliest token in each gap."""

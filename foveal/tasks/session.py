@@ -34,6 +34,7 @@ from foveal.tasks.registry import open_task
 from foveal.tasks.run_plugins import run_plugins
 from foveal.tasks.trained_on import absolute_paths, check_data_exist, was_trained_on
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_initial_weights, load_run_weights
+from foveal.training.agreement import Agreement
 from foveal.training.freezing import freeze
 from foveal.ui.console import log as log_to_console
 
@@ -82,6 +83,10 @@ class Session:
     def temperature(self) -> float:
         """The temperature of the logits of classes; 1 for a run that is not calibrated."""
         return float(getattr(self.model, "temperature", 1.0))
+
+    def shared_by(self, together: Agreement) -> "Session":
+        """Return the run with batches that ranks share."""
+        return replace(self, task=self.task.shared_by(together))
 
     def held_out(self, data: str | None, option_hint: str, log: Log = log_to_console) -> EvaluationData:
         """Return all of `data`, or without `data` the run's test split, else the run's validation split.

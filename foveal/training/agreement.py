@@ -1,15 +1,15 @@
-"""What all ranks decide together between steps: signals, and a failure on the main rank, end the training on
-all."""
+"""What all ranks decide together between steps or batches: a signal to one rank, or its failure, ends the
+work of all."""
 
 from typing import Any
 
+from foveal.core.errors import UserError
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.distributed.world import ONE_PROCESS, World
 
 
-class MainRankLeft(Exception):
-    """The main rank ends the training after a failure of its own. It saves a checkpoint, for which it needs
-    all."""
+class FailedElsewhere(Exception):
+    """Another rank has failed, and says why. In a training, it saves a checkpoint, for which it needs all."""
 
 
 class Agreement:
@@ -22,14 +22,14 @@ class Agreement:
         """Return the messages of all ranks.
 
         Raises: Interrupted: a signal has arrived at one of the ranks.
-        Raises: MainRankLeft: the main rank has called `leave`.
+        Raises: FailedElsewhere: a rank has called `leave`.
         """
         answers = self.world.exchange((self.signals.pending, False, message))
         for number, leaves, _ in answers:
             if number is not None:
                 raise Interrupted(number)
             if leaves:
-                raise MainRankLeft
+                raise FailedElsewhere
         return [answer for _, _, answer in answers]
 
     def poll(self) -> None:
@@ -37,10 +37,21 @@ class Agreement:
         if self.world.size == 1:
             self.signals.poll()
 
-    def leave(self) -> None:
-        """End the training of the other ranks, at their next message."""
-        if self.world.size > 1:
-            self.world.exchange((None, True, None))
+    def check_same(self, fact: Any, difference: str) -> None:
+        """Check that a fact is the same on all ranks.
+
+        Raises: UserError: this rank has another one than the main rank; `difference` says what that means.
+        """
+        if self.exchange(fact)[0] != fact:
+            raise UserError(difference)
+
+    def leave(self) -> bool:
+        """End the work of the other ranks, at their next message. Return whether this rank is the first of
+        those that leave, which says why."""
+        if self.world.size == 1:
+            return True
+        leaving = [leaves for _, leaves, _ in self.world.exchange((None, True, None))]
+        return leaving.index(True) == self.world.rank
 
 
 ALONE = Agreement(ONE_PROCESS, SignalHandler())

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -14,6 +13,7 @@ from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State
 from foveal.training.agreement import ALONE, Agreement
 from foveal.training.protocols import Batches, Objective
+from foveal.training.share import share
 from foveal.training.step import starting_carry
 
 
@@ -68,13 +68,12 @@ def _score_batches(
     together: Agreement,
 ) -> Iterator[_BatchScores]:
     """Yield the scores of each batch, in order."""
-    count, world = batches.per_epoch, together.world
     device = next(model.parameters()).device
-    shared = 1 if world.size == 1 or _continues(batches) else world.size
     carry: State = None
 
-    def score(index: int, batch: Any) -> _BatchScores:
+    def score(index: int) -> _BatchScores:
         nonlocal carry
+        batch = batches.batch(0, index)
         seed_everything("evaluate", index)
         with autocast(device, precision):
             result, carry = objective(batch, starting_carry(objective, batch, carry))
@@ -82,15 +81,11 @@ def _score_batches(
         coefficients = {name: term.coefficient for name, term in result.terms.items()}
         return _BatchScores(result.metrics, terms, coefficients, result.predicted_labels)
 
-    for first in range(0, count, shared):
-        progress(first, count)
-        index = first + world.rank % shared
-        own = score(index, batches.batch(0, index)) if index < count else None
-        everyone = together.exchange(own) if shared > 1 else [own]
-        yield from (scores for scores in everyone if scores is not None)
+    among = together if together.world.size > 1 and not continues(batches) else ALONE
+    return share(batches.per_epoch, score, progress, among)
 
 
-def _continues(batches: Batches) -> bool:
+def continues(batches: Batches) -> bool:
     """Return whether a batch continues the rows of the batch before, so that all batches are needed in
     order."""
     return batches.per_epoch > 0 and batches.batch(0, 0).stream_starts is not None

@@ -19,7 +19,7 @@ from foveal.distributed.world import ONE_PROCESS, World
 from foveal.store.plan import Plan, Plans
 from foveal.store.run import RunFolder, run_lock
 from foveal.training import snapshot
-from foveal.training.agreement import Agreement, MainRankLeft
+from foveal.training.agreement import Agreement, FailedElsewhere
 from foveal.training.callbacks import CallbackFailed, CallbackList
 from foveal.training.evaluate import evaluate
 from foveal.training.followers import FollowerFiles
@@ -99,7 +99,7 @@ class Trainer:
                 self.callbacks.emit(Callback.on_start, info)
                 try:
                     self._loop()
-                except MainRankLeft:
+                except FailedElsewhere:
                     self.save()
                 except Interrupted:
                     if not signals.urgent:

@@ -7,12 +7,14 @@ import torch
 
 from foveal import __version__
 from foveal.api.training.parts import make_objective, open_parts
+from foveal.api.training.report import test_together
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.core.terminal_text import counted
 from foveal.distributed.launch import note_run
 from foveal.distributed.world import World
 from foveal.store.run import RunFolder
+from foveal.training.agreement import Agreement
 from foveal.training.trainer import FinishedError, Trainer
 
 
@@ -47,7 +49,7 @@ def meet(world: World, run: RunFolder | None) -> str:
 
 
 def follow(world: World, signals: SignalHandler) -> None:
-    """Train the run of the main rank until it is finished or stopped.
+    """Train the run of the main rank until it is finished or stopped, and share its test.
 
     Raises: UserError: this rank does not see the run, or sees other data.
     """
@@ -57,3 +59,5 @@ def follow(world: World, signals: SignalHandler) -> None:
     )
     with suppress(FinishedError):  # the main rank says so
         trainer.run(signals)
+    if parts.tested is not None:
+        test_together(parts, trainer.objective, "test", Agreement(world, signals))

@@ -22,6 +22,7 @@ from foveal.store.scores import write_scores
 from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.results import EvaluationResult, LabelsByRow
 from foveal.tasks.warm_start import load_run_weights
+from foveal.training.agreement import Agreement
 from foveal.training.callback_registry import make_callbacks
 from foveal.training.callbacks import CallbackList
 from foveal.training.evaluate import evaluate
@@ -46,7 +47,7 @@ def train_and_report(
     world: World = ONE_PROCESS,
 ) -> None:
     """Train a run from its last checkpoint to its end. Then evaluate it, print scores, call `on_result` with
-    them, and draw its curves. `callbacks` are called meanwhile. The other ranks of the `world` only train.
+    them, and draw its curves. `callbacks` are called meanwhile. The other ranks of the `world` follow.
 
     The curves come last, so that no damaged log costs the scores: a finished run without curves was stopped
     before its report, so the report is made now.
@@ -65,7 +66,7 @@ def train_and_report(
                 except FinishedError:
                     if run.curves.exists() or not trainer.state.counters.step:
                         raise
-            _report(parts, trainer, on_result, all_callbacks)
+            _report(parts, trainer, on_result, all_callbacks, Agreement(world, signals))
         except Interrupted as stop:
             step = f" at step {trainer.state.counters.step:,}; "
             saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"
@@ -103,16 +104,18 @@ def _report(
     trainer: Trainer,
     on_result: Callable[[dict[str, Any]], None],
     callbacks: CallbackList,
+    together: Agreement,
 ) -> None:
     """Evaluate a trained run, print and write its scores, and draw its curves."""
     run, task, data, tested = parts.run, parts.task, parts.data, parts.tested
     progress, report, baseline = trainer.state.counters, None, None
     scores: dict[str, float] = {}
-    load_run_weights(run, task)
+    if tested is None:
+        load_run_weights(run, task)
     result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
     if tested is not None:
         split = "valid" if data.test is None else "test"
-        scores, report = evaluate_and_score(task, trainer.objective, tested, split)
+        scores, report = test_together(parts, trainer.objective, split, together)
         result |= {"split": split} | scores
         result |= {} if report is None else report.to_json()
         release_freed_memory()  # that of the steps is not needed any more, and the baseline needs much
@@ -136,6 +139,15 @@ def _batch_fraction(batches: Batches, evaluated: Batches | None) -> float:
     return 1.0 if evaluated is None else evaluated.batch(0, 0).tokens / max(1, batches.batch(0, 0).tokens)
 
 
+def test_together(
+    parts: TrainingParts, objective: Objective, split: str, together: Agreement
+) -> tuple[dict[str, float], Report | None]:
+    """Return the scores of a trained run on its held-out data, whose batches the ranks share."""
+    together.exchange(None)  # the main rank has written the last checkpoint
+    load_run_weights(parts.run, parts.task)
+    return evaluate_and_score(parts.task.shared_by(together), objective, parts.tested, split)
+
+
 def evaluate_and_score(
     task: Task, objective: Objective, held_out: Any, split: str
 ) -> tuple[dict[str, float], Report | None]:
@@ -150,6 +162,7 @@ def evaluate_and_score(
             precision=precision,
             progress=progress,
             predicted_labels=predicted,
+            together=task.together,
         )
     with ProgressBar(f"{split} outputs", before=f"{split} outputs and scores") as progress:
         result = task.score(held_out, predicted, progress)

@@ -15,6 +15,8 @@ from foveal.generation.events import Artifact, GenerationEvent, Summary
 from foveal.generation.request import GenerateRequest
 from foveal.tasks.draw import plot
 from foveal.tasks.draw.model import DrawModel
+from foveal.training.agreement import Agreement
+from foveal.training.share import share
 from foveal.ui.console import check_png_path
 
 STEP_ROWS, BATCH_SIZE = 8, 250
@@ -35,7 +37,7 @@ def check_drawing_paths(request: GenerateRequest) -> None:
 
 
 def generate_drawings(
-    model: DrawModel, request: GenerateRequest, progress: ProgressCallback
+    model: DrawModel, request: GenerateRequest, progress: ProgressCallback, together: Agreement
 ) -> Iterator[GenerationEvent]:
     """Yield `--out`, a .png of all drawings or of each drawing, and `--attention`, the canvas after each
     step.
@@ -44,7 +46,7 @@ def generate_drawings(
     """
     samples, seed, out = request.sampling.samples, request.sampling.seed, request.out
     began, json = time.perf_counter(), {}
-    drawings = _draw(model, samples, seed, progress)
+    drawings = _draw(model, samples, seed, progress, together)
     seconds = time.perf_counter() - began
     if out is not None:
         json["drawings"] = str(out)
@@ -62,15 +64,16 @@ def generate_drawings(
 
 
 def _draw(
-    model: DrawModel, samples: int, seed: int, progress: ProgressCallback
+    model: DrawModel, samples: int, seed: int, progress: ProgressCallback, together: Agreement
 ) -> UInt8[np.ndarray, "N H W"]:
     """Return finished drawings."""
-    batches = []
-    for start in range(0, samples, BATCH_SIZE):
-        progress(start, samples)
-        canvases, _ = sample_canvases(model, range(start, min(start + BATCH_SIZE, samples)), seed)
-        batches.append(to_pixels(canvases[:, -1]))
-    return np.concatenate(batches)
+
+    def draw(batch: int) -> UInt8[np.ndarray, "B H W"]:
+        numbers = range(samples)[batch * BATCH_SIZE : (batch + 1) * BATCH_SIZE]
+        canvases, _ = sample_canvases(model, numbers, seed)
+        return to_pixels(canvases[:, -1])
+
+    return np.concatenate([*share(-(-samples // BATCH_SIZE), draw, progress, together)])
 
 
 def sample_canvases(

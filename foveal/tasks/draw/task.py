@@ -120,4 +120,4 @@ class ImageGenerationTask(ImageTask):
     def generate(
         self, request: GenerateRequest, log: Log, progress: ProgressCallback
     ) -> Iterator[GenerationEvent]:
-        return generate_drawings(self.model, request, progress)
+        return generate_drawings(self.model, request, progress, self.together)

@@ -1,11 +1,11 @@
 """From an instruction and a map to moves: the agent sees, attends and acts."""
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.core.progress import ProgressCallback
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
 from foveal.data.core.length_buckets import collate_examples
@@ -28,7 +28,6 @@ from foveal.tasks.navigation.model import NavigationAgent, navigation_agent
 from foveal.tasks.navigation.objective import (
     NavigationObjective,
     ReinforceNavigationObjective,
-    Trajectory,
     reached_goal,
 )
 from foveal.tasks.navigation.random_walk import random_walks_arrive
@@ -42,6 +41,15 @@ NUM_PREVIEWS = 3
 class NavigationSettings(TaskSettings):
     supervision: Literal["imitation", "reinforce"] = "imitation"
     """How the agent learns: imitation (of the paths in the data) or reinforce (from its own walks)."""
+
+
+class Rollout(NamedTuple):
+    """The likeliest moves of the agent on a map."""
+
+    moves: list[int]
+    log_probability: float
+    arrived: bool
+    steps_taken: int
 
 
 class NavigationTask(ExampleTask):
@@ -126,27 +134,19 @@ class NavigationTask(ExampleTask):
 
     def answers(self, examples: Examples, top: int, progress: ProgressCallback) -> list[Answer]:
         """Return the likeliest moves. There is only a single rollout, so `top` adds nothing."""
-        answers: dict[int, Answer] = {}
-        for batch, trajectory in self._trajectories(examples, progress):
-            rows = zip(batch.rows.tolist(), trajectory.rows(), trajectory.log_prob.tolist(), strict=True)
-            for row, moves, log_prob in rows:
-                answers[row] = written_answer([moves_to_text(moves)], [log_prob / max(1, len(moves))])
-        return [answers[row] for row in range(len(examples))]
+        return [
+            written_answer([moves_to_text(each.moves)], [each.log_probability / max(1, len(each.moves))])
+            for each in self._rollouts(examples, progress)
+        ]
 
     def score(
         self, data: SplitData[Examples], predicted: LabelsByRow, progress: ProgressCallback
     ) -> EvaluationResult:
         """Return success, SPL and number of moves of the likeliest rollouts, relative to each row's shortest
         path."""
-        outputs, arrived, steps_taken = [""] * len(data), [False] * len(data), [0] * len(data)
-        for batch, trajectory in self._trajectories(data.examples, progress):
-            facts = (
-                map(moves_to_text, trajectory.rows()),
-                reached_goal(batch, trajectory).tolist(),
-                trajectory.steps_taken.tolist(),
-            )
-            for row, text, reached, steps in zip(batch.rows.tolist(), *facts, strict=True):
-                outputs[row], arrived[row], steps_taken[row] = text, reached, steps
+        rollouts = self._rollouts(data.examples, progress)
+        outputs = [moves_to_text(each.moves) for each in rollouts]
+        arrived, steps_taken = [each.arrived for each in rollouts], [each.steps_taken for each in rollouts]
         scores = [success(arrived), spl(arrived, data.lengths, steps_taken), path_moves(steps_taken)]
         return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores)
 
@@ -157,10 +157,13 @@ class NavigationTask(ExampleTask):
         name = "a random walk, with moves as often as in training"
         return Baseline.of(name, success(arrived))
 
-    def _trajectories(
-        self, examples: Examples, progress: ProgressCallback
-    ) -> Iterator[tuple[ExampleBatch, Trajectory]]:
-        """Yield each batch once, with its rollouts."""
+    def _rollouts(self, examples: Examples, progress: ProgressCallback) -> list[Rollout]:
+        """Return the rollout of each row, in the examples' order."""
         objective = self.objective()
-        for batch in iterate_batches(self.example_batches(examples), progress):
-            yield batch, objective.predict_batch(batch)
+
+        def rollouts(batch: ExampleBatch) -> list[Rollout]:
+            trajectory = objective.predict_batch(batch)
+            arrived, steps = reached_goal(batch, trajectory).tolist(), trajectory.steps_taken.tolist()
+            return [*map(Rollout, trajectory.rows(), trajectory.log_prob.tolist(), arrived, steps)]
+
+        return self.by_row(self.example_batches(examples), rollouts, progress)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_LOGGED_ROWS = 5
 """Rows without an answer that are logged one by one."""
+OTHER_DATA = "this process reads other data than rank 0: give all the same"
 EMPTY_LINE = "empty: write a source on every line"
 
 
@@ -33,6 +34,7 @@ def answer_data(
     config = task.config.data
     part = open_path(data, config.encoding).sources(task.data_format.source.table)
     rows, reasons = _split_off_parts(task.data_format.read_in_order(part, config))
+    task.together.check_same([(row.location, _source(row)) for row in rows], f"{data}: {OTHER_DATA}")
     columns = task.data_format.own_columns(part, rows, config)
     known = [_known_or_skipped(row, task.processor.source) for row in rows]
     answered = [
@@ -105,8 +107,11 @@ def answer_rows(
             yield AnsweredRow(row.location, source_text(row), own, next(answers), "")
         else:
             reason = row.reason if isinstance(row, SkippedRow) else next(reasons).reason
-            source = source_text(row) if isinstance(row, Row) else ""
-            yield AnsweredRow(row.location, source, own, None, reason)
+            yield AnsweredRow(row.location, _source(row), own, None, reason)
+
+
+def _source(row: Row | SkippedRow) -> str:
+    return source_text(row) if isinstance(row, Row) else ""
 
 
 def _known_or_skipped(row: Row | SkippedRow, processor: Any) -> Row | SkippedRow:

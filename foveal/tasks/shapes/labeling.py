@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from foveal.config.values import Fraction
-from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.core.progress import ProgressCallback
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
@@ -114,18 +114,18 @@ class LabelingTask(ExampleTask, ABC):
 
     def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:
         objective: Any = self.objective()
-        answers: dict[int, Answer] = {}
-        for batch in iterate_batches(self.example_batches(examples), progress):
+
+        def answer(row: int, places: list[LikeliestLabels]) -> Answer:
+            labels = self.labels_of(examples, row)
+            return self.make_answer(
+                [[Alternative(labels[i], share) for i, share in place if i < len(labels)] for place in places]
+            )
+
+        def answers(batch: ExampleBatch) -> list[Answer]:
             likeliest = likeliest_labels(objective.class_logits(batch), top)
-            for row, places in zip(batch.rows.tolist(), self.by_row(batch, likeliest), strict=True):
-                labels = self.labels_of(examples, row)
-                answers[row] = self.make_answer(
-                    [
-                        [Alternative(labels[i], share) for i, share in place if i < len(labels)]
-                        for place in places
-                    ]
-                )
-        return [answers[row] for row in range(len(examples))]
+            return [*map(answer, batch.rows.tolist(), self.split_rows(batch, likeliest))]
+
+        return self.by_row(self.example_batches(examples), answers, progress)
 
     @property
     def num_outcomes(self) -> int | None:
@@ -154,7 +154,7 @@ class LabelingTask(ExampleTask, ABC):
         """Return the head for an encoder."""
 
     @abstractmethod
-    def by_row(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
+    def split_rows(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
         """Return the places of each row of a batch. All places of the batch are in order in `places`."""
 
     @abstractmethod
@@ -222,7 +222,7 @@ class ClassificationTask(LabelingTask, ABC):
         fit_ridge_head(self.model, self.example_batches(data.examples), progress)
         return True
 
-    def by_row(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
+    def split_rows(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
         return [[place] for place in places]
 
     def make_answer(self, places: list[list[Alternative]]) -> Answer:
@@ -265,7 +265,7 @@ class TaggingTask(LabelingTask, ABC):
         outputs = [[frequent] * len(labels) for labels in held_out.references]
         return Baseline.of("the most frequent label", tag_accuracy(held_out.references, outputs))
 
-    def by_row(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
+    def split_rows(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
         remaining = iter(places)
         return [[*islice(remaining, count)] for count in batch.lengths["places"].tolist()]
 

@@ -12,7 +12,8 @@ from torch import nn
 
 from foveal.core.errors import UserError
 from foveal.core.log import Log
-from foveal.core.progress import ProgressCallback, iterate_batches
+from foveal.core.progress import ProgressCallback
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
@@ -173,15 +174,18 @@ class SequenceToSequenceTask(ExampleTask, ABC):
 
     def answers(self, examples: Any, top: int, progress: ProgressCallback) -> list[Answer]:
         """Return the best texts of a beam search, which is as wide as in evaluation, or `top`."""
-        objective, answers = self.objective(), dict[int, Answer]()
-        # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
-        for batch in iterate_batches(self.example_batches(examples), progress):
-            decoded = objective.beam_decode(batch, max(TARGET_BEAM, top), top, TARGET_LENGTH_PENALTY)
-            for row, hypotheses in zip(batch.rows.tolist(), decoded, strict=True):
-                texts = [self.target_text(objective, hypothesis) for hypothesis in hypotheses]
-                means = [each.log_probability / max(1, len(each.tokens)) for each in hypotheses]
-                answers[row] = written_answer(texts, means)
-        return [answers[row] for row in range(len(examples))]
+        objective, beam = self.objective(), max(TARGET_BEAM, top)
+
+        def answer(hypotheses: Sequence[Hypothesis]) -> Answer:
+            texts = [self.target_text(objective, each) for each in hypotheses]
+            means = [each.log_probability / max(1, len(each.tokens)) for each in hypotheses]
+            return written_answer(texts, means)
+
+        def answers(batch: ExampleBatch) -> list[Answer]:
+            # Hypotheses grow by one token at a time: even a beam of them needs less memory than training.
+            return [*map(answer, objective.beam_decode(batch, beam, top, TARGET_LENGTH_PENALTY))]
+
+        return self.by_row(self.example_batches(examples), answers, progress)
 
     def predicted_texts(self, examples: Any, progress: ProgressCallback) -> list[str]:
         return [str(answer.text) for answer in self.answers(examples, 1, progress)]
@@ -264,19 +268,16 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         progress: ProgressCallback,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each source: the best of a beam search, or samples."""
-        hypotheses: list[list[Hypothesis]] = [[]] * len(sources)
         beam, sampling = request.beam, request.sampling
         alpha = TARGET_LENGTH_PENALTY if beam.length_penalty is None else beam.length_penalty
-        for batch in iterate_batches(self.example_batches(examples), progress):
-            rows = batch.rows.tolist()
+
+        def decode(batch: ExampleBatch) -> list[list[Hypothesis]]:
             if sampling == DEFAULT_SAMPLING:
-                decoded = objective.beam_decode(batch, beam.beam or TARGET_BEAM, beam.best, alpha)
-            else:
-                texts = [sources[row] for row in rows]
-                decoded = objective.sample_decode(batch, texts, sampling.sampling, sampling.samples)
-            for row, ranked in zip(rows, decoded, strict=True):
-                hypotheses[row] = ranked
-        return hypotheses
+                return objective.beam_decode(batch, beam.beam or TARGET_BEAM, beam.best, alpha)
+            texts = [sources[row] for row in batch.rows.tolist()]
+            return objective.sample_decode(batch, texts, sampling.sampling, sampling.samples)
+
+        return self.by_row(self.example_batches(examples), decode, progress)
 
     def _output(
         self, objective: SequenceToSequenceObjective, row: int, source: str, hypothesis: Hypothesis
