@@ -3,7 +3,6 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
