@@ -159,7 +159,8 @@ class OpenedData:
     def all_rows(self) -> DataPart:
         """All of DATA, with or without splits. Several files of rows are shards of one part."""
         if self.layout is not None:
-            return self.unpacked
+            folder = self.layout.folder
+            return self.unpacked if folder is None else open_part(str(folder), encoding=self.encoding)
         with suppress(UserError):  # names of splits, which don't matter here
             parts = self.splits.values()
             if self.whole.is_disk_folder and all(part.suffix in ROW_SUFFIXES for part in parts):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tests.support.class_folders import recording
 from tests.support.image_folders import encode_png, random_images
+from tests.support.tars import tar_of
 
 COLORS = ("red", "green", "blue")
 Targets = dict[str, list[str]]
@@ -77,6 +78,15 @@ PICTURES = files(f"{n}.jpg" for n in TEN)
 LEMMAS = lines(*(f"{n}.jpg#0\ta {color(n)} thing be" for n in TEN))
 WORDS = [f"{color(n)}/{n}_nohash.wav" for n in range(16)]
 LAYOUTS = {
+    "WebDataset": PublicLayout(
+        {
+            "pictures-000000.tar": tar_of(
+                files(f"{n}.jpg" for n in TEN) | {f"{n}.txt": caption(n).encode() for n in TEN}
+            )
+        },
+        "captioning",
+        {"train": captions(TEN)},
+    ),
     "Flickr8k, captions beside": PublicLayout(
         PICTURES | {"captions.txt": lines("image,caption", *FLICKR_ROWS)},
         "captioning",

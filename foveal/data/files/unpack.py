@@ -2,12 +2,16 @@
 
 import gzip
 import hashlib
+import os
 import shutil
+import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedIOBase
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,7 +21,7 @@ from foveal.data.files.utf8 import open_file
 from foveal.store.cache import file_lock, unpacked_folder
 from foveal.store.durable import atomic_folder
 
-GZIP_SUFFIX = ".gz"
+GZIP_SUFFIX, TAR_SUFFIX = ".gz", ".tar"
 COPY_BYTES = 1 << 20
 """Bytes that are unpacked at a time."""
 
@@ -75,6 +79,83 @@ def mend_member_names(path: Path, archive: zipfile.ZipFile) -> None:
         raise UserError(
             f"{path}: {count} files in it are named {name!r}; rename all but one, and make the zip again"
         )
+
+
+def first_members(path: Path, count: int) -> list[str]:
+    """Return the names of the first files in a tar, at most `count`. Empty if it can't be read."""
+    try:
+        with tarfile.open(path, "r:") as archive:
+            return [member.name for member in islice(archive, count) if member.isreg()]
+    except (tarfile.TarError, OSError):
+        return []
+
+
+def unpack_tars(folder: Path, names: Sequence[str]) -> Path:
+    """Return a folder with a folder of the files in each tar `names` of `folder`, unpacked into the cache.
+
+    Each tar is unpacked on its own, so an unpacking that was killed goes on at the tar where it was.
+
+    Raises: UserError: a tar is damaged or cut off, a name in it leads out of the tar, is that of two files,
+        or is that of no regular file.
+    """
+    unpacked = {name: _unpack_tar(folder / name) for name in names}
+    digest = hashlib.sha256(str(unpacked).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    whole = unpacked_folder(digest) / folder.name
+    with file_lock(whole):
+        if not whole.is_dir():
+            with atomic_folder(whole) as new:
+                for name, members in unpacked.items():
+                    (new / name).parent.mkdir(parents=True, exist_ok=True)
+                    (new / name).symlink_to(members, target_is_directory=True)
+    return whole
+
+
+def _unpack_tar(path: Path) -> Path:
+    with _unpacked_folder(path) as folder:
+        if not folder.is_dir():
+            with atomic_folder(folder) as new, open_file(path) as file:
+                _unpack_members(path, file, new)
+    return folder
+
+
+def _unpack_members(path: Path, file: BufferedIOBase, folder: Path) -> None:
+    """Write the files of an opened tar, which is read as a stream.
+
+    Raises: UserError: `unpack_tars`.
+    """
+    last = "its start"
+    try:
+        with tarfile.open(fileobj=file, mode="r:") as archive:
+            while (member := archive.next()) is not None:
+                vars(archive)["members"] = []  # which grow with the tar
+                last = member.name
+                content = archive.extractfile(member) if member.isreg() and not member.issparse() else None
+                if content is not None:
+                    _copy(path, content, _new_file(path, folder, member.name))
+                elif not member.isdir():
+                    raise UserError(f"{path}, {member.name}: a link or device; make the tar of regular files")
+            file.seek(archive.offset)
+    except tarfile.TarError:
+        raise UserError(f"{path}: cut off or damaged after {last}; get the file again") from None
+    if file.read(tarfile.BLOCKSIZE) != tarfile.NUL * tarfile.BLOCKSIZE:  # the block that ends every tar
+        raise UserError(f"{path}: cut off or damaged after {last}; get the file again")
+
+
+def _new_file(path: Path, folder: Path, name: str) -> Path:
+    """Return the path below `folder` of the file `name` in the tar `path`.
+
+    Raises: UserError: the name leads out of the tar, or is that of two files.
+    """
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
+        raise UserError(f"{path}: the name {name!r} leads out of the tar; make the tar again")
+    file = folder / name
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not os.path.lexists(file):
+            return file
+    except (FileExistsError, NotADirectoryError):
+        pass
+    raise UserError(f"{path}: two files in it are named {name!r}; rename one, and make the tar again")
 
 
 @contextmanager

@@ -18,9 +18,9 @@ UNREAD_SUFFIXES = {
     **dict.fromkeys(
         (".pkl", ".pickle"), "it could run code when opened; save the data as .csv, .jsonl or .npz"
     ),
-    **dict.fromkeys(
-        (".tar", ".tgz", ".bz2", ".xz", ".7z", ".rar"), "unpack it, and give the file or folder in it"
-    ),
+    ".tar": "pack pictures as KEY.jpg, with KEY.cls, KEY.txt or KEY.json beside each, or unpack it, and "
+    "give the file or folder in it",
+    **dict.fromkeys((".tgz", ".bz2", ".xz", ".7z", ".rar"), "unpack it, and give the file or folder in it"),
     **dict.fromkeys((".xml", ".geojson", ".ipynb"), "write what is to be learned as .csv, .jsonl or .txt"),
     **dict.fromkeys((".pdf", ".docx", ".doc", ".odt", ".epub", ".rtf"), "save it as plain text (.txt)"),
 }

@@ -55,19 +55,24 @@ class Layout(NamedTuple):
     reason: str
     """A clause that says what was recognized."""
     splits: Mapping[SplitName, LayoutSplit]
+    folder: Path | None = None
+    """The folder with the files, if that is not DATA."""
 
 
 def find_layout(part: DataPart) -> Layout | None:
-    """Return the layout of a folder. None for a folder that is read as it stands.
+    """Return the layout of a folder, or of a file with one of the `FILE_SUFFIXES` of a layout. None for data
+    that are read as they stand.
 
     Raises: UserError: several tables name the same files, a folder can't be listed, or a file with the name
         of a known table can't be read.
     """
-    if not part.is_disk_folder:
+    if not (part.is_disk_folder or part.is_file):
         return None
-    for module in pkgutil.iter_modules(layouts.__path__, f"{layouts.__name__}."):
-        find: Callable[[DataPart], Layout | None] | None = getattr(import_module(module.name), "find", None)
-        if find is not None and (layout := find(part)) is not None:
+    for info in pkgutil.iter_modules(layouts.__path__, f"{layouts.__name__}."):
+        module = import_module(info.name)
+        find: Callable[[DataPart], Layout | None] | None = getattr(module, "find", None)
+        is_read = part.is_disk_folder or part.suffix in getattr(module, "FILE_SUFFIXES", ())
+        if find is not None and is_read and (layout := find(part)) is not None:
             return layout
     return None
 
