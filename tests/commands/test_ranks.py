@@ -99,9 +99,7 @@ def test_a_killed_rank_ends_all_and_another_number_goes_on(rank: int) -> None:
     _, err = process.communicate(timeout=60)
     assert time.monotonic() - since < 10
     assert process.returncode == 1
-    stopped = (
-        f"foveal: rank {rank} was ended by SIGKILL, so all 4 ranks are stopped; the last checkpoint stays: "
-    )
+    stopped = f"foveal: rank {rank} was ended by SIGKILL, so all 4 ranks are stopped; go on with "
     assert err.splitlines()[-1] == f"{stopped}foveal resume struck --ranks 4"
     finish("resume", "struck", "--ranks", "2")
     assert ending("struck") == ending("whole")

@@ -1,11 +1,13 @@
 """`--ranks` of evaluate, predict and generate: one answer for each row in order, one line when it ends."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -15,6 +17,8 @@ from tests.support.small_texts import SMALL, write_labels
 
 ROWS = 7
 MANY = 200_000
+TIMES = {"run", "seconds"}
+"""Facts of a training that differ from run to run."""
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +74,16 @@ def rank_of(process: int, rank: int) -> int:
 def test_scores_are_printed_once_and_are_those_of_one_process() -> None:
     alone = output("evaluate", "run", "labels.csv", "--json")
     assert output("evaluate", "run", "labels.csv", "--json", "--ranks", "2") == alone
+
+
+def test_the_test_after_a_training_is_that_of_one_process() -> None:
+    shared = ("--budget", "3steps", "--slots", "2", "data.batch_tokens=32", "--json")
+    results = list[dict[str, Any]]()
+    for run, ranks in (("one", "1"), ("two", "2")):
+        out = output("train", "labels.csv", *SMALL, *shared, "--run", run, "--ranks", ranks)
+        results.append({name: value for name, value in json.loads(out).items() if name not in TIMES})
+    assert results[0] == results[1]
+    assert results[0]["split"] == "test"
 
 
 def test_more_ranks_than_batches_answer_each_row_once() -> None:
