@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.data.files.remote import is_remote
 from foveal.tasks.results import UNSURE, AnsweredRow
 from foveal.ui.console import truncate
 
@@ -40,7 +41,8 @@ def check_is_no_text(data: Any, task: Any) -> None:
 
     Raises: UserError: it is none.
     """
-    if isinstance(data, str) and task.source_kind == "text" and not os.path.exists(data):
+    is_text = isinstance(data, str) and not (os.path.exists(data) or is_remote(data))
+    if is_text and task.source_kind == "text":
         text = truncate(" ".join(data.split()), SHOWN_LETTERS)
         raise UserError(f"{text}: no such file; a text is given in a list: run.predict([{text!r}])")
 

@@ -19,6 +19,7 @@ from foveal.core.errors import UserError
 from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import resolve_device
 from foveal.data.files.lines import Line, LineReader
+from foveal.data.files.remote import is_remote
 from foveal.store.durable import atomic_write
 from foveal.tasks.data_overrides import with_columns
 from foveal.tasks.results import AnsweredRow
@@ -190,7 +191,7 @@ def _check_path(data: str, task: Any) -> None:
 
     Raises: UserError: there is no such file, but there may be such a text.
     """
-    if task.source_kind == "text" and not os.path.lexists(data):
+    if task.source_kind == "text" and not (os.path.lexists(data) or is_remote(data)):
         raise UserError(
             f"{data}: no such file or folder; a text itself is given by --text {shlex.quote(data)}"
         )

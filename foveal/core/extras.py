@@ -9,6 +9,7 @@ from foveal.core.errors import UserError
 EXTRAS = {
     "av": "video",
     "fastapi": "page",
+    "fsspec": "remote",
     "mlflow": "mlflow",
     "pandas": "pandas",
     "pyarrow": "parquet",

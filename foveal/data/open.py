@@ -15,6 +15,7 @@ from foveal.data.core.rows import Row
 from foveal.data.datasets.dataset_cache import resolve
 from foveal.data.files.data_part import ZIP_SUFFIX, DataPart, open_part, open_shards
 from foveal.data.files.mending import backslash_hint, series_hint
+from foveal.data.files.remote import fetch, is_remote
 from foveal.data.files.seen_files import describe_files
 from foveal.data.files.split_names import list_names
 from foveal.data.files.unpack import GZIP_SUFFIX, unpack_gzip, unpack_zip
@@ -74,7 +75,7 @@ class OpenedData:
     """DATA, opened. Each fact is looked up when first needed, and only once."""
 
     name: str
-    """The user's argument: a path, two paths `a,b`, or a name of the catalog."""
+    """The user's argument: a path, two paths `a,b`, a remote address, or a name of the catalog."""
     resolve: Callable[[str], str]
     """A function from `name` to a path. The function creates the files of a data set of the catalog."""
     encoding: str = ""
@@ -85,8 +86,12 @@ class OpenedData:
 
     @cached_property
     def named(self) -> DataPart:
-        """The file or folder at `name`, if `name` is a path."""
-        return open_part(self.name, encoding=self.encoding)
+        """The file or folder at `name`, if `name` is a path or an address, whose files are fetched.
+
+        Raises: UserError: the files can't be fetched.
+        """
+        path = str(fetch(self.name)) if is_remote(self.name) else self.name
+        return open_part(path, encoding=self.encoding)
 
     @cached_property
     def unpacked(self) -> DataPart:

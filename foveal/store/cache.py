@@ -27,6 +27,11 @@ def unpacked_folder(digest: str) -> Path:
     return cache_folder() / "unpacked" / digest
 
 
+def remote_folder(digest: str) -> Path:
+    """Return the folder of the files fetched from an object store, of which `digest` is a hash."""
+    return cache_folder() / "remote" / digest
+
+
 def layout_folder(digest: str) -> Path:
     """Return the folder of tables that were rewritten, of which `digest` is a hash."""
     return cache_folder() / "layouts" / digest
@@ -40,8 +45,8 @@ def values_folder(digest: str) -> Path:
 def shorten_unpacked_paths(message: str) -> str:
     """Return a message with the paths of unpacked files as in the packed file, as `reviews.zip/a.csv`.
 
-    Places in rewritten tables, and paths of files beside them, are told as in the user's folder. Rows of
-    values in memory are told by their index, as `list[3]`.
+    Fetched files have their addresses. Places in rewritten tables, and paths of files beside them, are told
+    as in the user's folder. Rows of values in memory are told by their index, as `list[3]`.
     """
     row = r"(?:, (?:row|line) (?P<row>\d+))?"
     table = r"[0-9a-f]{16}/(?P<name>\w+)\.(?:parquet|jsonl|txt)"
@@ -52,6 +57,8 @@ def shorten_unpacked_paths(message: str) -> str:
     message = re.sub(rf"(?P<table>{layout}{{1,2}}?/metadata\.jsonl)(?:{place})?", _origin, message)
     for depth in (2, 3):
         message = re.sub(layout + f"{{{depth}}}(?=/)", _linked_folder, message)
+    fetched = re.escape(f"{cache_folder()}/remote/") + "[0-9a-f]{16}/([a-z0-9+]+)/"
+    message = re.sub(fetched, r"\1://", message)
     for folder in ("unpacked", "layouts"):
         message = re.sub(re.escape(f"{cache_folder()}/{folder}/") + "[0-9a-f]{16}/", "", message)
     return message
