@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.core.errors import UserError
+from foveal.core.runtime import Precision
 from foveal.data.core.batching import ExampleBatch
 from foveal.distributed.world import ONE_PROCESS, World
 from foveal.layers.word_vectors import WordVectors
@@ -47,6 +48,8 @@ LONG = {"hardest-rows"}
 """Kinds whose test takes half a minute."""
 SAMPLED = {"hard-captioning"}
 """Their models draw, so slots differ from the whole batch."""
+OFTEN = ("stream-lstm", "batch-norm")
+"""Kinds whose ranks are compared at every change: a carry, and a layer that reads the whole batch."""
 NOT_CUT = {"vqa", "vqa-multiple-choice"}
 """Several questions share an image, so the rows of their batches can't be cut."""
 
@@ -78,7 +81,9 @@ def drop_nothing(model: nn.Module) -> None:
             module.drop.zero_()
 
 
-def train_steps(kind: str, slots: Slots, dtype: torch.dtype) -> tuple[list[Any], dict[str, Tensor]]:
+def train_steps(
+    kind: str, slots: Slots, dtype: torch.dtype, precision: Precision = "float32"
+) -> tuple[list[Any], dict[str, Tensor]]:
     """Return the results of some steps, and the weights and statistics after them. In float64, without
     noise."""
     here = Path.cwd()
@@ -100,7 +105,15 @@ def train_steps(kind: str, slots: Slots, dtype: torch.dtype) -> tuple[list[Any],
             to_dtype(batches.batch(*divmod(index, batches.per_epoch)), dtype) for index in indices
         ]
         result, carries = train_step(
-            model, objective, optimizer, micro_batches, carries, lr=1e-3, seed=(0, step), slots=slots
+            model,
+            objective,
+            optimizer,
+            micro_batches,
+            carries,
+            lr=1e-3,
+            seed=(0, step),
+            precision=precision,
+            slots=slots,
         )
         results.append(result)
     return results, {name: value.detach().clone() for name, value in model.state_dict().items()}
@@ -133,25 +146,32 @@ def test_rows_that_share_something_are_not_cut(kind: str) -> None:
         train_steps(kind, Slots(SLOTS), torch.float32)
 
 
-def steps_of_rank(world: World, kind: str, folder: Path) -> tuple[list[Any], dict[str, Tensor]]:
+def steps_of_rank(
+    world: World, kind: str, precision: Precision, folder: Path
+) -> tuple[list[Any], dict[str, Tensor]]:
     path = folder / str(world.rank)
     path.mkdir(parents=True)
     os.chdir(path)
-    return train_steps(kind, Slots(SLOTS, world), torch.float32)
+    return train_steps(kind, Slots(SLOTS, world), torch.float32, precision)
 
 
 @pytest.mark.parametrize(
-    "kind",
+    ("kind", "precision"),
     [
-        *("stream-lstm", "batch-norm"),
-        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("hardest-rows", "experts", "translation")),
+        *((kind, "float32") for kind in OFTEN),
+        *(
+            pytest.param(kind, precision, marks=pytest.mark.slow)
+            for kind in sorted(ALL_KINDS.keys() - NOT_CUT)
+            for precision in ("float32", "bfloat16")
+            if (kind, precision) not in {(often, "float32") for often in OFTEN}
+        ),
     ],
 )
-def test_any_number_of_ranks_has_the_same_bits(kind: str, folder: Path) -> None:
+def test_any_number_of_ranks_has_the_same_bits(kind: str, precision: Precision, folder: Path) -> None:
     torch.set_num_threads(1)
-    results, weights = steps_of_rank(ONE_PROCESS, kind, folder / "one")
+    results, weights = steps_of_rank(ONE_PROCESS, kind, precision, folder / "one")
     for size in (2, 4):
-        for others, after in run_ranks(size, steps_of_rank, kind, folder / str(size)):
+        for others, after in run_ranks(size, steps_of_rank, kind, precision, folder / str(size)):
             assert others == results
             for name, weight in weights.items():
                 assert torch.equal(weight, after[name]), name
