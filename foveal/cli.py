@@ -13,7 +13,7 @@ import cyclopts
 
 import foveal
 from foveal.commands import COMMON_HELP
-from foveal.core.rank import leave_to_launcher, rank
+from foveal.core.rank import has_launcher, leave_to_launcher, rank
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.plugins.options import describe_parts, plugins_of_command, take_plugin_options
 from foveal.ui.standard_streams import (
@@ -167,10 +167,10 @@ def _refuse_half_characters(arguments: list[str]) -> None:
 def _starting(arguments: list[str], quiet: bool) -> Iterator[None]:
     """Return a context that says that a command starts, if it has yet to import torch, which takes seconds.
 
-    A terminal shows the line until the command is imported.
+    A terminal shows the line until the command is imported. A launcher says so for its ranks.
     """
     is_command = bool(arguments) and arguments[0] in COMMANDS and not HELP_FLAGS & {*arguments}
-    starts = is_command and not (quiet or rank()) and "torch" not in sys.modules
+    starts = is_command and not (quiet or rank() or has_launcher()) and "torch" not in sys.modules
     if starts and not (sys.stderr is not None and sys.stderr.isatty()):
         print(f"foveal {arguments[0]} ...", file=sys.stderr, flush=True)
     with passing_line(f"foveal {arguments[0]} ...") if starts else nullcontext():

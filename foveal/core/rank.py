@@ -17,13 +17,18 @@ def rank() -> int:
     return int(os.environ.get("RANK", "0")) if world_size() > 1 else 0
 
 
+def has_launcher() -> bool:
+    """Return whether a launcher of ours runs this rank, and has not gone away."""
+    return os.environ.get(LAUNCHER_VARIABLE) == str(os.getppid())
+
+
 def leave_to_launcher(left: str) -> bool:
     """Tell our launcher what a signal left, such as "; nothing was saved". Return whether it says so.
 
     It does not if another rank was killed, which it names. This rank can't know that: it gets a signal then,
     too.
     """
-    if os.environ.get(LAUNCHER_VARIABLE) != str(os.getppid()):
-        return False  # there is none of ours, or it is gone
+    if not has_launcher():
+        return False
     Path(os.environ[STOP_VARIABLE]).write_text(left)
     return True

@@ -133,3 +133,10 @@ def test_lines_are_answered_by_one_process() -> None:
     assert "--ranks 2: lines and questions are answered one by one, by one process" in process.err
     assert len(process.out.splitlines()) == 2
     assert "--ranks 0: expected a number from 1 on" in refuse("evaluate", "run", "--ranks", "0")
+
+
+def test_the_start_is_told_once() -> None:
+    """The launcher says that the command starts, and its ranks do not."""
+    command = [sys.executable, "-m", "foveal", "evaluate", "run", "labels.csv", "--ranks", "2"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert told.splitlines().count("foveal evaluate ...") == 1
