@@ -59,6 +59,8 @@ def test_the_graph_of_a_residual_connection() -> None:
     assert graph.boxes["out"].multiply_adds == 5 * 4 * 3
     assert graph.boxes["out"].parameters == 12
     assert graph.unused_parameters == 6
+    shapes = {name.partition(" of ")[0]: box.shape for name, box in graph.boxes.items()}
+    assert (shapes["input:x"], shapes["/+"], shapes["output"]) == ((5, 4), (5, 4), (5, 3))
     shortcut = {("body", "/+"), ("input:x", "/+"), ("/+", "out")}
     assert named(fold(trace, 1)) == {("input:x", "body"), ("out", "output")} | shortcut
     assert fold(trace, 1).boxes["body"].multiply_adds == 240
@@ -85,6 +87,17 @@ def test_a_sum_of_modules_is_a_sign() -> None:
     bent = [(edge.source, edge.target.partition(" of ")[0]) for edge in panel.edges if edge.bend]
     assert bent == [("first", "/+")], "the shortcut goes around the module"
     assert [node.lines for node in panel.nodes if node.shape == "circle"] == [("+",)]
+
+
+def test_a_mask_of_tokens_is_no_data_that_are_joined() -> None:
+    model = nn.ModuleDict({"table": nn.Embedding(7, 4), "last": nn.Linear(4, 2)})
+    tokens = torch.tensor([[1, 2, 0]])
+
+    def run() -> Tensor:
+        return model["last"](model["table"](tokens) * (tokens > 0)[..., None])
+
+    graph = fold(traced(model, tokens, run), 1)
+    assert named(graph) == {("input:x", "table"), ("table", "last"), ("last", "output")}
 
 
 MODELS: dict[str, Callable[[], nn.Module]] = {
@@ -144,28 +157,29 @@ def test_layers_of_torch_are_not_one_operation() -> None:
     assert torch.backends.mha.get_fastpath_enabled()
 
 
-def test_shared_weights_count_once() -> None:
+@pytest.mark.parametrize("table", ["table", "embedding"])
+def test_shared_weights_count_once(table: str) -> None:
     """A projection with the table of the embedding is a box of its own, without parameters."""
     model = nn.ModuleDict(
-        {"table": nn.Embedding(7, 4), "body": nn.Linear(4, 4), "project": nn.Linear(4, 7, False)}
+        {table: nn.Embedding(7, 4), "body": nn.Linear(4, 4), "project": nn.Linear(4, 7, False)}
     )
-    model["project"].weight = model["table"].weight
+    model["project"].weight = model[table].weight
     tokens = torch.tensor([[1, 2]])
     graph = fold(
         traced(
             model,
             tokens,
-            lambda: model["body"](model["table"](tokens)) @ cast(Tensor, model["project"].weight).t(),
+            lambda: model["body"](model[table](tokens)) @ cast(Tensor, model["project"].weight).t(),
         ),
         1,
     )
     assert named(graph) == {
-        ("input:x", "table"),
-        ("table", "body"),
+        ("input:x", table),
+        (table, "body"),
         ("body", "project"),
         ("project", "output"),
     }
-    assert [graph.boxes[name].parameters for name in ("table", "body", "project")] == [28, 20, 0]
+    assert [graph.boxes[name].parameters for name in (table, "body", "project")] == [28, 20, 0]
 
 
 def test_counts_in_words() -> None:
