@@ -139,7 +139,12 @@ def test_a_fetch_that_was_stopped_goes_on(memory: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(remote, "_copy", stops_after_three)
     with pytest.raises(UserError, match=r"^memory://rows/3.txt: can't be fetched: the line is cut$"):
         fetch("memory://rows")
-    monkeypatch.setattr(remote, "_copy", lambda *each: (copied.append(each[1].name.name), copy(*each)))
+
+    def counts(system: Any, file: remote.RemoteFile, path: Path) -> None:
+        copied.append(file.name.name)
+        copy(system, file, path)
+
+    monkeypatch.setattr(remote, "_copy", counts)
     folder = fetch("memory://rows")
     assert copied == [f"{number}.txt" for number in range(6)], "whole files are not fetched again"
     assert whole_files(folder) == {f"{number}.txt": b"line\n" * (number + 1) for number in range(6)}
