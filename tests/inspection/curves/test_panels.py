@@ -9,7 +9,7 @@ import pytest
 
 from foveal.config import Config
 from foveal.core.errors import UserError
-from foveal.inspection.curves.compute import positions, y_limits
+from foveal.inspection.curves.compute import positions, smooth, y_limits
 from foveal.inspection.curves.log_records import LoggedTraining, read_metrics_log
 from foveal.inspection.curves.panels import curves_payload
 from foveal.inspection.files import payload_file
@@ -107,6 +107,35 @@ def test_several_runs_share_the_axes(logged: Logged) -> None:
     assert payload_file(payload, ".svg")
 
 
+def test_a_smoothed_line_lags_and_the_table_has_its_end(logged: Logged) -> None:
+    losses = [4.0 - n / 40 for n in range(120)]
+    one = logged([step(n, loss) for n, loss in enumerate(losses, 1)], "one")
+    curves = curves_payload(one).panels[0]
+    assert isinstance(curves, Lines)
+    (line,) = [series.y for series in curves.series if series.name == "training, smoothed"]
+    assert [*line] == smooth(losses)
+    assert line[-1] > losses[-1]
+    table = curves_payload(one, [logged([step(1, 2.0)], "other")]).panels[-1]
+    assert isinstance(table, Table)
+    assert table.rows[0][5] == f"{smooth(losses)[-1]:.4f}"
+
+
+def test_the_axis_of_rates_shows_the_highest_of_all_runs(logged: Logged) -> None:
+    one = logged([step(1, 2.0, rate=0.1)], "one")
+    rates = curves_payload(one, [logged([step(1, 2.0, rate=0.5)], "other")]).panels[2]
+    assert isinstance(rates, Lines)
+    assert rates.limits == (0.0, pytest.approx(0.525))
+
+
+def test_a_reward_is_no_loss_in_nats(logged: Logged) -> None:
+    """The missed share of a reward has no value of a guess, as ln 10."""
+    training = logged([step(n, 9 * 0.95**n + 1, reward=0.1) for n in range(1, 80)], outcomes=10)
+    curves = curves_payload(training).panels[0]
+    assert isinstance(curves, Lines)
+    assert curves.y_label == "share of the reward missed"
+    assert "bad first weights: first loss" not in [finding.name for finding in training.findings]
+
+
 def test_losses_that_were_not_finite_are_left_out(logged: Logged) -> None:
     refused = {"kind": "refused", "step": 2, "loss": None, "culprit": "loss term loss"}
     training = logged([step(1, 2.0), refused, step(3, None), step(4, 1.0), evaluation(4, None)])
@@ -131,6 +160,7 @@ def test_a_log_without_steps(logged: Logged) -> None:
         ("[model.encoder]\ndropout = 0.3", ("model.encoder.dropout=0.3",)),
         ("[data.augment]\ncrop = 'pad'\npadding = 4", ("data.augment.crop=pad",)),
         ("[training]\nema_decay = 0.9", ("training.ema_decay=0.9",)),
+        ("[data.augment]\nunflip = true", ()),
     ],
 )
 def test_settings_that_raise_the_training_loss(toml: str, expected: tuple[str, ...], logged: Logged) -> None:
