@@ -31,8 +31,6 @@ def test_named_images_are_in_order_without_labels(monkeypatch: pytest.MonkeyPatc
 
 def test_only_the_center_of_an_image_is_looked_up() -> None:
     config = Config(data=DataConfig(image=ImageConfig(tta="flip", tta_scales="1,1.25")))
-    task: Any = SimpleNamespace(
-        config=Config(data=DataConfig(image=image)), with_config=lambda config: config
-    )
+    task: Any = SimpleNamespace(config=config, with_config=lambda changed: changed)
     center: Any = with_center_crop(task)
     assert (center.data.image.tta, center.data.image.tta_scales) == ("none", "1")
