@@ -77,7 +77,7 @@ def test_the_room_for_weights_is_that_of_all_rows_of_the_batch(queries_and_keys)
     size = B * H * T * S * 4
     record = Record("mixer/weights", size - 1)
     record.kept.append(AttentionMap(*queries_and_keys))
-    with pytest.raises(UserError, match="3 heads x 4 queries x 6 keys take 576 B, more than .* 575 B"):
+    with pytest.raises(UserError, match=r"3 heads x 4 queries x 6 keys take 576 B, more than .* 575 B"):
         record.weights()
     assert record.weights(columns=slice(1, None)).shape == (B, H, T, S - 1)
 
