@@ -147,8 +147,9 @@ def test_the_search_takes_the_largest_correlation_whatever_its_sign():
 
 
 def test_the_liveliest_part_is_shown():
-    """Each label counts by its own size, so that a large one does not hide the others."""
-    labels = torch.zeros(3 * SHOWN_TOKENS, 3)
-    labels[:SHOWN_TOKENS:2, 0] = 1000
-    labels[2 * SHOWN_TOKENS :: 2, 1:] = 1
+    """Each label counts by its own size and at most once, so that a rare or large one hides no others."""
+    labels = torch.zeros(20 * SHOWN_TOKENS, 3)
+    labels[0, 0] = 1000
+    labels[SHOWN_TOKENS::2, 1] = 0.1
+    labels[2 * SHOWN_TOKENS : 3 * SHOWN_TOKENS : 2, 2] = 0.1
     assert liveliest(labels) == slice(2 * SHOWN_TOKENS, 3 * SHOWN_TOKENS)
