@@ -143,7 +143,8 @@ def test_ablation_clamps_one_unit(latch):
 def test_the_search_takes_the_largest_correlation_whatever_its_sign():
     search = torch.tensor([[0.5, 0.0], [-0.9, 0.1]])
     (cell,) = find_cells(({"x/h": search}, {"x/h": search}), ["probe"] * 1 + ["other"])[:1]
-    assert (cell.unit, cell.search_r) == (1, pytest.approx(-0.9))
+    assert cell.unit == 1
+    assert cell.search_r == pytest.approx(-0.9)
 
 
 def test_the_liveliest_part_is_shown():
