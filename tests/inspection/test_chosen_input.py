@@ -1,5 +1,6 @@
 """The input that a view looks at: as the model gets it, named, and scored as the objective scores it."""
 
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ def here(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 def run_of(kind: str) -> UntrainedRun:
     if kind not in _made:
-        _made[kind] = KINDS[kind]()
+        Path(kind).mkdir()  # a folder of its own: several kinds write a folder of the same name
+        with chdir(kind):
+            _made[kind] = KINDS[kind]()
     return _made[kind]
 
 

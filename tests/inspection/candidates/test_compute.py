@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from foveal.data.text.tokenizers import CharacterTokenizer
-from foveal.generation.beam_search import beam_search
+from foveal.generation.beam_search import BeamPath, beam_search
 from foveal.generation.sampling import GREEDY, Sampling
-from foveal.inspection.candidates.compute import sampled_text, searched_text, written_token
+from foveal.inspection.candidates.compute import path_score, sampled_text, searched_text, written_token
 from foveal.inspection.text_writer import TextWriter, token_label
 from tests.support.decoder_heads import HEADS, ScriptedHead, V, next_log_probabilities
 
@@ -80,3 +80,7 @@ def test_one_token_and_an_end() -> None:
 def test_white_space_is_a_sign() -> None:
     assert [token_label(name) for name in ("a ", " ", "\n", " in", "")] == ["a", "␣", "⏎", "␣in", ""]
     assert [token_label(name) for name in ("\r", "\x0b", "\xa0b")] == ["␍", r"\x0b", r"\xa0b"]
+
+
+def test_the_score_of_a_path_is_its_log_probability_over_the_length_penalty() -> None:
+    assert path_score(BeamPath(length=7, log_probability=-6.0), 1.0) == pytest.approx(-3.0)

@@ -45,8 +45,7 @@ def test_the_gradient_of_a_value_is_the_sum_over_losses():
 
 
 def test_the_largest_deviation_of_all_calls_is_told(queries_and_keys):
-    record = Record("mixer/weights", 1000)
-    q, k = queries_and_keys
+    record, (q, k) = Record("mixer/weights", 1000), queries_and_keys
     for deviation in (0.25, 0.5, 0.125):
         record.kept.append(AttentionMap(q, k, deviation=deviation))
     assert record.exactness == "recomputed (largest deviation 5.0e-01)"

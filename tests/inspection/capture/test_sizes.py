@@ -41,11 +41,5 @@ def test_calls_and_steps_add_up_to_the_size_of_a_name():
 def test_a_second_call_may_be_beyond_the_budget():
     model, x = nn.Linear(3, 4), torch.randn(5, 3)
     message = "take 160 B, more than the budget of 100 B"
-
-    def call_twice():
-        with capture(model, "*/output", budget=100):
-            model(x)
-            model(x)
-
-    with pytest.raises(UserError, match=message):
-        call_twice()
+    with pytest.raises(UserError, match=message), capture(model, "*/output", budget=100):
+        nn.Sequential(model, nn.Linear(4, 3), model)(x)

@@ -9,6 +9,7 @@ from foveal.core.progress import no_progress
 from foveal.inspection.cells.ablation import log_probability, log_probability_without
 from foveal.inspection.cells.compute import correlate_halves, find_cells, token_labels, with_controls
 from foveal.inspection.cells.probes import PROBES
+from foveal.inspection.cells.searched_text import SHOWN_TOKENS, liveliest
 from foveal.inspection.cells.view import CellsOptions, CellsView
 from foveal.inspection.panels import ColoredText
 from tests.support.language_runs import LanguageRun, language_run, one_hot_model
@@ -137,3 +138,19 @@ def test_ablation_clamps_one_unit(latch):
     same = log_probability_without(model, LAYER, LATCH, tokens, 32)
     assert same == pytest.approx(without, abs=1e-6), "nothing reads the unit"
     assert log_probability(model, tokens, 32) == without, "the model is as it was"
+
+
+def test_the_search_takes_the_largest_correlation_whatever_its_sign():
+    search = torch.tensor([[0.5, 0.0], [-0.9, 0.1]])
+    (cell,) = find_cells(({"x/h": search}, {"x/h": search}), ["probe", "other"])[:1]
+    assert cell.unit == 1
+    assert cell.search_r == pytest.approx(-0.9)
+
+
+def test_the_liveliest_part_is_shown():
+    """Each label counts by its own size and at most once, so that a rare or large one hides no others."""
+    labels = torch.zeros(20 * SHOWN_TOKENS, 3)
+    labels[0, 0] = 1000
+    labels[SHOWN_TOKENS::2, 1] = 0.1
+    labels[2 * SHOWN_TOKENS : 3 * SHOWN_TOKENS : 2, 2] = 0.1
+    assert liveliest(labels) == slice(2 * SHOWN_TOKENS, 3 * SHOWN_TOKENS)

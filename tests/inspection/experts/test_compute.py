@@ -65,6 +65,7 @@ def test_dropped_tokens_are_counted() -> None:
     gates[1] = 0.0
     dropped = load(gates, 1)
     assert (dropped.dropped, dropped.counts.sum()) == (1, 3)
+    assert load(gates, 2).dropped == 5, "each of 4 tokens was to be sent to 2 experts"
 
 
 def test_a_class_that_decides_the_expert() -> None:

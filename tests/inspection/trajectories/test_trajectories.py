@@ -28,6 +28,8 @@ def test_axes_of_a_known_covariance():
     assert torch.allclose(axes.fractions, torch.tensor([0.9, 0.1, 0, 0, 0], dtype=torch.float64))
     assert torch.allclose((axes.directions[:2] @ basis[:2].T).abs(), torch.eye(2, dtype=torch.float64))
     assert torch.allclose(axes.project(states, 2).abs(), corners.abs())
+    largest = axes.directions.gather(1, axes.directions.abs().argmax(1, keepdim=True))
+    assert (largest > 0).all(), "pictures do not flip"
     whole = axes.project(states, 5) @ axes.directions + axes.mean
     assert torch.allclose(whole, states)
 
