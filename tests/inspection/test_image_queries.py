@@ -16,7 +16,7 @@ def test_held_out_images_have_their_names_and_labels() -> None:
     run: Any = SimpleNamespace()
     held_out = SimpleNamespace(examples="images", sources=["1.png", "2.png"], references=["cat", "dog"])
     prepared: Any = SimpleNamespace(held_out=held_out)
-    queries = load_image_queries(run, prepared, None, print)
+    queries: Any = load_image_queries(run, prepared, None, print)
     assert queries == ("images", ["1.png", "2.png"], ["cat", "dog"])
 
 
@@ -25,7 +25,7 @@ def test_named_images_are_in_order_without_labels(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(prepare_examples, "read_unlabeled", lambda *_: (rows, "images", None))
     task = SimpleNamespace(data_format=None)
     run: Any = SimpleNamespace(task=task, processor=None, config=SimpleNamespace(data=None))
-    queries = load_image_queries(run, None, "folder", print)
+    queries: Any = load_image_queries(run, None, "folder", print)
     assert queries == ("images", ["b.png", "a.png"], ["", ""])
 
 

@@ -124,7 +124,7 @@ def test_the_axis_of_rates_shows_the_highest_of_all_runs(logged: Logged) -> None
     one = logged([step(1, 2.0, rate=0.1)], "one")
     rates = curves_payload(one, [logged([step(1, 2.0, rate=0.5)], "other")]).panels[2]
     assert isinstance(rates, Lines)
-    assert rates.limits == (0.0, pytest.approx(0.525))
+    assert rates.limits == pytest.approx((0.0, 0.525))
 
 
 def test_a_reward_is_no_loss_in_nats(logged: Logged) -> None:
