@@ -96,7 +96,7 @@ def are_clips(part: DataPart) -> bool:
         if FILE_NAME_COLUMN not in part.columns:
             return False  # the reader of the data reports the error
         name = str(part.first_row.get(FILE_NAME_COLUMN, ""))
-        frames = _frames(part.listing, name, part.encoding)
+        _, frames = _frames(part.listing, name, part.encoding)
         is_sound = name.lower().endswith(AUDIO_SUFFIXES)
         labeled = LABELS_COLUMN in part.columns and "tokens" not in part.columns and not is_sound
         return labeled or isinstance(frames, list) or (not isinstance(frames, str) and _is_animated(frames))
@@ -123,12 +123,14 @@ def _by_table(part: DataPart, table: AnyPath, column: str) -> Iterator[Record]:
             yield location, record
             continue
         texts = as_texts({FILE_NAME_COLUMN: record[FILE_NAME_COLUMN]})
-        frames = texts if isinstance(texts, str) else _frames(listing, texts[FILE_NAME_COLUMN], part.encoding)
+        if isinstance(texts, str):
+            yield location, texts
+            continue
+        name, frames = _frames(listing, texts[FILE_NAME_COLUMN], part.encoding)
         if isinstance(frames, str):
             yield location, frames
         else:
-            name = _location(listing, record[FILE_NAME_COLUMN])
-            yield location, {"frames": frames, "name": name, "label": record[column]}
+            yield location, {"frames": frames, "name": _location(listing, name), "label": record[column]}
 
 
 def _by_class(listing: Listing) -> Iterator[Record]:
@@ -182,13 +184,14 @@ def _empty_folders(listing: Listing, parents: Set[str], clips: Set[str], prefix:
             yield name
 
 
-def _frames(listing: Listing, name: str, encoding: str) -> list[AnyPath] | AnyPath | str:
-    """Return the images of the folder or file that a table names, or the reason why there are none."""
+def _frames(listing: Listing, name: str, encoding: str) -> tuple[str, list[AnyPath] | AnyPath | str]:
+    """Return how the folder or file that a table names is spelled on disk, and its images, or the reason why
+    there are none."""
     frames = _find_frames(listing, name)
     if not isinstance(frames, str):
-        return frames
-    others = (_find_frames(listing, other) for other in other_spellings(name, encoding))
-    return next((other for other in others if not isinstance(other, str)), frames)
+        return name, frames
+    others = ((other, _find_frames(listing, other)) for other in other_spellings(name, encoding))
+    return next((found for found in others if not isinstance(found[1], str)), (name, frames))
 
 
 def _find_frames(listing: Listing, name: str) -> list[AnyPath] | AnyPath | str:
