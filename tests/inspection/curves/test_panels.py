@@ -9,7 +9,7 @@ import pytest
 
 from foveal.config import Config
 from foveal.core.errors import UserError
-from foveal.inspection.curves.compute import positions, y_limits
+from foveal.inspection.curves.compute import SMOOTHING_DIVISOR, positions, smooth, y_limits
 from foveal.inspection.curves.log_records import LoggedTraining, read_metrics_log
 from foveal.inspection.curves.panels import curves_payload
 from foveal.inspection.files import payload_file
@@ -63,6 +63,7 @@ def test_the_panels_have_the_log(logged: Logged) -> None:
     assert [*gradients.series[0].y] == [3.0] * 8
     assert [series.y[0] for series in gradients.series if series.name == "clipped to 1"] == [1.0]
     assert rates.x_label == "step (of 16 images)"
+    assert rates.limits == (0.0, pytest.approx(0.105)), "room above the highest rate"
     assert payload.facts == (("diagnosis", "8 steps are too few for a diagnosis"),)
     assert payload.to_json()["evaluation"][0]["loss"] == 0.75
     assert payload_file(payload, ".png").startswith(b"\x89PNG")
@@ -107,6 +108,45 @@ def test_several_runs_share_the_axes(logged: Logged) -> None:
     assert payload_file(payload, ".svg")
 
 
+def test_the_smoothed_line_is_a_mean_of_the_steps_before() -> None:
+    """With weights that fall from step to step, and a sum of 1 from the first step on."""
+    count = 4 * SMOOTHING_DIVISOR
+    found = smooth([8.0, 4.0] + [0.0] * (count - 2))
+    assert found[:2] == pytest.approx([8, (0.75 * 8 + 4) / 1.75])
+    assert found[2] == pytest.approx((0.75**2 * 8 + 0.75 * 4) / (0.75**2 + 0.75 + 1))
+    assert smooth([5.0] * count) == pytest.approx([5.0] * count)
+
+
+def test_the_picture_and_the_table_have_the_smoothed_losses(logged: Logged) -> None:
+    losses = [5.0 - number % 2 for number in range(2 * SMOOTHING_DIVISOR)]
+    training = logged([step(number, loss) for number, loss in enumerate(losses, 1)])
+    (curves, *_, table) = curves_payload(training, [training]).panels
+    assert isinstance(table, Table)
+    last = smooth(losses)[-1]
+    assert table.rows[0][5] == f"{last:.4f}" != f"{smooth(losses)[0]:.4f}"
+    (curves, *_) = curves_payload(training).panels
+    assert isinstance(curves, Lines)
+    lines = {series.name: [*series.y] for series in curves.series}
+    assert lines["training, each step"] == losses
+    assert lines["training, smoothed"] == smooth(losses)
+
+
+def test_the_rates_of_several_runs_fit_into_one_picture(logged: Logged) -> None:
+    runs = [logged([step(1, 1.0, rate=rate)], f"run {rate}") for rate in (0.1, 0.4)]
+    *_, rates, _ = curves_payload(runs[0], runs[1:]).panels
+    assert isinstance(rates, Lines)
+    assert rates.limits == (0.0, pytest.approx(0.42))
+
+
+def test_a_loss_of_rewards_is_named_so_and_has_no_guess(logged: Logged) -> None:
+    training = logged([step(1, 9.0, reward=0.25), evaluation(1, 0.5)], outcomes=10)
+    (curves, *_) = curves_payload(training).panels
+    assert isinstance(curves, Lines)
+    assert curves.y_label == "share of the reward missed"
+    assert "best 0.500" in [series.name for series in curves.series]
+    assert training.findings == [], "9 would be far above the loss of a guess among 10"
+
+
 def test_losses_that_were_not_finite_are_left_out(logged: Logged) -> None:
     refused = {"kind": "refused", "step": 2, "loss": None, "culprit": "loss term loss"}
     training = logged([step(1, 2.0), refused, step(3, None), step(4, 1.0), evaluation(4, None)])
@@ -131,6 +171,7 @@ def test_a_log_without_steps(logged: Logged) -> None:
         ("[model.encoder]\ndropout = 0.3", ("model.encoder.dropout=0.3",)),
         ("[data.augment]\ncrop = 'pad'\npadding = 4", ("data.augment.crop=pad",)),
         ("[training]\nema_decay = 0.9", ("training.ema_decay=0.9",)),
+        ("[model]\nno_dropout = 0.5\nword_dropout = 0.1", ("model.word_dropout=0.1",)),
     ],
 )
 def test_settings_that_raise_the_training_loss(toml: str, expected: tuple[str, ...], logged: Logged) -> None:
