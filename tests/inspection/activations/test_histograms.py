@@ -1,5 +1,6 @@
 """Histograms of activations and of gradients have limits of their own, which all layers share."""
 
+import pytest
 import torch
 from torch import nn
 
@@ -8,12 +9,13 @@ from foveal.inspection.activations.compute import collect_activations
 
 def test_histograms_of_gradients_reach_as_far_as_the_gradients() -> None:
     """The outputs reach from 1 to 3, and their gradients, the scales, from 0.001 to 0.003."""
-    model, x = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU()), torch.tensor([[1.0], [2.0], [3.0]])
-    nn.init.ones_(model[0].weight)
+    layer, x = nn.Linear(1, 1, bias=False), torch.tensor([[1.0], [2.0], [3.0]])
+    nn.init.ones_(layer.weight)
+    model = nn.Sequential(layer, nn.ReLU())
     scales = torch.tensor([[0.001], [0.002], [0.003]])
-    (layer,) = collect_activations(model, lambda: (scales * model(x)).sum())
-    assert layer.gradient_histogram is not None
-    counts = layer.gradient_histogram.counts
-    assert (layer.histogram.low, layer.histogram.high) == (1, 3)
-    assert (counts[0], counts[-1], sum(counts)) == (1, 1, 3)
-    assert (layer.gradient_histogram.low, layer.gradient_histogram.high) == (scales.min(), scales.max())
+    (measured,) = collect_activations(model, lambda: (scales * model(x)).sum())
+    outputs, gradients = measured.histogram, measured.gradient_histogram
+    assert gradients is not None
+    assert (outputs.low, outputs.high) == (1, 3)
+    assert [gradients.low, gradients.high] == pytest.approx([0.001, 0.003])
+    assert (gradients.counts[0], gradients.counts[-1], sum(gradients.counts)) == (1, 1, 3)

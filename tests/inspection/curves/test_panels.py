@@ -63,7 +63,7 @@ def test_the_panels_have_the_log(logged: Logged) -> None:
     assert [*gradients.series[0].y] == [3.0] * 8
     assert [series.y[0] for series in gradients.series if series.name == "clipped to 1"] == [1.0]
     assert rates.x_label == "step (of 16 images)"
-    assert rates.limits == (0.0, pytest.approx(0.105)), "room above the highest rate"
+    assert rates.limits == pytest.approx((0.0, 0.105)), "room above the highest rate"
     assert payload.facts == (("diagnosis", "8 steps are too few for a diagnosis"),)
     assert payload.to_json()["evaluation"][0]["loss"] == 0.75
     assert payload_file(payload, ".png").startswith(b"\x89PNG")
@@ -135,7 +135,7 @@ def test_the_rates_of_several_runs_fit_into_one_picture(logged: Logged) -> None:
     runs = [logged([step(1, 1.0, rate=rate)], f"run {rate}") for rate in (0.1, 0.4)]
     *_, rates, _ = curves_payload(runs[0], runs[1:]).panels
     assert isinstance(rates, Lines)
-    assert rates.limits == (0.0, pytest.approx(0.42))
+    assert rates.limits == pytest.approx((0.0, 0.42))
 
 
 def test_a_loss_of_rewards_is_named_so_and_has_no_guess(logged: Logged) -> None:
