@@ -58,3 +58,17 @@ def test_all_augmentations_and_shapes_fit(size):
         mixup=0.5,
     )
     assert sheet.shape[1] <= 1500
+
+
+def test_each_picture_has_the_caption_of_its_own_columns():
+    examples, captioned = pictures(10, 8, 3), []
+    order = ImageTrainBatches(examples, 10, AugmentConfig(), seed=0)
+
+    def caption(columns):
+        captioned.append(columns)
+        return ""
+
+    contact_sheet(examples, order, caption)
+    batch = order.batch(0, 0)
+    assert [int(columns["label"]) for columns in captioned] == batch.columns["label"].tolist()
+    assert len({int(columns["label"]) for columns in captioned}) == 2

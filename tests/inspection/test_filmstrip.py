@@ -1,15 +1,15 @@
 """Strips of frames: their order, and what stands below them in which role."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
-import pytest
 
 from foveal.inspection.filmstrip.view import Filmstrip, FilmstripOptions, FilmstripView, filmstrip_payload
 from foveal.inspection.panels import ImageRow, Images
 from foveal.inspection.payload import Payload
+from foveal.inspection.run_protocols import InspectedRun
 from tests.support.clip_folders import CLIP_CONFIG, clip_folder, clip_table, prepare_clips, random_clip
 from tests.support.image_folders import write_files
 from tests.support.pair_formats import CLIP_LABEL
@@ -65,39 +65,25 @@ def test_facts_and_values_name_the_clips() -> None:
 def shown(data: str, query: str | None) -> Payload:
     """Return the strips of a run that says `a` of each clip."""
     prepared = prepare_clips(CLIP_LABEL, data)
-    train = prepared.train
-    rows = range(len(train) - 1, -1, -1)
-    task = SimpleNamespace(
-        data_format=CLIP_LABEL,
-        has_classes=True,
-        predicted_labels=lambda clips, progress: [["a"]] * len(clips),
-    )
-    few = (
-        train.examples.subset([*rows]),
-        [train.sources[row] for row in rows],
-        [train.references[row] for row in rows],
-    )
-    run: Any = SimpleNamespace(
-        run=SimpleNamespace(path="run"),
-        task=task,
-        config=SimpleNamespace(data=CLIP_CONFIG),
-        processor=prepared.processor,
-        few_held_out=lambda log: few,
-    )
+    train, rows = prepared.train, [*range(len(prepared.train))][::-1]
+    sources, references = ([texts[row] for row in rows] for texts in (train.sources, train.references))
+    run = Mock(spec=InspectedRun, processor=prepared.processor)
+    run.task.data_format, run.task.has_classes, run.config.data = CLIP_LABEL, True, CLIP_CONFIG
+    run.task.predicted_labels = lambda clips, progress: [["a"]] * len(clips)
+    run.few_held_out.return_value = train.examples.subset(rows), sources, references
     return FilmstripView().compute(run, FilmstripOptions(query), print, lambda *_: None)
 
 
 def named_clips(folder: Path) -> str:
     """Write three clips, whose table names them in another order, one with a backslash, and one not."""
     files = {
-        name: bytes
+        name: content
         for number in range(3)
-        for name, bytes in clip_folder(f"x/{number}", random_clip(number)).items()
+        for name, content in clip_folder(f"x/{number}", random_clip(number)).items()
     }
     return write_files(folder, files | {"metadata.csv": clip_table("label", [("x\\2", "b"), ("x/0", "a")])})
 
 
-@pytest.mark.usefixtures("types_unchecked")
 def test_each_clip_has_its_frames_and_the_label_of_its_name(tmp_path: Path) -> None:
     data = named_clips(tmp_path / "clips")
     payload = shown(data, data)
@@ -113,7 +99,6 @@ def test_each_clip_has_its_frames_and_the_label_of_its_name(tmp_path: Path) -> N
     ]
 
 
-@pytest.mark.usefixtures("types_unchecked")
 def test_held_out_clips_have_their_frames_and_labels(tmp_path: Path) -> None:
     payload = shown(named_clips(tmp_path / "clips"), None)
     (images,) = payload.panels

@@ -191,7 +191,7 @@ def _frames(listing: Listing, name: str, encoding: str) -> tuple[str, list[AnyPa
     if not isinstance(frames, str):
         return name, frames
     others = ((other, _find_frames(listing, other)) for other in other_spellings(name, encoding))
-    return next((each for each in others if not isinstance(each[1], str)), (name, frames))
+    return next((other for other in others if not isinstance(other[1], str)), (name, frames))
 
 
 def _find_frames(listing: Listing, name: str) -> list[AnyPath] | AnyPath | str:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from foveal.inspection.diagnosis.diagnose import MIN_STEPS, RULES, diagnose
+from foveal.inspection.diagnosis.held_out import leak, overfitting
 from foveal.inspection.diagnosis.history import History, history_from_records
 from tests.support.synthetic_curves import (
     HEALTHY,
@@ -167,3 +168,56 @@ def test_noise_and_levels() -> None:
     assert past.held_out_noise == pytest.approx(0.1, rel=0.1)
     assert past.between(0.0, 1.0).error == pytest.approx(0.2 / math.sqrt(4000), rel=0.1)
     assert past.between(0.0, 1.0).mean == pytest.approx(3.5, abs=0.02)
+
+
+def names(past: History) -> list[str]:
+    return [finding.name for finding in diagnose(past)]
+
+
+def test_the_start_is_at_most_the_loss_of_a_guess() -> None:
+    assert history(lambda t: 5 + 0 * t, None, 0, noise=0).start == LN10
+    assert history(lambda t: 2 + 0 * t, None, 0, noise=0).start == 2
+
+
+def test_the_first_of_several_spoiled_steps_is_named() -> None:
+    past = replace(PROBLEMS["NaN"][1](0), nonfinite=((301, "loss"), (400, "gradient")))
+    (finding,) = diagnose(past)
+    assert finding.step == 301
+    assert "2 times a number was not finite, first at step 301 in loss" in finding.evidence
+
+
+def test_a_log_without_its_first_step_has_no_first_loss() -> None:
+    past = PROBLEMS["first loss far above ln C"][1](0)
+    assert "bad first weights: first loss" not in names(replace(past, steps=past.steps + 100))
+
+
+def test_underfitting_is_told_as_a_share_of_the_start() -> None:
+    (finding,) = diagnose(history(lambda t: 0.9 * LN10 + 0 * t, None, 0, noise=0))
+    assert finding.name == "underfitting"
+    assert "ends at 2.072, 100% of a guess's 2.072" in finding.evidence, "the first losses are no higher"
+    (finding,) = diagnose(history(falling(3, 0.9 * LN10, 30), None, 0, noise=0))
+    assert "ends at 2.072, 90% of a guess's 2.303" in finding.evidence
+
+
+def test_a_large_gap_is_no_underfitting() -> None:
+    course = falling(2.3, 1.75, 12)
+    assert names(history(course, falling(2.3, 1.8, 12), 0)) == ["underfitting"]
+    assert names(history(course, falling(2.3, 2.1, 12), 0)) == []
+
+
+def test_a_held_out_loss_that_falls_is_no_plateau() -> None:
+    course = falling(2.3, 0.9, 16)
+    assert names(history(course, lambda t: 1.4 + 0 * t, 0, steps=5000)) == ["plateau"]
+    assert names(history(course, lambda t: 1.9 - 0.5 * t, 0, steps=5000)) == []
+
+
+def test_a_held_out_loss_below_that_of_training_stands_without_overfitting() -> None:
+    course = falling(2.3, 0.6, 3)
+    assert overfitting(history(course, lambda t: 0.9 + 0 * t, 0)) is not None
+    assert overfitting(history(course, lambda t: 0.5 + 0 * t, 0)) is None
+
+
+def test_a_few_low_evaluations_are_no_leak() -> None:
+    past = history(falling(2.3, 1.0, 6), falling(2.0, 0.2, 6), 0)
+    assert leak(past) is not None
+    assert leak(replace(past, held_out=np.where(np.arange(12) == 9, 0.9, past.held_out))) is None
