@@ -1,7 +1,8 @@
 """DATA at the address of an object store, such as `s3://bucket/reviews/`, fetched once into the cache.
 
 fsspec knows the stores. A folder in the cache has the files of one address in one state: a file that changes
-there is fetched into another folder. A fetch that was killed goes on with the files that are missing.
+there is fetched into another folder. A fetch that was killed goes on with the files that are missing. Where a
+store does not say when a file changes, the file is fetched each time.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ COPY_BYTES = 2**23
 """Bytes of a file that are in memory at once."""
 FETCHES = 8
 """Files that are fetched at the same time: for small files, a store's answer takes longer than the data."""
-STATE_FACTS = ("ETag", "etag", "sha256", "md5Hash", "oid", "LastModified", "mtime", "created")
+STATE_FACTS = ("ETag", "etag", "sha256", "md5Hash", "oid", "blob_id", "LastModified", "mtime", "created")
 """What stores call the facts that change with a file."""
 
 
@@ -39,7 +40,7 @@ class RemoteFile:
     size: int | None
     """Its bytes; None if the store does not say."""
     state: str
-    """What changes with the file."""
+    """What changes with the file; empty if the store does not say."""
 
 
 def is_remote(data: str) -> bool:
@@ -109,7 +110,7 @@ def _check_stays_inside(name: PurePosixPath, place: str) -> None:
 
 
 def _is_whole(path: Path, file: RemoteFile) -> bool:
-    return path.is_file() and file.size in (None, path.stat().st_size)
+    return bool(file.state) and path.is_file() and file.size in (None, path.stat().st_size)
 
 
 def _fetch_files(system: Any, files: list[RemoteFile], root: Path, address: str) -> None:

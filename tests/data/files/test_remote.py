@@ -87,6 +87,17 @@ def test_an_object_that_changes_is_fetched_again(store: Any) -> None:
     assert (first.read_bytes(), second.read_bytes()) == (b"text,label\none,a\n", b"text,label\ntwo,b\n")
 
 
+def test_a_file_of_a_store_that_names_no_changes_is_fetched_each_time(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An old file of the same size is not taken for the new one."""
+    listing = {"/rows/a.txt": {"name": "/rows/a.txt", "size": 4, "type": "file"}}
+    monkeypatch.setattr(type(memory), "find", lambda *arguments, **options: listing)
+    for content in (b"old\n", b"new\n"):
+        memory.pipe("/rows/a.txt", content)
+        assert (fetch("memory://rows") / "a.txt").read_bytes() == content
+
+
 def test_a_large_object_is_whole(store: Any) -> None:
     content = b"".join(hashlib.sha256(bytes([number])).digest() * 65_536 for number in range(20))
     assert len(content) > 4 * remote.COPY_BYTES
@@ -203,5 +214,7 @@ def test_a_run_is_trained_scored_and_used_from_addresses(
     succeed("train", "s3://texts/reviews/", *settings)
     scores = json.loads(succeed("evaluate", "run", "s3://texts/reviews/test.csv", "--json").out)
     assert scores["examples"] == 40
+    assert json.loads(succeed("evaluate", "run", "--json").out)["examples"] == 40, "its own test data"
+    succeed("resume", "run", "--budget", "+1steps")
     answers = succeed("predict", "run", "s3://texts/reviews/test.csv").out
     assert len(answers.splitlines()) == 41
