@@ -6,12 +6,14 @@ import torch
 
 from foveal import layers
 from foveal.core.progress import no_progress
-from foveal.inspection.cells.ablation import log_probability, log_probability_without
+from foveal.inspection.cells.ablation import held_unit, log_probability, log_probability_without
 from foveal.inspection.cells.compute import correlate_halves, find_cells, token_labels, with_controls
+from foveal.inspection.cells.held_out import TOKENS_BEFORE, read_held_out
 from foveal.inspection.cells.probes import PROBES
 from foveal.inspection.cells.searched_text import SHOWN_TOKENS, liveliest
 from foveal.inspection.cells.view import CellsOptions, CellsView
 from foveal.inspection.panels import ColoredText
+from foveal.inspection.read_states import read_chunks
 from tests.support.language_runs import LanguageRun, language_run, one_hot_model
 
 LATCH, WIDTH, SURE = 7, 9, 1e4
@@ -154,3 +156,42 @@ def test_the_liveliest_part_is_shown():
     labels[SHOWN_TOKENS::2, 1] = 0.1
     labels[2 * SHOWN_TOKENS : 3 * SHOWN_TOKENS : 2, 2] = 0.1
     assert liveliest(labels) == slice(2 * SHOWN_TOKENS, 3 * SHOWN_TOKENS)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_log_probability_is_the_mean_over_all_tokens_but_the_first(rows):
+    """By hand: the text read token by token, in rows longer than a chunk."""
+    torch.manual_seed(0)
+    run = language_run("abcdefg ", "model.width=6")
+    tokens, model = torch.randint(8, (rows, 150)), run.model
+    total, state = 0.0, model.init_state(None, rows)
+    with torch.inference_mode():
+        for t in range(149):
+            features, state, _ = model(tokens[:, t : t + 1], state)
+            scores = model.project(features[:, 0]).log_softmax(1)
+            total += float(scores[torch.arange(rows), tokens[:, t + 1]].sum())
+    assert log_probability(model, tokens, 32) == pytest.approx(total / (149 * rows), abs=1e-5)
+
+
+def test_a_held_unit_is_held_in_the_output_too(latch):
+    """The next layer reads y = h, not only the next step."""
+    mixer = latch.model.stack.blocks[0].mixer
+    x = latch.model.embedding(torch.tensor([[0, 1, 2]]))
+    with torch.inference_mode(), held_unit(latch.model, LAYER, 2, {"c": 0.25, "h": 0.75}):
+        y, state = mixer(x, mixer.init_state(1))[:2]
+    assert y[0, :, 2].tolist() == [0.75] * 3
+    assert (float(state["c"][0, 2]), float(state["h"][0, 2])) == (0.25, 0.75)
+
+
+def test_shown_text_has_the_states_after_what_stands_before(latch):
+    """The values of the shown part are those of a model that has read the tokens before."""
+    text = read_held_out(latch, None, {"quotes": PROBES["quotes"]}, print)
+    pieces = text.shown([LAYER], [0])
+    shown = "".join(pieces.tokens)
+    whole = latch.processor.decode(text.reported.flatten().tolist())
+    start = whole.index(shown)
+    before = whole[max(0, start - TOKENS_BEFORE) : start]
+    read = torch.from_numpy(latch.processor.encode(before + shown))[None]
+    values = torch.cat([chunk.states[LAYER][0] for chunk in read_chunks(latch.model, read, 32, [LAYER])])
+    assert len(pieces.states[LAYER]) == len(shown)
+    assert torch.equal(pieces.states[LAYER], values[len(before) :])

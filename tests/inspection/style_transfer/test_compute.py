@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.core.progress import no_progress
+from foveal.inspection.image_descent import total_variation
 from foveal.inspection.style_transfer.compute import (
     StyleLayers,
     Targets,
@@ -83,3 +84,5 @@ def test_the_style_is_reached() -> None:
     light = transfer_style(model, LAYERS, content, style, WIDE, 60, 0.01, 0.0, no_progress)
     assert light.after.style > 2 * found.after.style
     assert light.after.content < found.after.content
+    smooth = transfer_style(model, LAYERS, content, style, WIDE, 60, 10.0, 10.0, no_progress)
+    assert total_variation(smooth.image) < 0.5 * total_variation(found.image)
