@@ -6,6 +6,7 @@ import torch
 
 from foveal import layers
 from foveal.core.progress import no_progress
+from foveal.inspection.cells import held_out
 from foveal.inspection.cells.ablation import held_unit, log_probability, log_probability_without
 from foveal.inspection.cells.compute import correlate_halves, find_cells, token_labels, with_controls
 from foveal.inspection.cells.held_out import TOKENS_BEFORE, read_held_out
@@ -183,15 +184,15 @@ def test_a_held_unit_is_held_in_the_output_too(latch):
     assert (float(state["c"][0, 2]), float(state["h"][0, 2])) == (0.25, 0.75)
 
 
-def test_shown_text_has_the_states_after_what_stands_before(latch):
+def test_shown_text_has_the_states_after_what_stands_before(latch, monkeypatch):
     """The values of the shown part are those of a model that has read the tokens before."""
+    start = TOKENS_BEFORE + 100
+    monkeypatch.setattr(held_out, "liveliest", lambda labels: slice(start, start + SHOWN_TOKENS))
     text = read_held_out(latch, None, {"quotes": PROBES["quotes"]}, print)
     pieces = text.shown([LAYER], [0])
     shown = "".join(pieces.tokens)
-    whole = latch.processor.decode(text.reported.flatten().tolist())
-    start = whole.index(shown)
-    before = whole[max(0, start - TOKENS_BEFORE) : start]
-    read = torch.from_numpy(latch.processor.encode(before + shown))[None]
+    read = text.reported.flatten()[None, start - TOKENS_BEFORE : start + SHOWN_TOKENS]
+    assert shown == latch.processor.decode(read[0, TOKENS_BEFORE:].tolist())
     values = torch.cat([chunk.states[LAYER][0] for chunk in read_chunks(latch.model, read, 32, [LAYER])])
     assert len(pieces.states[LAYER]) == len(shown)
-    assert torch.equal(pieces.states[LAYER], values[len(before) :])
+    assert torch.equal(pieces.states[LAYER], values[TOKENS_BEFORE:])
