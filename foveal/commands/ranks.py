@@ -9,13 +9,13 @@ from foveal.core.errors import UserError
 from foveal.core.rank import rank, world_size
 from foveal.core.signals import SignalHandler
 from foveal.distributed.launch import Launcher, is_launched
-from foveal.distributed.world import ONE_PROCESS, RankLost, joined_world, lost_rank
+from foveal.distributed.world import ONE_PROCESS, RankLost, Ranks, joined_world, lost_rank
 from foveal.training.agreement import Agreement, FailedElsewhere
 from foveal.ui.console import log, warn
 from foveal.ui.error_line import print_error
 
 START_AGAIN = "start the command again"
-KEPT_FLAGS = {"-q", "--quiet", "--json", "--trust-plugin", "--debug"}
+KEPT_FLAGS = {"-q", "--quiet", "--json", "--trust-plugin", "--debug", "--fsdp"}
 KEPT_OPTIONS = {"--plugin", "--device", "--log"}
 """Options of a command that hold for the run that it made, too."""
 
@@ -43,6 +43,20 @@ def launch_ranks(ranks: int | None, max_restarts: int, run: Path | None = None) 
     launcher = Launcher(ranks, max_restarts, lambda path: ["resume", path, *kept_options(arguments)], warn)
     launcher.run(arguments, "" if run is None else str(run))
     return True
+
+
+def kind_of_ranks(fsdp: bool) -> type[Ranks]:
+    """Return how the processes train together: each with all weights, or with `fsdp` with a part of them.
+
+    Raises: UserError: there is a single process, which has nobody to share with.
+    """
+    if not fsdp:
+        return Ranks
+    if world_size() == 1:
+        raise UserError("--fsdp: a single process has no other to share the weights with: add --ranks N")
+    from foveal.distributed.sharded import ShardedRanks
+
+    return ShardedRanks
 
 
 def launch_to_use(ranks: int | None, alone: str) -> bool:

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from foveal.api.training.follow import follow
 from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
-from foveal.commands.ranks import launch_ranks
+from foveal.commands.ranks import kind_of_ranks, launch_ranks
 from foveal.core.signals import SignalHandler
 from foveal.distributed.world import joined_world
 from foveal.ui.console import print_json
@@ -23,6 +23,7 @@ def resume(
     log: tuple[str, ...] = (),
     device: str | None = None,
     ranks: int | None = None,
+    fsdp: Annotated[bool, Parameter(negative="")] = False,
     max_restarts: int = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -41,6 +42,9 @@ def resume(
         cpu, cuda, mps, or auto; the run's own if not given.
     ranks
         The number of processes on this machine that train together; it must divide the slots of the run.
+    fsdp
+        Share the weights among the processes, with their gradients and optimizer states (fully sharded data
+        parallel), for a model that does not fit into the memory of one.
     max_restarts
         How often all go on from the last checkpoint after a rank of `--ranks` was killed or froze.
     json
@@ -49,7 +53,8 @@ def resume(
     # An added budget must not be left out or added twice, so the run is known once its budget is.
     if launch_ranks(ranks, max_restarts, run if budget is None else None):
         return
-    with SignalHandler() as signals, joined_world(print_error) as world:
+    kind = kind_of_ranks(fsdp)
+    with SignalHandler() as signals, joined_world(print_error, ranks=kind) as world:
         if not world.is_main:
             follow(world, signals)
             return

@@ -11,7 +11,7 @@ from foveal.api.training.follow import check_world, follow
 from foveal.api.training.options import NO_OPTIONS, TrainingOptions
 from foveal.api.training.prepare import log_lines, prepare
 from foveal.api.training.report import ignore_result
-from foveal.commands.ranks import launch_ranks
+from foveal.commands.ranks import kind_of_ranks, launch_ranks
 from foveal.commands.watch import check_watchable, watched
 from foveal.core.errors import UserError
 from foveal.core.rank import world_size
@@ -31,6 +31,7 @@ def train(
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     watch: Annotated[bool, Parameter(negative="")] = False,
     ranks: int | None = None,
+    fsdp: Annotated[bool, Parameter(negative="")] = False,
     max_restarts: int = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -53,6 +54,9 @@ def train(
         Show curves and samples in the browser while the model trains.
     ranks
         The number of processes on this machine that train together, each on its slots of every batch.
+    fsdp
+        Share the weights among the processes, with their gradients and optimizer states (fully sharded data
+        parallel), for a model that does not fit into the memory of one.
     max_restarts
         How often all go on from the last checkpoint after a rank of `--ranks` was killed or froze.
     json
@@ -64,9 +68,10 @@ def train(
         check_watchable()
     if not (dry_run or print_config) and launch_ranks(ranks, max_restarts):
         return
+    kind = kind_of_ranks(fsdp)
     if world_size() > 1 and not options.slots:
         options = replace(options, slots=world_size())
-    with SignalHandler() as signals, joined_world(print_error) as world:
+    with SignalHandler() as signals, joined_world(print_error, ranks=kind) as world:
         if not world.is_main:
             follow(world, signals)
             return

@@ -38,6 +38,8 @@ def run_slots(
         if len(works) == 1:
             set_current_slot(Slot(first, world.gather, keeps_statistics=True))
             return [works[0]()]
+        if not world.slots_wait:
+            return [work() for work in works]
         return _Turns(works, first, weights, world).run()
     finally:
         set_current_slot(None)

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch import distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
@@ -20,6 +20,7 @@ from torch.distributed.rendezvous import rendezvous
 from foveal.core.log import Log
 from foveal.core.rank import world_size
 from foveal.distributed.heartbeat import heartbeat
+from foveal.distributed.placement import WHOLE_WEIGHTS, Placement
 from foveal.distributed.tree import Gradients, TreeSum, flatten, largest_nodes, unflatten
 
 TIMEOUT = timedelta(minutes=10)
@@ -55,11 +56,17 @@ class World:
 
     rank = 0
     size = 1
+    slots_wait = True
+    """Whether slots of one process can wait for each other, as batch norm needs."""
 
     @property
     def is_main(self) -> bool:
         """Return whether this process prints, and writes the files of the run."""
         return self.rank == 0
+
+    def place(self, model: nn.Module) -> Placement:
+        """Return which numbers of the model's weights this process holds. The others are freed."""
+        return WHOLE_WEIGHTS
 
     def exchange(self, message: Any) -> list[Any]:
         """Return the messages of all ranks, in their order. All ranks call this at the same place."""
@@ -90,7 +97,7 @@ class Ranks(World):
 
     def gather(self, tensor: Tensor) -> Tensor:
         everyone = tensor.new_empty((self.size, *tensor.shape))
-        with _lost_rank_ends():
+        with lost_rank_ends():
             dist.all_gather_single(everyone, tensor[None].contiguous())
         return everyone
 
@@ -106,7 +113,7 @@ class Ranks(World):
         counts = [len(each) * chunk for each in nodes]
         received = sent.new_empty(sum(counts))
         by_rank = sent.view(len(sent), self.size, chunk).transpose(0, 1).reshape(-1)
-        with _lost_rank_ends():
+        with lost_rank_ends():
             dist.all_to_all_single(received, by_rank, counts, [len(sent) * chunk] * self.size)
         whole = TreeSum(tree.slots, Tensor.add_)
         parts = received.view(-1, chunk)
@@ -134,7 +141,7 @@ def own_slots(slots: int, rank: int, size: int) -> range:
 
 
 @contextmanager
-def _lost_rank_ends() -> Iterator[None]:
+def lost_rank_ends() -> Iterator[None]:
     """Return a context for an exchange, which another rank may have left.
 
     Raises: RankLost: another rank has ended.
@@ -148,7 +155,7 @@ def _lost_rank_ends() -> Iterator[None]:
 
 
 @contextmanager
-def joined_world(log: Log, advice: str = RESUMES) -> Iterator[World]:
+def joined_world(log: Log, advice: str = RESUMES, ranks: type[Ranks] = Ranks) -> Iterator[World]:
     """Return a context in which this process is connected with the other ranks, if there are any. A rank that
     freezes is logged, with what to do then."""
     if world_size() == 1:
@@ -161,6 +168,6 @@ def joined_world(log: Log, advice: str = RESUMES) -> Iterator[World]:
     )
     try:
         with heartbeat(PrefixStore("heartbeat", store.clone()), rank, size, log, advice):
-            yield Ranks(rank, size)
+            yield ranks(rank, size)
     finally:
         dist.destroy_process_group()

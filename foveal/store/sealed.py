@@ -93,6 +93,16 @@ def load_weights(model: nn.Module, tensors: dict[str, Tensor], name: str) -> Non
 def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str) -> None:
     """Copy tensors by name.
 
+    Raises: UserError: names, shapes or dtypes differ.
+    """
+    check_tensors(into, tensors, name)
+    for key, tensor in into.items():
+        tensor.copy_(tensors[key])
+
+
+def check_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str) -> None:
+    """Check that tensors can be copied by name. `name` is for the error message.
+
     Raises: UserError: names, shapes or dtypes differ; the message lists the first differences.
     """
     differences = [f"no {key}" for key in into if key not in tensors]
@@ -104,8 +114,6 @@ def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str)
         first, count = sorted(differences)[:MAX_DIFFERENCES], len(differences) - MAX_DIFFERENCES
         more = f"; and {count:,} more" if count > 0 else ""
         raise UserError(f"{name}: does not fit the model: {'; '.join(first)}{more}")
-    for key, tensor in into.items():
-        tensor.copy_(tensors[key])
 
 
 def _dtype_and_shape(tensor: Tensor) -> str:

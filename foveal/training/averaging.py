@@ -1,7 +1,7 @@
 """Averages of the weights during training, which are often better than the final weights."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -9,20 +9,25 @@ from torch import Tensor, nn
 
 from foveal.config import TrainingConfig
 from foveal.core.torch_private import interpolate_all
-from foveal.store.sealed import copy_tensors, unique_state_dict
+from foveal.distributed.placement import WHOLE_WEIGHTS, Placement
+from foveal.store.sealed import copy_tensors
+from foveal.training.placed_weights import own_state_dict
 
 
 class WeightAverage(ABC):
     """An average of the weights during training, including batch norm's running statistics.
 
-    `tensors` are all tensors that a checkpoint has to store.
+    `tensors` are all tensors that a checkpoint has to store, of the own parts of the weights.
     """
 
     tensors: dict[str, Tensor]
 
-    def __init__(self, model: nn.Module):
+    def __init__(self, model: nn.Module, placement: Placement):
+        self._placement = placement
         self._weights = {
-            name: weight for name, weight in unique_state_dict(model).items() if weight.is_floating_point()
+            name: weight
+            for name, weight in own_state_dict(model, placement).items()
+            if weight.is_floating_point()
         }
 
     def update(self, step: int) -> None:  # noqa: B027  # some averages ignore updates
@@ -36,9 +41,26 @@ class WeightAverage(ABC):
     def averaged_weights(self) -> dict[str, Tensor]:
         """Return the averages by the names of the weights."""
 
+    @abstractmethod
+    def weight_of(self, key: str) -> Tensor | None:
+        """Return the own part of the weight to which one of the `tensors` belongs; None if to none."""
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return the `tensors` for whole weights."""
+        return self._placed(self.tensors, self._placement.whole)
+
     def load(self, tensors: dict[str, Tensor], name: str) -> None:
-        """Continue from saved `tensors`. `name` is for the error message."""
-        copy_tensors(self.tensors, tensors, name)
+        """Continue from saved `tensors` for whole weights. `name` is for the error message."""
+        copy_tensors(self.tensors, self._placed(tensors, self._placement.own), name)
+
+    def _placed(
+        self, tensors: dict[str, Tensor], place: Callable[[Tensor, Tensor], Tensor]
+    ) -> dict[str, Tensor]:
+        weights = {key: self.weight_of(key) for key in tensors}
+        return {
+            key: value if (weight := weights[key]) is None else place(value, weight)
+            for key, value in tensors.items()
+        }
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -61,8 +83,8 @@ class ExponentialMovingAverage(WeightAverage):
     noise, are therefore soon forgotten, and early evaluations are meaningful.
     """
 
-    def __init__(self, model: nn.Module, decay: float):
-        super().__init__(model)
+    def __init__(self, model: nn.Module, decay: float, placement: Placement = WHOLE_WEIGHTS):
+        super().__init__(model, placement)
         self.decay = decay
         self.tensors = {name: weight.clone() for name, weight in self._weights.items()}
 
@@ -73,6 +95,9 @@ class ExponentialMovingAverage(WeightAverage):
     def averaged_weights(self) -> dict[str, Tensor]:
         return self.tensors
 
+    def weight_of(self, key: str) -> Tensor | None:
+        return self._weights.get(key)
+
 
 class CheckpointAverage(WeightAverage):
     """The mean of the weights at the last `count` evaluations (Vaswani et al. 2017, 6.1, there of
@@ -82,8 +107,8 @@ class CheckpointAverage(WeightAverage):
     the number of updates before each entry, or -1 for an empty entry.
     """
 
-    def __init__(self, model: nn.Module, count: int):
-        super().__init__(model)
+    def __init__(self, model: nn.Module, count: int, placement: Placement = WHOLE_WEIGHTS):
+        super().__init__(model, placement)
         self._kept = {name: weight.new_zeros(count, *weight.shape) for name, weight in self._weights.items()}
         self._steps = torch.full((count,), -1)
         self.tensors = {"steps": self._steps, **{f"kept.{name}": kept for name, kept in self._kept.items()}}
@@ -99,9 +124,14 @@ class CheckpointAverage(WeightAverage):
         count = int((self._steps >= 0).sum())
         return {name: kept[:count].mean(0) for name, kept in self._kept.items()} if count else self._weights
 
+    def weight_of(self, key: str) -> Tensor | None:
+        return self._weights.get(key.removeprefix("kept."))
 
-def make_average(model: nn.Module, config: TrainingConfig) -> WeightAverage | None:
+
+def make_average(model: nn.Module, config: TrainingConfig, placement: Placement) -> WeightAverage | None:
     """Return the configured average, or None if the weights are not averaged."""
     if config.ema_decay:
-        return ExponentialMovingAverage(model, config.ema_decay)
-    return CheckpointAverage(model, config.average_checkpoints) if config.average_checkpoints else None
+        return ExponentialMovingAverage(model, config.ema_decay, placement)
+    if config.average_checkpoints:
+        return CheckpointAverage(model, config.average_checkpoints, placement)
+    return None

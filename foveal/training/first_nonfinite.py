@@ -1,6 +1,6 @@
 """A search for the module that first produced a non-finite number."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,11 @@ class Location(NamedTuple):
     name: str
 
 
-def find_first_nonfinite(model: nn.Module, forward_all: Callable[[], Iterable[ObjectiveOutput]]) -> Location:
+def find_first_nonfinite(
+    model: nn.Module,
+    gradients: Mapping[str, Tensor | None],
+    forward_all: Callable[[], Iterable[ObjectiveOutput]],
+) -> Location:
     """Return where the first non-finite number appears.
 
     `forward_all` repeats the forward passes with the same noise. The result names the first module whose
@@ -25,7 +29,6 @@ def find_first_nonfinite(model: nn.Module, forward_all: Callable[[], Iterable[Ob
     gradient is not finite.
     """
     locations: list[str] = []
-    gradients = {name: weight.grad for name, weight in model.named_parameters()}
 
     def watch(path: str) -> Callable[[nn.Module, Any, Any], None]:
         def hook(module: nn.Module, inputs: Any, output: Any) -> None:

@@ -4,11 +4,14 @@ nothing."""
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from foveal.core.state import State
 from foveal.store.checkpoint import Checkpoint
 from foveal.store.metrics_log import LogPosition
 from foveal.store.plan import Plans
 from foveal.training.run_files import RunFiles
+from foveal.training.snapshot import StateTensors
 
 
 class NoLog:
@@ -31,16 +34,20 @@ class NoLog:
 
 
 class FollowerFiles(RunFiles):
-    """The files of a run that the main rank writes."""
-
-    def save(self, carries: list[State]) -> Path:
-        return self.folder.checkpoints
-
-    def keep_best(self, loss: float) -> None:
-        """Do nothing."""
+    """The files of a run that the main rank writes. The others send their parts of shared weights."""
 
     def write_plans(self, plans: Plans) -> None:
         """Do nothing."""
 
     def _rewrite_weights(self, newest: Checkpoint | None) -> str:
+        self._kept_weights(newest)
         return ""
+
+    def _seal(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> bytes:
+        return b""
+
+    def _write_weights(self, weights: bytes) -> None:
+        """Do nothing."""
+
+    def _write_checkpoint(self, tensors: StateTensors, carries: list[State]) -> Path:
+        return self.folder.checkpoints

@@ -4,9 +4,10 @@ import math
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from foveal.core.runtime import has_fast_bfloat16
+from foveal.distributed.placement import WHOLE_WEIGHTS, Placement
 from foveal.training.update_rules import ParameterGroups, UpdateRule
 
 NEWTON_SCHULZ_COEFFICIENTS = 3.4445, -4.7750, 2.0315
@@ -26,18 +27,20 @@ class Muon(UpdateRule):
     only if the hardware supports bfloat16.
     """
 
-    def __init__(self, groups: ParameterGroups, momentum: float):
+    def __init__(self, groups: ParameterGroups, momentum: float, placement: Placement = WHOLE_WEIGHTS):
         super().__init__(groups)
-        self.momentum = momentum
+        self.momentum, self.placement = momentum, placement
 
-    def update(self, weights: list[nn.Parameter], gradients: list[Tensor], lr: float, decay: float) -> None:
+    def update(self, weights: list[Tensor], gradients: list[Tensor], lr: float, decay: float) -> None:
         for weight, gradient in zip(weights, gradients, strict=True):
             state = self.moments(weight, "momentum_buffer")
             mean = state["momentum_buffer"].lerp_(gradient, 1 - self.momentum)
-            direction = gradient.lerp(mean, self.momentum).flatten(1)
-            update = orthogonalize(direction, has_fast_bfloat16(weight.device))
+            whole = self.placement.whole(gradient.lerp(mean, self.momentum), weight)
+            direction = whole.flatten(1)
+            update = orthogonalize(direction, has_fast_bfloat16(weight.device)).view_as(whole)
             weight.mul_(1 - lr * decay)
-            weight.add_(update.view_as(weight), alpha=-lr * 0.2 * math.sqrt(max(direction.shape)))
+            own = self.placement.own(update, weight)
+            weight.add_(own, alpha=-lr * 0.2 * math.sqrt(max(direction.shape)))
 
 
 def orthogonalize(x: Float[Tensor, "D E"], low_precision: bool) -> Float[Tensor, "D E"]:

@@ -2,6 +2,7 @@
 
 from torch import nn
 
+from foveal.distributed.placement import Placement
 from foveal.distributed.world import World
 from foveal.store.metrics_log import JsonlLog
 from foveal.store.run import RunFolder
@@ -13,13 +14,15 @@ from foveal.training.protocols import Batches, PlacedBatches
 from foveal.training.snapshot import TrainingState
 
 
-def new_state(folder: RunFolder, model: nn.Module, batches: Batches, world: World) -> TrainingState:
+def new_state(
+    folder: RunFolder, model: nn.Module, batches: Batches, world: World, placement: Placement
+) -> TrainingState:
     """Return the state of a run before its first step. Only the main rank of the `world` opens the logs."""
     config = folder.config.training
     open_log = JsonlLog if world.is_main else NoLog
     return TrainingState(
-        optimizer=Optimizer(model, folder.config.optimizer),
-        average=make_average(model, config),
+        optimizer=Optimizer(model, folder.config.optimizer, placement),
+        average=make_average(model, config, placement),
         carries=[None] * config.grad_accumulation,
         metrics=open_log(folder.metrics),
         samples=open_log(folder.samples),

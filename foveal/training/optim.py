@@ -9,6 +9,7 @@ With `layer_decay` = d, a parameter k layers below the head has d^k of the learn
 2018; Clark et al. 2020): layers near the input are the most general, and change least.
 """
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -18,6 +19,7 @@ from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
 from foveal.core.module_facts import parameters_not_hidden, parameters_without_decay
 from foveal.core.torch_private import clamp_all, multiply_all
+from foveal.distributed.placement import WHOLE_WEIGHTS, Placement
 from foveal.distributed.tree import Gradients
 from foveal.training.layer_depth import layer_depths
 from foveal.training.muon import Muon
@@ -27,21 +29,21 @@ from foveal.training.update_rules import SGD, Adagrad, Adam, ParameterGroups, RM
 class Optimizer:
     """The configured optimizer over all trainable parameters of a model."""
 
-    def __init__(self, model: nn.Module, config: OptimizerConfig):
-        self.config = config
-        self.trainable = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    def __init__(self, model: nn.Module, config: OptimizerConfig, placement: Placement = WHOLE_WEIGHTS):
+        self.config, self.placement = config, placement
+        self._parameters = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+        self.trainable = {name: placement.own_weight(weight) for name, weight in self._parameters.items()}
+        """The part of each weight that this process updates."""
         self._names: dict[Tensor, str] = {weight: name for name, weight in self.trainable.items()}
-        self._parts = _update_rules(model, self.trainable, config)
+        self._parts = _update_rules(model, self._parameters, config, placement)
 
     def zero_grad(self) -> None:
-        for weight in self.trainable.values():
+        for weight in self._parameters.values():
             weight.grad = None
 
     def take_gradients(self) -> Gradients:
         """Return the gradient of each trained weight, and leave none."""
-        gradients = [weight.grad for weight in self.trainable.values()]
-        self.zero_grad()
-        return gradients
+        return [self.placement.take_gradient(weight) for weight in self._parameters.values()]
 
     def put_gradients(self, gradients: Gradients) -> None:
         """Set the gradient of each trained weight."""
@@ -50,12 +52,19 @@ class Optimizer:
 
     def gradient_stats(self) -> tuple[float, float]:
         """Return the gradient's global norm `sqrt(sum g²)` and its largest absolute value."""
-        gradients = self._gradients()
-        if not gradients:
+        if not self._gradients():
             raise UserError("no trained weight has a gradient: compute the loss from what the model returns")
+        gradients = [
+            weight.grad
+            for weight in self.trainable.values()
+            if weight.grad is not None and weight.numel() and self.placement.counts(weight)
+        ]
         # On a CPU torch's infinity norm takes a hundred times as long as aminmax.
-        extremes = torch.stack([extreme for gradient in gradients for extreme in gradient.aminmax()])
-        return float(nn.utils.get_total_norm(gradients)), float(extremes.abs().max())
+        extremes = [extreme for gradient in gradients for extreme in gradient.aminmax()]
+        largest = float(torch.stack(extremes).abs().max()) if extremes else 0.0
+        own = torch.tensor([float(nn.utils.get_total_norm(gradients)), largest], dtype=torch.float64)
+        norms, maxima = self.placement.gather(own).T.tolist()
+        return math.hypot(*norms), max(maxima)
 
     def divide_gradients(self, factor: float) -> None:
         """Divide all gradients by the factor of the loss."""
@@ -71,9 +80,9 @@ class Optimizer:
             part.step(lr)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the state of the optimizer, as `<parameter>/<moment>`."""
+        """Return the state of the optimizer for whole weights, as `<parameter>/<moment>`."""
         return {
-            f"{self._names[weight]}/{moment}": value
+            f"{self._names[weight]}/{moment}": self.placement.whole(value, weight)
             for part in self._parts
             for weight, moments in part.state.items()
             for moment, value in moments.items()
@@ -84,10 +93,10 @@ class Optimizer:
         state: dict[str, dict[str, Tensor]] = {}
         for key, value in tensors.items():
             parameter, _, moment = key.rpartition("/")
-            fits = parameter in self.trainable and value.shape in ((), self.trainable[parameter].shape)
-            if not fits:
+            if parameter not in self.trainable or value.shape not in ((), self._parameters[parameter].shape):
                 raise UserError(f"{name}: {key} {list(value.shape)} does not fit the model")
-            state.setdefault(parameter, {})[moment] = value
+            own = self.placement.own(value, self.trainable[parameter])
+            state.setdefault(parameter, {})[moment] = own
         for part in self._parts:
             for weight in part.weights():
                 if (moments := state.get(self._names[weight])) is not None:
@@ -118,17 +127,19 @@ def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
 
 
 def _update_rules(
-    model: nn.Module, trainable: Mapping[str, nn.Parameter], config: OptimizerConfig
+    model: nn.Module, trainable: Mapping[str, nn.Parameter], config: OptimizerConfig, placement: Placement
 ) -> list[UpdateRule]:
     if config.name == "muon":
         hidden = hidden_matrices(model)
         matrices = {name: weight for name, weight in trainable.items() if weight in hidden}
         others = {name: weight for name, weight in trainable.items() if weight not in hidden}
-        matrix_groups, other_groups = (_parameter_groups(model, part, config) for part in (matrices, others))
+        matrix_groups, other_groups = (
+            _parameter_groups(model, part, config, placement) for part in (matrices, others)
+        )
         parts: list[UpdateRule] = [_adam(other_groups, config, decoupled=True)] if other_groups else []
-        muon = Muon(matrix_groups, config.momentum)
+        muon = Muon(matrix_groups, config.momentum, placement)
         return [muon, *parts] if matrix_groups else parts
-    groups = _parameter_groups(model, trainable, config)
+    groups = _parameter_groups(model, trainable, config, placement)
     if config.name in ("adam", "adamw"):
         return [_adam(groups, config, decoupled=config.name == "adamw")]
     if config.name == "adagrad":
@@ -143,14 +154,15 @@ def _adam(groups: ParameterGroups, config: OptimizerConfig, decoupled: bool) -> 
 
 
 def _parameter_groups(
-    model: nn.Module, trainable: Mapping[str, nn.Parameter], config: OptimizerConfig
+    model: nn.Module, trainable: Mapping[str, nn.Parameter], config: OptimizerConfig, placement: Placement
 ) -> ParameterGroups:
-    """Group the parameters by weight decay and depth. `scale` is a factor of the group's learning rate."""
+    """Group the own parts of the parameters by weight decay and depth. `scale` is a factor of the group's
+    learning rate."""
     depth = layer_depths(model) if config.layer_decay != 1 else dict.fromkeys(trainable, 0)
     decayed = decayed_parameters(model)
-    groups: dict[tuple[bool, int], list[nn.Parameter]] = {}
+    groups: dict[tuple[bool, int], list[Tensor]] = {}
     for name, weight in trainable.items():
-        groups.setdefault((weight in decayed, depth[name]), []).append(weight)
+        groups.setdefault((weight in decayed, depth[name]), []).append(placement.own_weight(weight))
     return [
         {
             "params": weights,

@@ -2,24 +2,32 @@
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from foveal.core.state import State
+from foveal.distributed.placement import Placement
 from foveal.store import checkpoint, durable
 from foveal.store.metrics_log import LogPosition
 from foveal.store.plan import Plans
 from foveal.store.regular_files import read_regular
 from foveal.store.run import RunFolder
-from foveal.store.sealed import seal_tensors, unique_state_dict
+from foveal.store.sealed import seal_tensors
 from foveal.training import snapshot
+from foveal.training.placed_weights import whole_state_dict
 
 
 class RunFiles:
-    """Writes the weights and the checkpoints of a run's training `state`, and restores both."""
+    """Writes the weights and the checkpoints of a run's training `state`, and restores both.
 
-    def __init__(self, folder: RunFolder, model: nn.Module, state: snapshot.TrainingState):
-        self.folder, self.model, self.state = folder, model, state
+    All ranks call each method together, because they may share the weights.
+    """
+
+    def __init__(
+        self, folder: RunFolder, model: nn.Module, state: snapshot.TrainingState, placement: Placement
+    ):
+        self.folder, self.model, self.state, self.placement = folder, model, state, placement
         self._newest: Path | None = None
 
     def restore(self) -> tuple[str, list[str]]:
@@ -33,7 +41,7 @@ class RunFiles:
         state.plans = folder.read_plans()
         newest, damaged = checkpoint.load_latest(folder.checkpoints)
         if newest:
-            place = snapshot.from_files(state, self.model, folder.fingerprint, newest)
+            place = snapshot.from_files(state, self.model, self.placement, folder.fingerprint, newest)
             self._newest = newest.path
             if state.counters.step == state.plans.extended_at:
                 state.counters.finish_reason = ""
@@ -47,17 +55,15 @@ class RunFiles:
     def save(self, carries: list[State]) -> Path:
         """Write a checkpoint of the current state, between two steps. Without best weights, the last weights
         are written, too. `carries` are those of all rows of the micro-batches."""
-        folder, step = self.folder, self.state.counters.step
         if self.state.best is None:
-            durable.atomic_write(folder.weights, self._last_weights())
-        files = snapshot.to_files(self.state, self.model, folder.fingerprint, carries)
-        self._newest = checkpoint.save(folder.checkpoints, step, files, self._newest, folder.fingerprint)
-        return self._newest
+            self._write_weights(self._last_weights())
+        tensors = snapshot.whole_tensors(self.state, self.model, self.placement)
+        return self._write_checkpoint(tensors, carries)
 
     def keep_best(self, loss: float) -> None:
         """Keep the model's current weights as the best. `loss` is their validation loss."""
         self.state.best = self._sealed_weights("best", loss)
-        durable.atomic_write(self.folder.weights, self.state.best)
+        self._write_weights(self.state.best)
 
     def write_plans(self, plans: Plans) -> None:
         """Write the plans durably."""
@@ -66,12 +72,14 @@ class RunFiles:
     def _rewrite_weights(self, newest: checkpoint.Checkpoint | None) -> str:
         """Write the kept weights if they are not those of the checkpoint. Return in words what was
         written."""
-        path = self.folder.weights
-        weights = self.state.best or (self._last_weights() if newest else b"")
+        path, weights = self.folder.weights, self._kept_weights(newest)
         if not weights or (path.is_file() and read_regular(path) == weights):
             return ""
         durable.atomic_write(path, weights)
         return f"{path} is written again, from a checkpoint; "
+
+    def _kept_weights(self, newest: checkpoint.Checkpoint | None) -> bytes:
+        return self.state.best or (self._last_weights() if newest else b"")
 
     def _last_weights(self) -> bytes:
         with self.state.average.applied() if self.state.average else nullcontext():
@@ -83,4 +91,16 @@ class RunFiles:
             "step": self.state.counters.step,
             "loss": loss,
         }
-        return seal_tensors(unique_state_dict(self.model), facts)
+        return self._seal(whole_state_dict(self.model, self.placement), facts)
+
+    def _seal(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> bytes:
+        return seal_tensors(tensors, facts)
+
+    def _write_weights(self, weights: bytes) -> None:
+        durable.atomic_write(self.folder.weights, weights)
+
+    def _write_checkpoint(self, tensors: snapshot.StateTensors, carries: list[State]) -> Path:
+        folder, step = self.folder, self.state.counters.step
+        files = snapshot.to_files(self.state, tensors, folder.fingerprint, carries)
+        self._newest = checkpoint.save(folder.checkpoints, step, files, self._newest, folder.fingerprint)
+        return self._newest

@@ -14,15 +14,15 @@ def share(
     count: int, work: Callable[[int], Result], progress: ProgressCallback, together: Agreement
 ) -> Iterator[Result]:
     """Yield what `work` returns for each index below `count`, in order. The ranks that work `together` take
-    indices in turn, and each result is computed once.
+    indices in turn, and each result is used once. In the last round a rank may repeat an index, because ranks
+    that share the weights compute together.
 
     Results of one round at most are in memory.
     """
     world = together.world
     for first in range(0, count, world.size):
         progress(first, count)
-        index = first + world.rank
-        own = work(index) if index < count else None
+        own = work(min(first + world.rank, count - 1))
         yield from together.exchange(own)[: count - first]
 
 

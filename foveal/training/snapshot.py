@@ -7,28 +7,28 @@ is stored for them.
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 from foveal.core.state import State, map_state, pack, unpack
+from foveal.distributed.placement import Placement
 from foveal.store.checkpoint import Checkpoint
 from foveal.store.dataclass_tables import dataclass_from_dict, dataclass_to_dict
 from foveal.store.metrics_log import LogPosition, MetricsLog
 from foveal.store.plan import Plan, Plans
 from foveal.store.sealed import (
-    load_weights,
     open_json,
     open_tensors,
     seal_json,
     seal_tensors,
-    unique_state_dict,
 )
 from foveal.training.averaging import WeightAverage
 from foveal.training.loss_scaling import LossScaling
 from foveal.training.optim import Optimizer
+from foveal.training.placed_weights import load_placed_weights, whole_state_dict
 from foveal.training.protocols import PlacedBatches
 
 PLACE_FILE, PLACE_TENSORS = "batches.json", "batches.safetensors"
@@ -112,6 +112,20 @@ class TrainingState:
         return self.counters.step * len(self.carries)
 
 
+class StateTensors(NamedTuple):
+    """The tensors of a training, for whole weights."""
+
+    weights: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    average: dict[str, Tensor] | None
+
+
+def whole_tensors(training: TrainingState, model: nn.Module, placement: Placement) -> StateTensors:
+    """Return the tensors of a checkpoint. All ranks call this together."""
+    average = None if training.average is None else training.average.state_dict()
+    return StateTensors(whole_state_dict(model, placement), training.optimizer.state_dict(), average)
+
+
 class StoredState(BaseModel):
     """The content of state.json."""
 
@@ -130,7 +144,9 @@ class StoredState(BaseModel):
     carry: Any
 
 
-def to_files(training: TrainingState, model: nn.Module, run: str, carries: list[State]) -> dict[str, bytes]:
+def to_files(
+    training: TrainingState, tensors: StateTensors, run: str, carries: list[State]
+) -> dict[str, bytes]:
     """Return the files of a checkpoint. `run` is the fingerprint of their run. `carries` are those of all
     rows."""
     carry, skeleton = pack(carries)
@@ -147,21 +163,23 @@ def to_files(training: TrainingState, model: nn.Module, run: str, carries: list[
         state["loss_scaling"] = dataclass_to_dict(training.scaling)
     files = {
         "state.json": seal_json(state),
-        "weights.safetensors": seal_tensors(unique_state_dict(model), {}),
-        "optimizer.safetensors": seal_tensors(training.optimizer.state_dict(), {}),
+        "weights.safetensors": seal_tensors(tensors.weights, {}),
+        "optimizer.safetensors": seal_tensors(tensors.optimizer, {}),
         "carry.safetensors": seal_tensors(carry, {}),
     }
-    if training.average:
-        files["average.safetensors"] = seal_tensors(training.average.tensors, {})
+    if tensors.average is not None:
+        files["average.safetensors"] = seal_tensors(tensors.average, {})
     if training.best:
         files["best.safetensors"] = training.best
     if training.batches:
-        tensors, place = pack(training.batches.place(training.position))
-        files |= {PLACE_FILE: seal_json({"place": place}), PLACE_TENSORS: seal_tensors(tensors, {})}
+        of_place, place = pack(training.batches.place(training.position))
+        files |= {PLACE_FILE: seal_json({"place": place}), PLACE_TENSORS: seal_tensors(of_place, {})}
     return files
 
 
-def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: Checkpoint) -> State:
+def from_files(
+    training: TrainingState, model: nn.Module, placement: Placement, run: str, checkpoint: Checkpoint
+) -> State:
     """Restore the state from a checkpoint with the files of `to_files`, in place. Its carries are those of
     all rows.
 
@@ -197,12 +215,13 @@ def from_files(training: TrainingState, model: nn.Module, run: str, checkpoint: 
     if (training.scaling is None) != (state.loss_scaling is None):
         raise UserError(f"{name}: loss_scaling does not match training.precision; restore the checkpoint")
 
-    tensors = {
+    stored = {
         name: open_tensors(files[name], str(path / name))[0]
         for name in files
         if name.endswith(".safetensors")
     }
-    load_weights(model, tensors["weights.safetensors"], str(path / "weights.safetensors"))
+    weights = str(path / "weights.safetensors")
+    load_placed_weights(model, placement, tensors["weights.safetensors"], weights)
     training.optimizer.load_state_dict(tensors["optimizer.safetensors"], str(path / "optimizer.safetensors"))
     if training.average:
         training.average.load(tensors["average.safetensors"], str(path / "average.safetensors"))

@@ -18,7 +18,7 @@ from foveal.training.first_nonfinite import earliest, find_first_nonfinite
 from foveal.training.loss_scaling import LossScaling
 from foveal.training.optim import Optimizer
 from foveal.training.protocols import Batch, Objective
-from foveal.training.slots import ONE_SLOT, Slots, join_rows, reads_whole_batch
+from foveal.training.slots import ONE_SLOT, Slots, count_rows, join_rows, reads_whole_batch
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def train_step(
     weights = list(optimizer.trainable.values())
     cut_batches = [slots.cut(batch) for batch in batches]
     cut_carries = [slots.cut_carry(*pair) for pair in zip(carries, batches, strict=True)]
-    check_slots(model, objective, cut_batches)
+    check_slots(model, objective, batches, slots)
     totals, device = total_weights(objective, batches), next(model.parameters()).device
     steps = _SlotSteps(objective, cut_batches, cut_carries, totals, slots, seed, device, precision)
 
@@ -153,7 +153,7 @@ def train_step(
         if scaling is not None:
             scaling.count_step()
     else:
-        first_nonfinite = _find_first_nonfinite(model, steps, weights)
+        first_nonfinite = _find_first_nonfinite(model, steps, optimizer.trainable)
         _restore(buffers)
         new_carries = steps.with_nonfinite_reset(new_carries)
     result = StepResult(loss, metrics.means(), norm, largest, first_nonfinite)
@@ -166,19 +166,29 @@ def _restore(buffers: Sequence[tuple[Tensor, Tensor]]) -> None:
         buffer.copy_(value)
 
 
-def check_slots(model: nn.Module, objective: Objective, parts: Sequence[Sequence[Any]]) -> None:
-    """Check that each slot has rows, if the model or the objective reads the whole batch.
+def check_slots(model: nn.Module, objective: Objective, batches: Sequence[Batch], slots: Slots) -> None:
+    """Check that each slot has rows and can wait for the others, if these compute together.
 
-    Raises: UserError: a slot has no rows.
+    Raises: UserError: a slot has no rows, or several slots of a rank would have to wait.
     """
-    if any(part is None for each in parts for part in each) and reads_whole_batch(model, objective):
+    together, world = reads_whole_batch(model, objective), slots.world
+    if together and not world.slots_wait and slots.count > world.size:
         raise UserError(
-            "training.slots: a batch has fewer rows than slots, and batch norm or the choice of rows needs a "
-            "row in each: lower --slots"
+            "--fsdp: batch norm or the choice of rows needs a rank for each slot: start "
+            f"--ranks {slots.count}, or leave out --fsdp"
+        )
+    if not (together or not world.slots_wait) or slots.count == 1:
+        return
+    rows = min(count_rows(batch) for batch in batches)
+    if rows < slots.count:
+        reason = "batch norm or the choice of rows" if together else "--fsdp"
+        raise UserError(
+            f"training.slots: a batch has fewer rows ({rows}) than slots ({slots.count}), and {reason} needs "
+            "a row in each: lower --slots"
         )
 
 
-def _find_first_nonfinite(model: nn.Module, steps: _SlotSteps, weights: Sequence[Tensor]) -> str:
+def _find_first_nonfinite(model: nn.Module, steps: _SlotSteps, weights: dict[str, Tensor]) -> str:
     """Return where the first non-finite number of all ranks appears."""
 
     def outputs_of(place: int) -> list[ObjectiveOutput]:
@@ -186,9 +196,10 @@ def _find_first_nonfinite(model: nn.Module, steps: _SlotSteps, weights: Sequence
         return [steps.forward(place, index)[0] for index in own]
 
     def forward_all() -> list[ObjectiveOutput]:
-        return [output for outputs in steps.slots.run(outputs_of, weights) for output in outputs]
+        return [output for outputs in steps.slots.run(outputs_of, [*weights.values()]) for output in outputs]
 
-    return earliest(steps.slots.world.exchange(find_first_nonfinite(model, forward_all)))
+    gradients = {name: weight.grad for name, weight in weights.items()}
+    return earliest(steps.slots.world.exchange(find_first_nonfinite(model, gradients, forward_all)))
 
 
 def total_weights(objective: Objective, batches: Sequence[Batch]) -> dict[str, float]:

@@ -8,6 +8,7 @@ checkpoints are written change nothing.
 import math
 import time
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from itertools import pairwise
 
 from torch import nn
@@ -62,19 +63,25 @@ class Trainer:
         world: World = ONE_PROCESS,
     ):
         self.folder, self.config = folder, folder.config.training
-        self.model, self.objective, self.batches, self.valid = model, objective, batches, valid
+        self.placement = world.place(model)
+        self.model, self.objective = model, self.placement.computing(objective)
+        self.batches, self.valid = batches, valid
         self.callbacks = CallbackList() if callbacks is None else callbacks
         self.budget = parse_budget(self.config.budget)
         eval_batches = 0 if valid is None else valid.per_epoch
         accumulation, every = self.config.grad_accumulation, self.config.evaluate_every
         self.evaluations = EvaluationSchedule(every, eval_batches, accumulation)
         self.step_timer = StepTimer(self.budget.amount, folder.config.schedule)
-        self.time_left = TimeLeft(self.step_timer, self.evaluations, test or FinalTest())
+        test = test or FinalTest()
+        if not self.placement.is_whole:
+            test = replace(test, try_outputs=float)  # other ranks would have to compute them, too
+        self.time_left = TimeLeft(self.step_timer, self.evaluations, test)
         self.slots = Slots(self.config.slots, world)
-        self.state = new_state(folder, model, batches, world)
-        log = self.state.statistics
+        self.state = new_state(folder, model, batches, world, self.placement)
+        log = self.state.statistics if self.placement.is_whole else None
         self.statistics = LayerStatistics(model, probe, log) if probe and log else None
-        self.files = (RunFiles if world.is_main else FollowerFiles)(folder, model, self.state)
+        files = RunFiles if world.is_main else FollowerFiles
+        self.files = files(folder, model, self.state, self.placement)
         self._saved_at, self._saved_step = time.monotonic(), 0
         self._stops = self._overdue = False
 
@@ -244,7 +251,8 @@ class Trainer:
                 self.callbacks.emit(Callback.on_evaluation, record | {"best_step": counters.best_step})
             if counters.last_preview_step < counters.step:
                 seed, step = self.config.seed, counters.step
-                text = preview(self.model, self.objective, seed, step) if is_main else None
+                computes = is_main or not self.placement.is_whole
+                text = preview(self.model, self.objective, seed, step) if computes else None
                 counters.last_preview_step = counters.step
                 if text is not None:
                     state.samples.write({"step": counters.step, "text": text})

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim.adam import adam
 from torch.optim.rmsprop import rmsprop
 from torch.optim.sgd import sgd
@@ -28,7 +28,7 @@ class UpdateRule(ABC):
         self.groups = groups
         self.state: dict[Tensor, dict[str, Tensor]] = {}
 
-    def weights(self) -> list[nn.Parameter]:
+    def weights(self) -> list[Tensor]:
         """Return all weights that the rule updates."""
         return [weight for group in self.groups for weight in group["params"]]
 
@@ -42,7 +42,7 @@ class UpdateRule(ABC):
                 self.update(weights, gradients, lr * group["scale"], group["weight_decay"])
 
     @abstractmethod
-    def update(self, weights: list[nn.Parameter], gradients: list[Tensor], lr: float, decay: float) -> None:
+    def update(self, weights: list[Tensor], gradients: list[Tensor], lr: float, decay: float) -> None:
         """Update the weights in place."""
 
     def moments(self, weight: Tensor, *names: str) -> dict[str, Tensor]:
@@ -51,7 +51,7 @@ class UpdateRule(ABC):
             self.state[weight] = {name: torch.zeros_like(weight) for name in names}
         return self.state[weight]
 
-    def counted_moments(self, weights: list[nn.Parameter], *names: str) -> list[list[Tensor]]:
+    def counted_moments(self, weights: list[Tensor], *names: str) -> list[list[Tensor]]:
         """Return a list of the weights' moments for each name, and a list of their numbers of updates."""
         for weight in weights:
             if "step" not in self.moments(weight, *names):
@@ -66,12 +66,12 @@ class Adam(UpdateRule):
         super().__init__(groups)
         self.betas, self.epsilon, self.decoupled = betas, epsilon, decoupled
 
-    def update(self, weights: list[nn.Parameter], gradients: list[Tensor], lr: float, decay: float) -> None:
+    def update(self, weights: list[Tensor], gradients: list[Tensor], lr: float, decay: float) -> None:
         means, squares, steps = self.counted_moments(weights, "exp_avg", "exp_avg_sq")
         beta1, beta2 = self.betas
         # On a CPU, fused is 3.5 times as fast as the plain loop, and 7 times as fast as foreach (1M weights).
         adam(
-            list[Tensor](weights),
+            weights,
             gradients,
             means,
             squares,
@@ -96,10 +96,10 @@ class SGD(UpdateRule):
         super().__init__(groups)
         self.momentum = momentum
 
-    def update(self, weights: list[nn.Parameter], gradients: list[Tensor], lr: float, decay: float) -> None:
+    def update(self, weights: list[Tensor], gradients: list[Tensor], lr: float, decay: float) -> None:
         buffers = [self.state.get(weight, {}).get("momentum_buffer") for weight in weights]
         sgd(
-            list[Tensor](weights),
+            weights,
             gradients,
             buffers,
             weight_decay=decay,
@@ -121,10 +121,10 @@ class RMSProp(UpdateRule):
         super().__init__(groups)
         self.decay, self.epsilon = decay, epsilon
 
-    def update(self, weights: list[nn.Parameter], gradients: list[Tensor], lr: float, decay: float) -> None:
+    def update(self, weights: list[Tensor], gradients: list[Tensor], lr: float, decay: float) -> None:
         squares, steps = self.counted_moments(weights, "square_avg")
         rmsprop(
-            list[Tensor](weights),
+            weights,
             gradients,
             squares,
             [],
@@ -150,7 +150,7 @@ class Adagrad(UpdateRule):
         super().__init__(groups)
         self.epsilon = epsilon
 
-    def update(self, weights: list[nn.Parameter], gradients: list[Tensor], lr: float, decay: float) -> None:
+    def update(self, weights: list[Tensor], gradients: list[Tensor], lr: float, decay: float) -> None:
         for weight, raw in zip(weights, gradients, strict=True):
             gradient, total = raw.add(weight, alpha=decay), self.moments(weight, "sum")["sum"]
             total.addcmul_(gradient, gradient)

@@ -7,7 +7,7 @@ import torch
 
 from foveal import __version__
 from foveal.api.training.parts import make_objective, open_parts
-from foveal.api.training.report import test_together
+from foveal.api.training.report import test_together, trained_model
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.core.terminal_text import counted
@@ -60,4 +60,5 @@ def follow(world: World, signals: SignalHandler) -> None:
     with suppress(FinishedError):  # the main rank says so
         trainer.run(signals)
     if parts.tested is not None:
-        test_together(parts, trainer.objective, "test", Agreement(world, signals))
+        parts, objective = trained_model(parts, trainer)
+        test_together(parts, objective, "test", Agreement(world, signals))

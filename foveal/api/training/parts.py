@@ -1,6 +1,6 @@
 """What a run is trained with: its task with the model, its data and their batches."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,13 @@ class TrainingParts:
     def tested(self) -> Any:
         """The split that is evaluated after the training; None if none is."""
         return self.data.held_out if self.run.config.training.final_test else None
+
+
+def with_whole_model(parts: TrainingParts) -> TrainingParts:
+    """Return the parts with a model of its own, for ranks that have shared the weights of theirs."""
+    task = parts.task
+    device = next(task.model.parameters()).device
+    return replace(parts, task=task.bind(task.processor, build_model(task, device)))
 
 
 def eval_batches(task: Task, split_data: Any) -> Batches | None:

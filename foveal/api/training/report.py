@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from foveal.api.training.parts import TrainingParts, make_objective
+from foveal.api.training.parts import TrainingParts, make_objective, with_whole_model
 from foveal.api.training.summary import print_summary, shell_command
 from foveal.core.callbacks import Callback
 from foveal.core.runtime import release_freed_memory
@@ -66,7 +66,8 @@ def train_and_report(
                 except FinishedError:
                     if run.curves.exists() or not trainer.state.counters.step:
                         raise
-            _report(parts, trainer, on_result, all_callbacks, Agreement(world, signals))
+            parts, objective = trained_model(parts, trainer)
+            _report(parts, objective, trainer, on_result, all_callbacks, Agreement(world, signals))
         except Interrupted as stop:
             step = f" at step {trainer.state.counters.step:,}; "
             saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"
@@ -101,6 +102,7 @@ def _make_trainer(
 
 def _report(
     parts: TrainingParts,
+    objective: Objective,
     trainer: Trainer,
     on_result: Callable[[dict[str, Any]], None],
     callbacks: CallbackList,
@@ -115,7 +117,7 @@ def _report(
     result: dict[str, Any] = {"run": str(run.path), "steps": progress.step, "seconds": progress.seconds}
     if tested is not None:
         split = "valid" if data.test is None else "test"
-        scores, report = test_together(parts, trainer.objective, split, together)
+        scores, report = test_together(parts, objective, split, together)
         result |= {"split": split} | scores
         result |= {} if report is None else report.to_json()
         release_freed_memory()  # that of the steps is not needed any more, and the baseline needs much
@@ -137,6 +139,14 @@ def _report(
 def _batch_fraction(batches: Batches, evaluated: Batches | None) -> float:
     """Return the size of an evaluated batch as a fraction of a training batch's, by their tokens."""
     return 1.0 if evaluated is None else evaluated.batch(0, 0).tokens / max(1, batches.batch(0, 0).tokens)
+
+
+def trained_model(parts: TrainingParts, trainer: Trainer) -> tuple[TrainingParts, Objective]:
+    """Return the parts with a model that a process can compute with alone, and its objective."""
+    if trainer.placement.is_whole:
+        return parts, trainer.objective
+    parts = with_whole_model(parts)
+    return parts, make_objective(parts)
 
 
 def test_together(

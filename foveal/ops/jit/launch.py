@@ -13,11 +13,12 @@ from pathlib import Path
 
 import torch
 from jaxtyping import Shaped
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.ops.jit.code_cache import LANES, kernel_address
 
+_PLAIN = {Tensor, nn.Parameter}
 _is_forked_child = False
 """True in a forked process, which lacks the threads of its parent and uses only one."""
 
@@ -41,7 +42,8 @@ class Kernel:
     def usable(self, *tensors: Tensor) -> bool:
         """Return whether the kernel can compute with these tensors: float32 on a CPU, and not under
         torch.compile."""
-        fits = all(x.dtype == torch.float32 and x.is_cpu for x in tensors)
+        # A kernel reads memory: the tensors of other classes, such as parts of a whole, have another layout.
+        fits = all(x.dtype == torch.float32 and x.is_cpu and type(x) in _PLAIN for x in tensors)
         return fits and not torch.compiler.is_compiling() and self._ready()
 
     def __call__(self, tasks: int, *arguments: int | float | Tensor | None) -> None:

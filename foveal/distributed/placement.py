@@ -1,0 +1,50 @@
+"""Which numbers of the weights a process holds, and what it computes with: all of them, unless ranks share
+them."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+
+class Placement:
+    """Each process holds all weights.
+
+    A weight and its *own part* are then the same tensor. Where ranks share the weights, gradients and the
+    states of optimizers have the shape of the own part.
+    """
+
+    is_whole = True
+    """Whether a process can compute with the model without the other ranks."""
+
+    def own_weight(self, weight: Tensor) -> Tensor:
+        """Return the own part of a weight, or of any tensor of the model, in the same storage."""
+        return weight
+
+    def take_gradient(self, weight: nn.Parameter) -> Tensor | None:
+        """Return the gradient of the own part of a weight, and leave none."""
+        gradient, weight.grad = weight.grad, None
+        return gradient
+
+    def counts(self, own: Tensor) -> bool:
+        """Return whether sums over all weights of all ranks count the own part of a weight here."""
+        return True
+
+    def whole(self, value: Tensor, own: Tensor) -> Tensor:
+        """Return a value for all numbers of a weight, from that for its `own` part. It may have more axes
+        before those of the weight. All ranks call this together."""
+        return value
+
+    def own(self, value: Tensor, own: Tensor) -> Tensor:
+        """Return the value for the `own` part of a weight, from that for all of its numbers."""
+        return value
+
+    def gather(self, numbers: Tensor) -> Tensor:
+        """Return the numbers of all ranks among which the weights are shared (R, ...)."""
+        return numbers[None]
+
+    def computing(self, objective: Any) -> Any:
+        """Return the objective as it computes with the weights. All ranks call its methods together."""
+        return objective
+
+
+WHOLE_WEIGHTS = Placement()

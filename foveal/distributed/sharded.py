@@ -1,0 +1,188 @@
+"""Ranks that share the weights: each holds a part of every weight, of its gradient and of its optimizer's
+state (ZeRO stage 3, Rajbhandari et al. 2020; FSDP, Zhao et al. 2023), by `torch.distributed.fsdp`.
+
+The weights of a block are gathered before the block computes, and freed afterwards. In the backward pass they
+are gathered again, and the gradients are added up over the ranks so that each receives those of its part.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch.distributed.tensor import DTensor
+
+from foveal.core.state import map_state
+from foveal.distributed.placement import Placement
+from foveal.distributed.tree import Gradients, TreeSum, add_gradients
+from foveal.distributed.world import Ranks, World, lost_rank_ends
+
+
+class ShardedRanks(Ranks):
+    """Several processes that share the weights."""
+
+    slots_wait = False
+
+    def place(self, model: nn.Module) -> Placement:
+        return ShardedWeights(model, self)
+
+    def sum(self, tree: TreeSum[Gradients], weights: Any) -> Gradients:
+        """Return the sum of the own slots, whose gradients are already added up over the ranks."""
+        return reduce(add_gradients, (tree.nodes[node] for node in sorted(tree.nodes, key=lambda n: n.place)))
+
+
+class ShardedWeights(Placement):
+    """The weights of a model whose rows, the entries along the first axis, the ranks of a world share.
+
+    Weights without an axis stay whole on each rank.
+    """
+
+    is_whole = False
+
+    def __init__(self, model: nn.Module, world: World):
+        self._world = world
+        device = next(model.parameters()).device
+        shapes = {name: weight.shape for name, weight in model.named_parameters()}
+        kept = {weight for weight in model.parameters() if not weight.dim()}
+        mesh = init_device_mesh(device.type, (world.size,))
+        self._root = _Root(model)
+        blocks = [*sharded_blocks(model)]
+        for module in (*blocks, self._root):
+            fully_shard(module, mesh=mesh, ignored_params=kept)
+        for block in blocks:
+            if hasattr(block, "init_state"):
+                _gather_for_initial_state(block)
+        for module in self._root.modules():
+            if isinstance(module, FSDPModule):  # sums, not means
+                module.set_gradient_divide_factor(1.0)
+                module.set_force_sum_reduction_for_comms(device.type == "cpu")
+        # A state is never changed in place, so views in it are safe.
+        warnings.filterwarnings("ignore", "FSDP2-wrapped module .* returned a view", UserWarning)
+        with torch.no_grad():
+            self._root(lambda: None)  # FSDP gives the parts their storage at the first use
+            self._root.reshard()  # type: ignore[operator]
+        self._parts: dict[Tensor, Tensor] = {}
+        self._lengths: dict[Tensor, int] = {}
+        for name, weight in model.named_parameters():
+            part: Tensor = weight.detach()
+            if isinstance(part, DTensor):
+                part = part.to_local()
+                self._lengths[part] = shapes[name][0]
+            self._parts[weight] = part
+
+    def own_weight(self, weight: Tensor) -> Tensor:
+        return self._parts.get(weight, weight)
+
+    def take_gradient(self, weight: nn.Parameter) -> Tensor | None:
+        gradient, weight.grad = weight.grad, None
+        if gradient is None:
+            return None
+        return gradient.to_local() if isinstance(gradient, DTensor) else self.gather(gradient).sum(0)
+
+    def counts(self, own: Tensor) -> bool:
+        return own in self._lengths or self._world.is_main
+
+    def whole(self, value: Tensor, own: Tensor) -> Tensor:
+        if own not in self._lengths or value.dim() < own.dim():
+            return value
+        axis, length = value.dim() - own.dim(), self._lengths[own]
+        rows = value.movedim(axis, 0)
+        padded = rows.new_zeros(-(-length // self._world.size), *rows.shape[1:])
+        padded[: len(rows)] = rows
+        return self.gather(padded).flatten(0, 1)[:length].movedim(0, axis)
+
+    def own(self, value: Tensor, own: Tensor) -> Tensor:
+        if own not in self._lengths or value.dim() < own.dim():
+            return value
+        axis, length = value.dim() - own.dim(), value.shape[value.dim() - own.dim()]
+        each = -(-length // self._world.size)
+        start, stop = (min(length, each * rank) for rank in (self._world.rank, self._world.rank + 1))
+        return value.narrow(axis, start, stop - start).clone()
+
+    def gather(self, numbers: Tensor) -> Tensor:
+        return self._world.gather(numbers)
+
+    def computing(self, objective: Any) -> Any:
+        return _ShardedObjective(objective, self._root)
+
+
+class _Root(nn.Module):
+    """Any computation with the model. The weights outside of its blocks are gathered meanwhile."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, work: Callable[[], Any]) -> Any:
+        return work()
+
+
+class _ShardedObjective:
+    """An objective that computes with shared weights."""
+
+    def __init__(self, objective: Any, root: Any):
+        self._objective, self._root = objective, root
+        self.reads_whole_batch = getattr(objective, "reads_whole_batch", False)
+
+    def __call__(self, batch: Any, carry: Any) -> Any:
+        def work() -> Any:
+            output, after = self._objective(batch, carry)
+            # FSDP finds the tensors in what a module returns, if these are in lists and dictionaries.
+            return output, after, [term.sum for term in output.terms.values()]
+
+        return self._run(work)[:2]
+
+    def weights(self, batch: Any) -> dict[str, float]:
+        weights: dict[str, float] = self._objective.weights(batch)
+        return weights
+
+    def start(self, batch: Any) -> Any:
+        return self._run(lambda: self._objective.start(batch))
+
+    def preview(self, step: int) -> str | None:
+        text: str | None = self._run(lambda: self._objective.preview(step))
+        return text
+
+    def _run(self, work: Callable[[], Any]) -> Any:
+        """Compute with the weights. Without gradients, no backward pass frees them, and the weights may have
+        changed in place since they were gathered."""
+        with lost_rank_ends():
+            if not torch.is_grad_enabled():
+                self._root.reshard()
+            try:
+                return self._root(work)
+            except Exception:
+                self._root.reset_iter_state()
+                raise
+            finally:
+                if not torch.is_grad_enabled():
+                    self._root.reshard()
+
+
+def sharded_blocks(model: nn.Module) -> Iterator[nn.Module]:
+    """Yield the modules whose weights are gathered when they compute: the elements of the outermost lists of
+    modules."""
+    for module in model.children():
+        if isinstance(module, nn.ModuleList):
+            yield from (block for block in module if any(True for _ in block.parameters()))
+        else:
+            yield from sharded_blocks(module)
+
+
+def _gather_for_initial_state(block: Any) -> None:
+    """Let a block compute its initial state with its weights, which may be learned, or keys of a memory.
+
+    The state is copied: the weights of which it would be a view are freed afterwards.
+    """
+    init_state = block.init_state
+
+    def copied_state(*args: Any, **kwargs: Any) -> Any:
+        state = init_state(*args, **kwargs)
+        return map_state(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, state)
+
+    block.init_state = copied_state
+    register_fsdp_forward_method(block, "init_state")

@@ -1,0 +1,31 @@
+"""The weights of a model by name, where ranks may share them."""
+
+from torch import Tensor, nn
+
+from foveal.distributed.placement import Placement
+from foveal.store.sealed import check_tensors, unique_state_dict
+
+
+def own_state_dict(model: nn.Module, placement: Placement) -> dict[str, Tensor]:
+    """Return the own part of every parameter, and every persistent buffer, in the model's storage."""
+    parameters = dict(model.named_parameters())
+    state = unique_state_dict(model)
+    own = {name: placement.own_weight(parameters.get(name, tensor)) for name, tensor in state.items()}
+    return {name: tensor.detach() if tensor.requires_grad else tensor for name, tensor in own.items()}
+
+
+def whole_state_dict(model: nn.Module, placement: Placement) -> dict[str, Tensor]:
+    """Return every parameter and persistent buffer, whole. All ranks call this together."""
+    return {name: placement.whole(own, own) for name, own in own_state_dict(model, placement).items()}
+
+
+def load_placed_weights(
+    model: nn.Module, placement: Placement, tensors: dict[str, Tensor], name: str
+) -> None:
+    """Copy whole `tensors` into the model. `name` is for the error message.
+
+    Raises: UserError: names, shapes or dtypes do not match exactly.
+    """
+    check_tensors(unique_state_dict(model), tensors, name)
+    for key, own in own_state_dict(model, placement).items():
+        own.copy_(placement.own(tensors[key], own))
