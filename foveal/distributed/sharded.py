@@ -62,9 +62,11 @@ class ShardedWeights(Placement):
                 module.set_force_sum_reduction_for_comms(device.type == "cpu")
         # A state is never changed in place, so views in it are safe.
         warnings.filterwarnings("ignore", "FSDP2-wrapped module .* returned a view", UserWarning)
-        with torch.no_grad():
-            self._root(lambda: None)  # FSDP gives the parts their storage at the first use
-            self._root.reshard()  # type: ignore[operator]
+        with torch.no_grad():  # FSDP makes its buffers at the first use, which must not be in inference mode
+            self._root(lambda: None)
+            for module in (*blocks, self._root):
+                module.unshard()  # type: ignore[operator]
+                module.reshard()  # type: ignore[operator]
         self._parts: dict[Tensor, Tensor] = {}
         self._lengths: dict[Tensor, int] = {}
         for name, weight in model.named_parameters():

@@ -215,7 +215,7 @@ def from_files(
     if (training.scaling is None) != (state.loss_scaling is None):
         raise UserError(f"{name}: loss_scaling does not match training.precision; restore the checkpoint")
 
-    stored = {
+    tensors = {
         name: open_tensors(files[name], str(path / name))[0]
         for name in files
         if name.endswith(".safetensors")
