@@ -79,19 +79,20 @@ class Launcher:
                 except RankLeft as left:
                     run, reason = note.read_text(), str(left)
                     if not run or restart == self.max_restarts:
-                        raise self._failure(reason, run) from None
+                        raise self._failure(reason, run, arguments) from None
                     before = f"{reason}; " if reason else ""
                     self.log(f"{before}{run} goes on (restart {restart + 1} of {self.max_restarts})")
                     arguments = self.resume(run)
 
-    def _failure(self, reason: str, run: str) -> BaseException:
+    def _failure(self, reason: str, run: str, arguments: list[str]) -> BaseException:
         """Return the error that ends the command."""
         if not reason:
             return SystemExit(1)
         stopped = f"{reason}, so all {self.ranks} ranks are stopped"
         if not run:
             return RunFailed(f"{stopped}{self.otherwise}")
-        command = shlex.join(["foveal", "resume", run, "--ranks", str(self.ranks)])
+        shared = ["--fsdp"] if "--fsdp" in arguments else []
+        command = shlex.join(["foveal", "resume", run, "--ranks", str(self.ranks), *shared])
         return RunFailed(f"{stopped}; go on with {command}")
 
 

@@ -38,7 +38,7 @@ def run_slots(
         if len(works) == 1:
             set_current_slot(Slot(first, world.gather, keeps_statistics=True))
             return [works[0]()]
-        if not world.slots_wait:
+        if world.shares_weights:  # a slot that waits would keep the other ranks from computing
             return [work() for work in works]
         return _Turns(works, first, weights, world).run()
     finally:

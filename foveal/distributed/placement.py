@@ -16,8 +16,8 @@ class Placement:
     is_whole = True
     """Whether a process can compute with the model without the other ranks."""
 
-    def own_weight(self, weight: Tensor) -> Tensor:
-        """Return the own part of a weight, or of any tensor of the model, in the same storage."""
+    def own_weight(self, name: str, weight: Tensor) -> Tensor:
+        """Return the own part of a weight, or a buffer of the model, in the same storage."""
         return weight
 
     def take_gradient(self, weight: nn.Parameter) -> Tensor | None:

@@ -25,7 +25,7 @@ from foveal.distributed.world import Ranks, World, lost_rank_ends
 class ShardedRanks(Ranks):
     """Several processes that share the weights."""
 
-    slots_wait = False
+    shares_weights = True
 
     def place(self, model: nn.Module) -> Placement:
         return ShardedWeights(model, self)
@@ -67,17 +67,17 @@ class ShardedWeights(Placement):
             for module in (*blocks, self._root):
                 module.unshard()  # type: ignore[operator]
                 module.reshard()  # type: ignore[operator]
-        self._parts: dict[Tensor, Tensor] = {}
+        self._parts: dict[str, Tensor] = {}
         self._lengths: dict[Tensor, int] = {}
         for name, weight in model.named_parameters():
             part: Tensor = weight.detach()
             if isinstance(part, DTensor):
                 part = part.to_local()
                 self._lengths[part] = shapes[name][0]
-            self._parts[weight] = part
+            self._parts[name] = part
 
-    def own_weight(self, weight: Tensor) -> Tensor:
-        return self._parts.get(weight, weight)
+    def own_weight(self, name: str, weight: Tensor) -> Tensor:
+        return self._parts.get(name, weight)
 
     def take_gradient(self, weight: nn.Parameter) -> Tensor | None:
         gradient, weight.grad = weight.grad, None

@@ -56,8 +56,8 @@ class World:
 
     rank = 0
     size = 1
-    slots_wait = True
-    """Whether slots of one process can wait for each other, as batch norm needs."""
+    shares_weights = False
+    """Whether each rank holds a part of the weights. Then all compute at the same time, or none does."""
 
     @property
     def is_main(self) -> bool:

@@ -32,7 +32,9 @@ class Optimizer:
     def __init__(self, model: nn.Module, config: OptimizerConfig, placement: Placement = WHOLE_WEIGHTS):
         self.config, self.placement = config, placement
         self._parameters = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
-        self.trainable = {name: placement.own_weight(weight) for name, weight in self._parameters.items()}
+        self.trainable = {
+            name: placement.own_weight(name, weight) for name, weight in self._parameters.items()
+        }
         """The part of each weight that this process updates."""
         self._names: dict[Tensor, str] = {weight: name for name, weight in self.trainable.items()}
         self._parts = _update_rules(model, self._parameters, config, placement)
@@ -80,13 +82,16 @@ class Optimizer:
             part.step(lr)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the state of the optimizer for whole weights, as `<parameter>/<moment>`."""
-        return {
-            f"{self._names[weight]}/{moment}": self.placement.whole(value, weight)
+        """Return the state of the optimizer for whole weights, as `<parameter>/<moment>`. All ranks call this
+        together."""
+        state = {
+            f"{self._names[weight]}/{moment}": (value, weight)
             for part in self._parts
             for weight, moments in part.state.items()
             for moment, value in moments.items()
         }
+        # A file may list the tensors in any order, and all ranks need the same.
+        return {key: self.placement.whole(*state[key]) for key in sorted(state)}
 
     def load_state_dict(self, tensors: dict[str, Tensor], name: str) -> None:
         """Restore the state that `state_dict` returned. `name` is for the error message."""
@@ -162,7 +167,7 @@ def _parameter_groups(
     decayed = decayed_parameters(model)
     groups: dict[tuple[bool, int], list[Tensor]] = {}
     for name, weight in trainable.items():
-        groups.setdefault((weight in decayed, depth[name]), []).append(placement.own_weight(weight))
+        groups.setdefault((weight in decayed, depth[name]), []).append(placement.own_weight(name, weight))
     return [
         {
             "params": weights,

@@ -8,10 +8,7 @@ from foveal.store.sealed import check_tensors, unique_state_dict
 
 def own_state_dict(model: nn.Module, placement: Placement) -> dict[str, Tensor]:
     """Return the own part of every parameter, and every persistent buffer, in the model's storage."""
-    parameters = dict(model.named_parameters())
-    state = unique_state_dict(model)
-    own = {name: placement.own_weight(parameters.get(name, tensor)) for name, tensor in state.items()}
-    return {name: tensor.detach() if tensor.requires_grad else tensor for name, tensor in own.items()}
+    return {name: placement.own_weight(name, tensor) for name, tensor in unique_state_dict(model).items()}
 
 
 def whole_state_dict(model: nn.Module, placement: Placement) -> dict[str, Tensor]:

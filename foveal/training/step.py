@@ -50,6 +50,7 @@ class _SlotSteps:
     among the own slots."""
 
     objective: Objective
+    whole_batches: Sequence[Batch]
     batches: list[list[Any]]
     carries: list[list[State]]
     totals: dict[str, float]
@@ -75,6 +76,8 @@ class _SlotSteps:
             batch = batches[place]
             if batch is None:
                 output.carries.append(None)
+                if self.slots.world.shares_weights:
+                    self._compute_nothing(index)
                 continue
             result, carry = self.forward(place, index)
             loss = total_loss(result, self.totals)
@@ -85,6 +88,13 @@ class _SlotSteps:
             output.carries.append(None if batch.stream_starts is None else detach_carry(carry))
         output.gradients = optimizer.take_gradients()
         return output
+
+    def _compute_nothing(self, micro_batch: int) -> None:
+        """Compute gradients of zero for a slot without rows: the other ranks need the weights of this one."""
+        batch = self.whole_batches[micro_batch].cut(slice(0, 1))  # type: ignore[attr-defined]
+        with autocast(self.device, self.precision):
+            result, _ = self.objective(batch, starting_carry(self.objective, batch, None))
+        (0.0 * total_loss(result, self.totals)).backward()  # type: ignore[no-untyped-call]
 
     def with_nonfinite_reset(self, carries: list[list[State]]) -> list[list[State]]:
         """Return new carries with the non-finite rows reset."""
@@ -128,7 +138,7 @@ def train_step(
     cut_carries = [slots.cut_carry(*pair) for pair in zip(carries, batches, strict=True)]
     check_slots(model, objective, batches, slots)
     totals, device = total_weights(objective, batches), next(model.parameters()).device
-    steps = _SlotSteps(objective, cut_batches, cut_carries, totals, slots, seed, device, precision)
+    steps = _SlotSteps(objective, batches, cut_batches, cut_carries, totals, slots, seed, device, precision)
 
     while True:
         outputs = slots.run(lambda place: steps.backward(place, optimizer, scaling), weights)
@@ -172,19 +182,15 @@ def check_slots(model: nn.Module, objective: Objective, batches: Sequence[Batch]
     Raises: UserError: a slot has no rows, or several slots of a rank would have to wait.
     """
     together, world = reads_whole_batch(model, objective), slots.world
-    if together and not world.slots_wait and slots.count > world.size:
+    if together and world.shares_weights and slots.count > world.size:
         raise UserError(
             "--fsdp: batch norm or the choice of rows needs a rank for each slot: start "
             f"--ranks {slots.count}, or leave out --fsdp"
         )
-    if not (together or not world.slots_wait) or slots.count == 1:
-        return
-    rows = min(count_rows(batch) for batch in batches)
-    if rows < slots.count:
-        reason = "batch norm or the choice of rows" if together else "--fsdp"
+    if together and slots.count > 1 and min(map(count_rows, batches)) < slots.count:
         raise UserError(
-            f"training.slots: a batch has fewer rows ({rows}) than slots ({slots.count}), and {reason} needs "
-            "a row in each: lower --slots"
+            "training.slots: a batch has fewer rows than slots, and batch norm or the choice of rows needs a "
+            "row in each: lower --slots"
         )
 
 

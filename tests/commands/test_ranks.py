@@ -11,6 +11,8 @@ from typing import Any
 
 import psutil
 import pytest
+import safetensors.torch
+import torch
 
 from benchmarks import kill
 from foveal.commands.ranks import kept_options
@@ -85,6 +87,40 @@ def test_two_ranks_are_one_process() -> None:
     finish(*train("one"))
     finish(*train("two", "--ranks", "2"))
     assert ending("two") == ending("one")
+
+
+def weights_of(run: str) -> dict[str, torch.Tensor]:
+    return safetensors.torch.load_file(Path(run, "model.safetensors"))
+
+
+def test_ranks_that_share_the_weights_and_a_process_that_goes_on_alone() -> None:
+    """Up to rounding, the weights are those of a single process."""
+    finish(*train("whole", "training.ema_decay=0.9"))
+    finish(*train("shared", "training.ema_decay=0.9", "--ranks", "2", "--fsdp"))
+    for steps, ranks in ((50, ("--ranks", "4", "--fsdp")), (60, ())):
+        finish("resume", "shared", "--budget", f"{steps}steps", *ranks)
+        finish("resume", "whole", "--budget", f"{steps}steps")
+    whole, shared = weights_of("whole"), weights_of("shared")
+    assert whole.keys() == shared.keys()
+    for name, weight in whole.items():
+        assert torch.allclose(shared[name], weight, atol=1e-4), name
+    assert Path("shared", "samples.jsonl").read_text() == Path("whole", "samples.jsonl").read_text()
+
+
+@pytest.mark.slow
+def test_a_killed_rank_of_shared_weights() -> None:
+    often = "training.checkpoint_seconds=0.2"
+    process = start(*train("struck", often, "--ranks", "2", "--fsdp", steps=4000))
+    wait_for_step("struck", 40)
+    os.kill(rank_of(process.pid, 1), signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert err.splitlines()[-1].endswith("go on with foveal resume struck --ranks 2 --fsdp")
+    assert len(err.splitlines()) == 1
+
+
+def test_nobody_to_share_with() -> None:
+    assert "--fsdp: a single process has no other" in refuse("train", DATA, *SMALL, "--fsdp")
 
 
 @pytest.mark.slow

@@ -46,10 +46,13 @@ def share_out(world: World, count: int) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 7])
-def test_each_result_is_computed_once_and_all_are_in_order(count: int) -> None:
+def test_each_result_is_used_once_and_all_are_in_order(count: int) -> None:
+    """All ranks compute equally often, since those that share the weights compute together."""
     ranks = run_ranks(3, share_out, count)
     assert [results for results, _ in ranks] == 3 * [[10 * index for index in range(count)]]
-    assert sorted(index for _, computed in ranks for index in computed) == [*range(count)]
+    rounds = -(-count // 3)
+    assert [len(computed) for _, computed in ranks] == 3 * [rounds]
+    assert sorted(index for _, computed in ranks for index in computed)[:count] == [*range(count)]
 
 
 def test_numbers_are_cut_evenly() -> None:

@@ -1,122 +1,33 @@
 """A step in slots equals a step on the whole batch, and has the same bits on any number of ranks."""
 
 import os
-import tempfile
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.runtime import Precision
-from foveal.data.core.batching import ExampleBatch
 from foveal.distributed.world import ONE_PROCESS, World
-from foveal.layers.word_vectors import WordVectors
-from foveal.tasks.session import Session
-from foveal.training.optim import Optimizer
 from foveal.training.slots import Slots
-from foveal.training.step import train_step
-from tests.support.labeled_images import write_images
 from tests.support.ranks import run_ranks
-from tests.support.small_series import write_ts
-from tests.support.untrained_runs import CORPUS, DECODER, IMAGE, KINDS, untrained_run, write_plays
+from tests.support.short_trainings import ALL_KINDS, MORE_KINDS, NOT_CUT, SLOTS, train_steps
+from tests.support.untrained_runs import KINDS
 
-STEPS, SLOTS = 2, 4
-
-
-def stream_run(mixer: str) -> Session:
-    return untrained_run(write_plays(), mixer, *DECODER, *CORPUS, "task.batching=streams")
-
-
-MORE_KINDS: dict[str, Callable[[], Session]] = {
-    **{f"stream-{mixer}": partial(stream_run, mixer) for mixer in ("lstm", "mamba", "rwkv", "conv")},
-    "ragged-batch-norm": lambda: untrained_run(write_ts(), "series-resnet", "data.batch_tokens=256"),
-    "experts": lambda: untrained_run(write_plays(), "moe", *DECODER, *CORPUS),
-    "batch-norm": lambda: untrained_run(write_images(count=20), "image-classification", *IMAGE),
-    "hardest-rows": lambda: untrained_run(write_images(count=20), "airbench96", "data.image.batch_size=16"),
-    "average-of-steps": lambda: untrained_run(
-        write_plays(), "gru", *DECODER, *CORPUS, "training.grad_accumulation=3", "data.batch_tokens=128"
-    ),
-}
-ALL_KINDS = KINDS | MORE_KINDS
 LONG = {"hardest-rows"}
 """Kinds whose test takes half a minute."""
 SAMPLED = {"hard-captioning"}
 """Their models draw, so slots differ from the whole batch."""
 OFTEN = ("stream-lstm", "batch-norm")
 """Kinds whose ranks are compared at every change: a carry, and a layer that reads the whole batch."""
-NOT_CUT = {"vqa", "vqa-multiple-choice"}
-"""Several questions share an image, so the rows of their batches can't be cut."""
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def to_dtype(batch: Any, dtype: torch.dtype) -> Any:
-    if not isinstance(batch, ExampleBatch):
-        return batch
-    columns = {
-        name: column.to(dtype) if column.is_floating_point() else column
-        for name, column in batch.columns.items()
-    }
-    return replace(batch, columns=columns)
-
-
-def drop_nothing(model: nn.Module) -> None:
-    """Slots have noise of their own, so a whole batch drops other units."""
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-        if isinstance(getattr(module, "dropout", None), float):
-            module.dropout = 0.0  # type: ignore[assignment]
-        if isinstance(module, WordVectors):
-            module.drop.zero_()
-
-
-def train_steps(
-    kind: str, slots: Slots, dtype: torch.dtype, precision: Precision = "float32"
-) -> tuple[list[Any], dict[str, Tensor]]:
-    """Return the results of some steps, and the weights and statistics after them. In float64, without
-    noise."""
-    here = Path.cwd()
-    os.chdir(tempfile.mkdtemp(dir=here))  # the data of two runs have one name
-    run: Any = ALL_KINDS[kind]()
-    os.chdir(here)
-    model = run.model.to(dtype)
-    if dtype == torch.float64:
-        drop_nothing(model)
-    task = run.task.bind(run.processor, model)
-    objective, batches = task.objective(), task.train_batches(run.prepared.train)
-    accumulation = run.config.training.grad_accumulation
-    optimizer = Optimizer(model, run.config.optimizer)
-    carries: list[Any] = [None] * accumulation
-    results = []
-    for step in range(STEPS):
-        indices = range(step * accumulation, (step + 1) * accumulation)
-        micro_batches = [
-            to_dtype(batches.batch(*divmod(index, batches.per_epoch)), dtype) for index in indices
-        ]
-        result, carries = train_step(
-            model,
-            objective,
-            optimizer,
-            micro_batches,
-            carries,
-            lr=1e-3,
-            seed=(0, step),
-            precision=precision,
-            slots=slots,
-        )
-        results.append(result)
-    return results, {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ class NavigationTask(ExampleTask):
         """Return the likeliest moves. There is only a single rollout, so `top` adds nothing."""
         return [
             written_answer([moves_to_text(each.moves)], [each.log_probability / max(1, len(each.moves))])
-            for each in self._rollouts(examples, progress)
+            for each in self._rollouts(examples, progress, has_goals=False)
         ]
 
     def score(
@@ -144,7 +144,7 @@ class NavigationTask(ExampleTask):
     ) -> EvaluationResult:
         """Return success, SPL and number of moves of the likeliest rollouts, relative to each row's shortest
         path."""
-        rollouts = self._rollouts(data.examples, progress)
+        rollouts = self._rollouts(data.examples, progress, has_goals=True)
         outputs = [moves_to_text(each.moves) for each in rollouts]
         arrived, steps_taken = [each.arrived for each in rollouts], [each.steps_taken for each in rollouts]
         scores = [success(arrived), spl(arrived, data.lengths, steps_taken), path_moves(steps_taken)]
@@ -157,13 +157,18 @@ class NavigationTask(ExampleTask):
         name = "a random walk, with moves as often as in training"
         return Baseline.of(name, success(arrived))
 
-    def _rollouts(self, examples: Examples, progress: ProgressCallback) -> list[Rollout]:
-        """Return the rollout of each row, in the examples' order."""
+    def _rollouts(self, examples: Examples, progress: ProgressCallback, has_goals: bool) -> list[Rollout]:
+        """Return the rollout of each row, in the examples' order. Without a goal, none arrives."""
         objective = self.objective()
 
         def rollouts(batch: ExampleBatch) -> list[Rollout]:
             trajectory = objective.predict_batch(batch)
-            arrived, steps = reached_goal(batch, trajectory).tolist(), trajectory.steps_taken.tolist()
-            return [*map(Rollout, trajectory.rows(), trajectory.log_prob.tolist(), arrived, steps)]
+            reached = (
+                reached_goal(batch, trajectory)
+                if has_goals
+                else trajectory.stopped.new_zeros(len(batch.rows))
+            )
+            steps = trajectory.steps_taken.tolist()
+            return [*map(Rollout, trajectory.rows(), trajectory.log_prob.tolist(), reached.tolist(), steps)]
 
         return self.by_row(self.example_batches(examples), rollouts, progress)

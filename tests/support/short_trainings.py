@@ -1,0 +1,107 @@
+"""A few steps of training of every kind of run, in slots, on the ranks of a world."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from foveal.core.runtime import Precision
+from foveal.data.core.batching import ExampleBatch
+from foveal.layers.word_vectors import WordVectors
+from foveal.tasks.session import Session
+from foveal.training.optim import Optimizer
+from foveal.training.placed_weights import whole_state_dict
+from foveal.training.slots import Slots
+from foveal.training.step import train_step
+from tests.support.labeled_images import write_images
+from tests.support.small_series import write_ts
+from tests.support.untrained_runs import CORPUS, DECODER, IMAGE, KINDS, untrained_run, write_plays
+
+STEPS, SLOTS = 2, 4
+
+
+def stream_run(mixer: str) -> Session:
+    return untrained_run(write_plays(), mixer, *DECODER, *CORPUS, "task.batching=streams")
+
+
+MORE_KINDS: dict[str, Callable[[], Session]] = {
+    **{f"stream-{mixer}": partial(stream_run, mixer) for mixer in ("lstm", "mamba", "rwkv", "conv")},
+    "ragged-batch-norm": lambda: untrained_run(write_ts(), "series-resnet", "data.batch_tokens=256"),
+    "experts": lambda: untrained_run(write_plays(), "moe", *DECODER, *CORPUS),
+    "batch-norm": lambda: untrained_run(write_images(count=20), "image-classification", *IMAGE),
+    "hardest-rows": lambda: untrained_run(write_images(count=20), "airbench96", "data.image.batch_size=16"),
+    "average-of-steps": lambda: untrained_run(
+        write_plays(), "gru", *DECODER, *CORPUS, "training.grad_accumulation=3", "data.batch_tokens=128"
+    ),
+}
+ALL_KINDS = KINDS | MORE_KINDS
+NOT_CUT = {"vqa", "vqa-multiple-choice"}
+"""Several questions share an image, so the rows of their batches can't be cut."""
+
+
+def to_dtype(batch: Any, dtype: torch.dtype) -> Any:
+    if not isinstance(batch, ExampleBatch):
+        return batch
+    columns = {
+        name: column.to(dtype) if column.is_floating_point() else column
+        for name, column in batch.columns.items()
+    }
+    return replace(batch, columns=columns)
+
+
+def drop_nothing(model: nn.Module) -> None:
+    """Slots have noise of their own, so a whole batch drops other units."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "dropout", None), float):
+            module.dropout = 0.0  # type: ignore[assignment]
+        if isinstance(module, WordVectors):
+            module.drop.zero_()
+
+
+def train_steps(
+    kind: str, slots: Slots, dtype: torch.dtype, precision: Precision = "float32", optimizer_name: str = ""
+) -> tuple[list[Any], dict[str, Tensor]]:
+    """Return the results of some steps, and the weights and statistics after them. In float64, without
+    noise."""
+    here = Path.cwd()
+    os.chdir(tempfile.mkdtemp(dir=here))  # the data of two runs have one name
+    run: Any = ALL_KINDS[kind]()
+    os.chdir(here)
+    model = run.model.to(dtype)
+    if dtype == torch.float64:
+        drop_nothing(model)
+    task = run.task.bind(run.processor, model)
+    placement = slots.world.place(model)
+    objective, batches = placement.computing(task.objective()), task.train_batches(run.prepared.train)
+    accumulation = run.config.training.grad_accumulation
+    settings = run.config.optimizer
+    settings = settings.model_copy(update={"name": optimizer_name}) if optimizer_name else settings
+    optimizer = Optimizer(model, settings, placement)
+    carries: list[Any] = [None] * accumulation
+    results = []
+    for step in range(STEPS):
+        indices = range(step * accumulation, (step + 1) * accumulation)
+        micro_batches = [
+            to_dtype(batches.batch(*divmod(index, batches.per_epoch)), dtype) for index in indices
+        ]
+        result, carries = train_step(
+            model,
+            objective,
+            optimizer,
+            micro_batches,
+            carries,
+            lr=1e-3,
+            seed=(0, step),
+            precision=precision,
+            slots=slots,
+        )
+        results.append(result)
+    return results, {name: value.clone() for name, value in whole_state_dict(model, placement).items()}

@@ -1,0 +1,294 @@
+"""Ranks that share the weights (`--fsdp`) train as one process does, and hold a part of everything."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foveal.config import OptimizerConfig, TrainingConfig
+from foveal.core.errors import UserError
+from foveal.core.result import ObjectiveOutput, Term
+from foveal.distributed.sharded import ShardedRanks, sharded_blocks
+from foveal.distributed.world import ONE_PROCESS, World
+from foveal.ops.jit.launch import Kernel
+from foveal.training.averaging import make_average
+from foveal.training.optim import Optimizer
+from foveal.training.placed_weights import load_placed_weights, own_state_dict, whole_state_dict
+from foveal.training.slots import Slots
+from foveal.training.step import train_step
+from tests.support.ranks import run_ranks
+from tests.support.short_trainings import ALL_KINDS, NOT_CUT, train_steps
+from tests.support.untrained_runs import KINDS
+
+OFTEN = ("stream-lstm", "translation")
+"""Kinds that are compared at every change: a carry, and blocks that read a memory."""
+OPTIMIZERS = ("sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def sharded(world: World) -> ShardedRanks:
+    return ShardedRanks(world.rank, world.size)
+
+
+def sharded_steps(world: World, folder: Path, kind: str, slots: int, dtype: torch.dtype, *more: Any) -> Any:
+    path = folder / str(world.rank)
+    path.mkdir(parents=True)
+    os.chdir(path)
+    return train_steps(kind, Slots(slots, sharded(world)), dtype, *more)
+
+
+def check_equal(kind: str, slots: int, ranks: int, folder: Path, *more: Any) -> None:
+    torch.set_num_threads(1)
+    results, weights = train_steps(kind, Slots(slots), torch.float64, *more)
+    for others, after in run_ranks(ranks, sharded_steps, folder, kind, slots, torch.float64, *more):
+        for one, other in zip(results, others, strict=True):
+            assert other.loss == pytest.approx(one.loss, rel=1e-12)
+            assert other.metrics == pytest.approx(one.metrics, rel=1e-6)
+            assert other.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-12)
+            assert other.gradient_max == pytest.approx(one.gradient_max, rel=1e-12)
+        for name, weight in weights.items():
+            assert torch.allclose(after[name], weight, rtol=0, atol=1e-12), name
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *OFTEN,
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in sorted(ALL_KINDS.keys() - NOT_CUT - {*OFTEN})
+        ),
+    ],
+)
+def test_a_shared_model_trains_as_a_whole_one(kind: str, folder: Path) -> None:
+    check_equal(kind, 2, 2, folder)
+
+
+def test_a_slot_without_rows(folder: Path) -> None:
+    """A rank that has nothing to do computes with the others, and adds nothing."""
+    check_equal("translation", 64, 2, folder)
+
+
+def test_a_rank_with_several_slots(folder: Path) -> None:
+    """Their gradients are added up one after another, over three ranks that hold unequal parts."""
+    check_equal("language-model", 6, 3, folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["muon", *(pytest.param(name, marks=pytest.mark.slow) for name in OPTIMIZERS[:-1])]
+)
+def test_every_optimizer(name: str, folder: Path) -> None:
+    """Muon needs whole matrices, all others update number by number."""
+    check_equal("language-model", 2, 2, folder, "float32", name)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_equal_bits_from_launch_to_launch(precision: str, folder: Path) -> None:
+    arguments = "experts", 4, torch.float32, precision
+    first = run_ranks(4, sharded_steps, folder / "first", *arguments)
+    second = run_ranks(4, sharded_steps, folder / "second", *arguments)
+    for (results, weights), (others, after) in zip(first, second, strict=True):
+        assert results == others
+        assert all(torch.equal(weights[name], after[name]) for name in weights)
+
+
+class Uneven(nn.Module):
+    """Rows that 3 ranks can't share equally, a weight that is used twice, and one without an axis."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+        self.table, self.tied = nn.Linear(4, 7), nn.Linear(4, 7)
+        self.tied.weight = self.table.weight
+        self.scale = nn.Parameter(torch.tensor(1.5))
+        self.register_buffer("count", torch.arange(3))
+
+
+def build() -> Uneven:
+    torch.manual_seed(0)
+    return Uneven()
+
+
+def parts_of(world: World) -> dict[str, Any]:
+    model = build()
+    ranks = sharded(world)
+    placement = ranks.place(model)
+    own = own_state_dict(model, placement)
+    state: dict[str, Any] = {
+        "whole": {name: value.clone() for name, value in whole_state_dict(model, placement).items()},
+        "own": {name: own[name].shape[:1].numel() for name in own},
+    }
+    table = own["table.weight"]
+    history = torch.stack([table, 2 * table])
+    state["history"] = placement.whole(history, table)
+    state["again"] = placement.own(state["history"], table).equal(history)
+    load_placed_weights(model, placement, {name: 2 * value for name, value in state["whole"].items()}, "x")
+    state["loaded"] = whole_state_dict(model, placement)
+    try:
+        load_placed_weights(
+            model, placement, {name: value.flatten()[:1] for name, value in state["whole"].items()}, "x"
+        )
+    except UserError as error:
+        state["refused"] = str(error)
+    state["usable"] = Kernel("foveal.ops.jit.launch", "none").usable(model.table.weight)
+    state["counted"] = {name: placement.counts(value) for name, value in own.items()}
+    return state
+
+
+def test_parts_are_cut_and_joined() -> None:
+    whole = {name: value for name, value in build().state_dict().items() if name != "tied.weight"}
+    ranks = run_ranks(3, parts_of)
+    for state in ranks:
+        assert {name: value.tolist() for name, value in state["whole"].items()} == {
+            name: value.tolist() for name, value in whole.items()
+        }
+        table = whole["table.weight"]
+        assert torch.equal(state["history"], torch.stack([table, 2 * table]))
+        assert state["again"]
+        assert all(torch.equal(state["loaded"][name], 2 * value) for name, value in whole.items())
+        assert "table.weight is float32[1], not float32[7, 4]" in state["refused"]
+        assert not state["usable"], "a kernel would read the memory of a part as that of a whole weight"
+    assert [state["own"]["table.weight"] for state in ranks] == [3, 3, 1]
+    assert [state["own"]["blocks.0.weight"] for state in ranks] == [2, 2, 0]
+    assert [state["counted"]["scale"] for state in ranks] == [True, False, False], "once in the norm"
+    assert all(state["counted"]["table.weight"] for state in ranks)
+
+
+def test_blocks_are_the_elements_of_the_outer_lists() -> None:
+    model = nn.Sequential(
+        build(), nn.ModuleList([nn.ReLU(), nn.Sequential(nn.ModuleList([nn.Linear(1, 1)]))])
+    )
+    names = {module: name for name, module in model.named_modules()}
+    assert [names[block] for block in sharded_blocks(model)] == ["0.blocks.0", "0.blocks.1", "1.1"]
+
+
+def average_of(world: World, kind: str) -> dict[str, Tensor]:
+    """Return the state of an average of two weights, which was saved and loaded, and the averaged weights."""
+    model = build()
+    placement = sharded(world).place(model) if world.size > 1 else world.place(model)
+    config = TrainingConfig(**{kind: 2 if kind == "average_checkpoints" else 0.5})
+    made = make_average(model, config, placement)
+    again = make_average(model, config, placement)
+    assert made is not None
+    assert again is not None
+    for step, factor in ((1, 3.0), (2, 5.0)):
+        for value in own_state_dict(model, placement).values():
+            value.mul_(int(factor))
+        made.update(step)
+        made.on_evaluation(step)
+    again.load(made.state_dict(), "x")
+    with again.applied():
+        weights = whole_state_dict(model, placement)
+        applied = {f"applied.{name}": value.clone() for name, value in weights.items()}
+    return again.state_dict() | applied
+
+
+@pytest.mark.parametrize("kind", ["average_checkpoints", "ema_decay"])
+def test_averages(kind: str) -> None:
+    torch.set_num_threads(1)
+    whole = average_of(ONE_PROCESS, kind)
+    for state in run_ranks(3, average_of, kind):
+        assert state.keys() == whole.keys()
+        for name, value in whole.items():
+            assert torch.equal(state[name], value), name
+
+
+def optimizer_state(world: World) -> dict[str, Tensor]:
+    """Return the state after a step, which was saved and loaded."""
+    model = build()
+    placement = sharded(world).place(model) if world.size > 1 else world.place(model)
+    config = OptimizerConfig(name="adam")
+    first, second = (Optimizer(model, config, placement) for _ in range(2))
+    for weight in first.trainable.values():
+        weight.grad = torch.ones_like(weight)
+    norm, _ = first.gradient_stats()
+    first.step(0.1, norm)
+    saved = first.state_dict()
+    order = sorted(saved, reverse=world.rank % 2 == 0)  # each process reads a file in an order of its own
+    second.load_state_dict({key: saved[key] for key in order}, "x")
+    return second.state_dict() | {"norm": torch.tensor(norm)}
+
+
+def test_the_state_of_an_optimizer_is_that_of_whole_weights() -> None:
+    torch.set_num_threads(1)
+    with torch.no_grad():
+        whole = optimizer_state(ONE_PROCESS)
+    count = sum(weight.numel() for weight in build().parameters())
+    assert float(whole["norm"]) == pytest.approx(count**0.5)
+    for state in run_ranks(3, optimizer_state):
+        assert state.keys() == whole.keys()
+        for name, value in whole.items():
+            assert torch.allclose(state[name], value), name
+
+
+def refusal(world: World, folder: Path, kind: str, slots: int) -> str:
+    try:
+        sharded_steps(world, folder, kind, slots, torch.float32)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def test_what_can_not_be_shared_is_refused_by_all_ranks(folder: Path) -> None:
+    assert set(run_ranks(2, refusal, folder / "norm", "batch-norm", 4)) == {
+        "--fsdp: batch norm or the choice of rows needs a rank for each slot: start --ranks 4, or leave out "
+        "--fsdp"
+    }
+
+
+def nonfinite_step(world: World, folder: Path) -> tuple[str | None, bool]:
+    """Return where a number that is not finite appears, and whether the weights stay."""
+    path = folder / str(world.rank)
+    path.mkdir()
+    os.chdir(path)
+    run = KINDS["language-model"]()
+    ranks = sharded(world)
+    placement = ranks.place(run.model)
+    batches = run.task.train_batches(run.prepared.train)
+    inner = run.task.objective()
+
+    class Poisoned:
+        """The loss of the second slot has an infinite gradient."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(inner, name)
+
+        def __call__(self, batch: Any, carry: Any) -> Any:
+            output, after = inner(batch, carry)
+            if world.rank == 0:
+                return output, after
+            terms = {
+                name: Term((term.sum - term.sum.detach()).sqrt() + term.sum.detach(), term.weight)
+                for name, term in output.terms.items()
+            }
+            return ObjectiveOutput(terms, output.metrics), after
+
+    optimizer = Optimizer(run.model, run.config.optimizer, placement)
+    before = whole_state_dict(run.model, placement)
+    result, _ = train_step(
+        run.model,
+        placement.computing(Poisoned()),
+        optimizer,
+        [batches.batch(0, 0)],
+        [None],
+        lr=0.1,
+        seed=(0,),
+        slots=Slots(2, ranks),
+    )
+    after = whole_state_dict(run.model, placement)
+    return result.first_nonfinite, all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_gradient_that_is_not_finite_is_named(folder: Path) -> None:
+    for name, unchanged in run_ranks(2, nonfinite_step, folder):
+        assert name is not None
+        assert name.startswith("gradient of ")
+        assert unchanged
