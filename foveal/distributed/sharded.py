@@ -16,7 +16,6 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor
 
-from foveal.core.state import map_state
 from foveal.distributed.placement import Placement
 from foveal.distributed.tree import Gradients, TreeSum, add_gradients
 from foveal.distributed.world import Ranks, World, lost_rank_ends
@@ -54,8 +53,8 @@ class ShardedWeights(Placement):
         for module in (*blocks, self._root):
             fully_shard(module, mesh=mesh, ignored_params=kept)
         for block in blocks:
-            if hasattr(block, "init_state"):
-                _gather_for_initial_state(block)
+            if hasattr(block, "init_state"):  # it may be learned, or be computed from a memory
+                register_fsdp_forward_method(block, "init_state")
         for module in self._root.modules():
             if isinstance(module, FSDPModule):  # sums, not means
                 module.set_gradient_divide_factor(1.0)
@@ -173,18 +172,3 @@ def sharded_blocks(model: nn.Module) -> Iterator[nn.Module]:
             yield from (block for block in module if any(True for _ in block.parameters()))
         else:
             yield from sharded_blocks(module)
-
-
-def _gather_for_initial_state(block: Any) -> None:
-    """Let a block compute its initial state with its weights, which may be learned, or keys of a memory.
-
-    The state is copied: the weights of which it would be a view are freed afterwards.
-    """
-    init_state = block.init_state
-
-    def copied_state(*args: Any, **kwargs: Any) -> Any:
-        state = init_state(*args, **kwargs)
-        return map_state(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, state)
-
-    block.init_state = copied_state
-    register_fsdp_forward_method(block, "init_state")

@@ -36,6 +36,14 @@ MORE_KINDS: dict[str, Callable[[], Session]] = {
     "experts": lambda: untrained_run(write_plays(), "moe", *DECODER, *CORPUS),
     "batch-norm": lambda: untrained_run(write_images(count=20), "image-classification", *IMAGE),
     "hardest-rows": lambda: untrained_run(write_images(count=20), "airbench96", "data.image.batch_size=16"),
+    "learned-start": lambda: untrained_run(
+        write_plays(),
+        "lstm",
+        *DECODER,
+        *CORPUS,
+        "task.batching=streams",
+        "model.lstm.learned_initial_state=true",
+    ),
     "average-of-steps": lambda: untrained_run(
         write_plays(), "gru", *DECODER, *CORPUS, "training.grad_accumulation=3", "data.batch_tokens=128"
     ),

@@ -138,7 +138,8 @@ def parts_of(world: World) -> dict[str, Any]:
         )
     except UserError as error:
         state["refused"] = str(error)
-    state["usable"] = Kernel("foveal.ops.jit.launch", "none").usable(model.table.weight)
+    kernel = Kernel("short_attention", "forward")
+    state["usable"] = kernel.usable(torch.ones(3)), kernel.usable(model.table.weight)
     state["counted"] = {name: placement.counts(value) for name, value in own.items()}
     return state
 
@@ -155,7 +156,9 @@ def test_parts_are_cut_and_joined() -> None:
         assert state["again"]
         assert all(torch.equal(state["loaded"][name], 2 * value) for name, value in whole.items())
         assert "table.weight is float32[1], not float32[7, 4]" in state["refused"]
-        assert not state["usable"], "a kernel would read the memory of a part as that of a whole weight"
+        assert state["usable"] == (True, False), (
+            "a kernel would read the memory of a part as that of a whole weight"
+        )
     assert [state["own"]["table.weight"] for state in ranks] == [3, 3, 1]
     assert [state["own"]["blocks.0.weight"] for state in ranks] == [2, 2, 0]
     assert [state["counted"]["scale"] for state in ranks] == [True, False, False], "once in the norm"
@@ -209,24 +212,93 @@ def optimizer_state(world: World) -> dict[str, Tensor]:
     first, second = (Optimizer(model, config, placement) for _ in range(2))
     for weight in first.trainable.values():
         weight.grad = torch.ones_like(weight)
-    norm, _ = first.gradient_stats()
+        if world.rank == world.size - 1 and weight.dim():
+            weight.grad.view(-1)[-1] = 7
+    norm, largest = first.gradient_stats()
     first.step(0.1, norm)
     saved = first.state_dict()
     order = sorted(saved, reverse=world.rank % 2 == 0)  # each process reads a file in an order of its own
     second.load_state_dict({key: saved[key] for key in order}, "x")
-    return second.state_dict() | {"norm": torch.tensor(norm)}
+    return second.state_dict() | {"norm": torch.tensor(norm), "largest": torch.tensor(largest)}
 
 
 def test_the_state_of_an_optimizer_is_that_of_whole_weights() -> None:
     torch.set_num_threads(1)
     with torch.no_grad():
         whole = optimizer_state(ONE_PROCESS)
-    count = sum(weight.numel() for weight in build().parameters())
-    assert float(whole["norm"]) == pytest.approx(count**0.5)
-    for state in run_ranks(3, optimizer_state):
+    assert float(whole["largest"]) == 7
+    for state in run_ranks(2, optimizer_state):
         assert state.keys() == whole.keys()
         for name, value in whole.items():
             assert torch.allclose(state[name], value), name
+
+
+class SumOfOutputs:
+    """An objective of the model above: the sum of what it computes of the rank's number."""
+
+    def __init__(self, model: Uneven):
+        self.model, self.fails = model, False
+
+    def __call__(self, batch: Any, carry: Any) -> Any:
+        x = torch.full((1, 4), float(batch))
+        x = self.model.blocks[0](x).tanh()
+        if self.fails:
+            raise UserError("between two blocks")
+        x = self.model.table(self.model.blocks[1](x).tanh()) + self.model.tied(x)
+        return ObjectiveOutput({"loss": Term((self.model.scale * x).sum(), 1.0)}), None
+
+
+def computed(world: World) -> dict[str, Any]:
+    """Return the gradients of all ranks' numbers; also after a failure, and the output of changed weights."""
+    model = build()
+    placement = sharded(world).place(model)
+    parts = [*own_state_dict(model, placement).values()]
+    objective, optimizer = SumOfOutputs(model), Optimizer(model, OptimizerConfig(), placement)
+    compute = placement.computing(objective)
+    objective.fails = True
+    with pytest.raises(UserError, match="between two blocks"):
+        compute(world.rank, None)
+    objective.fails = False
+    compute(world.rank, None)[0].terms["loss"].sum.backward()
+    names = list(optimizer.trainable)
+    gradients = {
+        name: placement.whole(gradient, optimizer.trainable[name])
+        for name, gradient in zip(names, optimizer.take_gradients(), strict=True)
+        if gradient is not None
+    }
+    compute(world.rank, None)  # without a backward pass, as where a step is not finite
+    for own in parts:
+        own.mul_(2)
+    outputs = []
+    with torch.no_grad():
+        for _ in range(2):
+            outputs.append(float(compute(5, None)[0].terms["loss"].sum))
+            for own in parts:
+                own.mul_(2)
+    return {"gradients": gradients, "outputs": outputs}
+
+
+def test_gradients_are_the_sums_over_the_ranks() -> None:
+    """Also those of a weight without an axis, which each rank holds; and after a failure within the model."""
+    torch.set_num_threads(1)
+    model = build()
+    for rank in range(3):
+        SumOfOutputs(model)(rank, None)[0].terms["loss"].sum.backward()
+    gradients = {name: weight.grad for name, weight in model.named_parameters()}
+    outputs = []
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(2)
+        for _ in range(2):
+            outputs.append(float(SumOfOutputs(model)(5, None)[0].terms["loss"].sum))
+            for weight in model.parameters():
+                weight.mul_(2)
+    for state in run_ranks(3, computed):
+        assert state["gradients"].keys() == gradients.keys()
+        for name, gradient in gradients.items():
+            assert gradient is not None
+            assert torch.allclose(state["gradients"][name], gradient, atol=1e-6), name
+        assert state["outputs"] == pytest.approx(outputs, rel=1e-5), "weights that changed are gathered again"
 
 
 def refusal(world: World, folder: Path, kind: str, slots: int) -> str:
