@@ -3,20 +3,21 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from foveal.core.errors import UserError
 from foveal.core.rank import rank, world_size
 from foveal.core.signals import SignalHandler
 from foveal.distributed.launch import Launcher, is_launched
-from foveal.distributed.world import ONE_PROCESS, RankLost, Ranks, joined_world, lost_rank
+from foveal.distributed.world import ONE_PROCESS, MakeRanks, RankLost, Ranks, joined_world, lost_rank
 from foveal.training.agreement import Agreement, FailedElsewhere
 from foveal.ui.console import log, warn
 from foveal.ui.error_line import print_error
 
 START_AGAIN = "start the command again"
 KEPT_FLAGS = {"-q", "--quiet", "--json", "--trust-plugin", "--debug", "--fsdp"}
-KEPT_OPTIONS = {"--plugin", "--device", "--log"}
+KEPT_OPTIONS = {"--plugin", "--device", "--log", "--tp"}
 """Options of a command that hold for the run that it made, too."""
 
 
@@ -45,18 +46,30 @@ def launch_ranks(ranks: int | None, max_restarts: int, run: Path | None = None) 
     return True
 
 
-def kind_of_ranks(fsdp: bool) -> type[Ranks]:
-    """Return how the processes train together: each with all weights, or with `fsdp` with a part of them.
+def kind_of_ranks(fsdp: bool, tp: int, ranks: int | None) -> MakeRanks:
+    """Return how the processes train together: each with all weights; with `fsdp`, each with a part of all
+    weights; with `tp` above 1, so many with the parts of each layer. `ranks` is the number that the user asks
+    for.
 
-    Raises: UserError: there is a single process, which has nobody to share with.
+    Raises: UserError: the number of processes does not allow this.
     """
-    if not fsdp:
-        return Ranks
-    if world_size() == 1:
+    processes = world_size() if ranks is None else ranks
+    if tp < 1 or processes % tp:
+        fitting = ", ".join(str(size) for size in range(1, processes + 1) if processes % size == 0)
+        raise UserError(f"--tp {tp}: the {processes} processes are split by {fitting}; choose one of these")
+    if fsdp and tp > 1:
+        raise UserError("--fsdp shares all weights, and --tp splits the layers: choose one of these")
+    if fsdp and processes == 1:
         raise UserError("--fsdp: a single process has no other to share the weights with: add --ranks N")
-    from foveal.distributed.sharded import ShardedRanks
+    if fsdp:
+        from foveal.distributed.sharded import ShardedRanks
 
-    return ShardedRanks
+        return ShardedRanks
+    if tp > 1:
+        from foveal.distributed.split import SplitRanks
+
+        return partial(SplitRanks, parts=tp)
+    return Ranks
 
 
 def launch_to_use(ranks: int | None, alone: str) -> bool:

@@ -24,6 +24,7 @@ def resume(
     device: str | None = None,
     ranks: int | None = None,
     fsdp: Annotated[bool, Parameter(negative="")] = False,
+    tp: int = 1,
     max_restarts: int = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -45,15 +46,18 @@ def resume(
     fsdp
         Share the weights among the processes, with their gradients and optimizer states (fully sharded data
         parallel), for a model that does not fit into the memory of one.
+    tp
+        The number of those processes that split each layer among them (tensor parallelism); it must divide
+        the attention heads.
     max_restarts
         How often all go on from the last checkpoint after a rank of `--ranks` was killed or froze.
     json
         Print one JSON object with the result on standard output.
     """
+    kind = kind_of_ranks(fsdp, tp, ranks)
     # An added budget must not be left out or added twice, so the run is known once its budget is.
     if launch_ranks(ranks, max_restarts, run if budget is None else None):
         return
-    kind = kind_of_ranks(fsdp)
     with SignalHandler() as signals, joined_world(print_error, ranks=kind) as world:
         if not world.is_main:
             follow(world, signals)

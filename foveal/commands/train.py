@@ -32,6 +32,7 @@ def train(
     watch: Annotated[bool, Parameter(negative="")] = False,
     ranks: int | None = None,
     fsdp: Annotated[bool, Parameter(negative="")] = False,
+    tp: int = 1,
     max_restarts: int = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -57,6 +58,9 @@ def train(
     fsdp
         Share the weights among the processes, with their gradients and optimizer states (fully sharded data
         parallel), for a model that does not fit into the memory of one.
+    tp
+        The number of those processes that split each layer among them (tensor parallelism); it must divide
+        the attention heads.
     max_restarts
         How often all go on from the last checkpoint after a rank of `--ranks` was killed or froze.
     json
@@ -66,11 +70,11 @@ def train(
         raise UserError(f"--print-config prints TOML: leave out {'--json' if json else '--dry-run'}")
     if watch:
         check_watchable()
+    kind = kind_of_ranks(fsdp, tp, ranks)
     if not (dry_run or print_config) and launch_ranks(ranks, max_restarts):
         return
-    kind = kind_of_ranks(fsdp)
     if world_size() > 1 and not options.slots:
-        options = replace(options, slots=world_size())
+        options = replace(options, slots=max(1, world_size() // tp))
     with SignalHandler() as signals, joined_world(print_error, ranks=kind) as world:
         if not world.is_main:
             follow(world, signals)
@@ -88,6 +92,7 @@ def train(
             log("nothing was trained or written: leave out --dry-run to begin")
             on_result(prepared.to_json())
         else:
+            world.check(prepared.start.task.new_model)
             run = prepared.create_run()
             with watched(run.path) if watch else nullcontext():
                 prepared.train(run, signals, on_result, world=world)

@@ -91,9 +91,19 @@ class Launcher:
         stopped = f"{reason}, so all {self.ranks} ranks are stopped"
         if not run:
             return RunFailed(f"{stopped}{self.otherwise}")
-        shared = ["--fsdp"] if "--fsdp" in arguments else []
-        command = shlex.join(["foveal", "resume", run, "--ranks", str(self.ranks), *shared])
+        command = shlex.join(["foveal", "resume", run, "--ranks", str(self.ranks), *_placement(arguments)])
         return RunFailed(f"{stopped}; go on with {command}")
+
+
+def _placement(arguments: list[str]) -> list[str]:
+    """Return the options of a command that say which parts of the weights its ranks hold."""
+    kept = list[str]()
+    for place, argument in enumerate(arguments):
+        if argument == "--fsdp" or argument.startswith("--tp="):
+            kept.append(argument)
+        elif argument == "--tp":
+            kept += arguments[place : place + 2]
+    return kept
 
 
 def is_launched() -> bool:

@@ -3,6 +3,7 @@ them."""
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 
@@ -28,6 +29,10 @@ class Placement:
     def counts(self, own: Tensor) -> bool:
         """Return whether sums over all weights of all ranks count the own part of a weight here."""
         return True
+
+    def whole_shape(self, own: Tensor) -> torch.Size:
+        """Return the shape of the whole weight of an own part."""
+        return own.shape
 
     def whole(self, value: Tensor, own: Tensor) -> Tensor:
         """Return a value for all numbers of a weight, from that for its `own` part. It may have more axes

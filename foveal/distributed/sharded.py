@@ -16,6 +16,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor
 
+from foveal.distributed.partial import Cut, PartialWeights
 from foveal.distributed.placement import Placement
 from foveal.distributed.tree import Gradients, TreeSum, add_gradients
 from foveal.distributed.world import Ranks, World, lost_rank_ends
@@ -34,16 +35,13 @@ class ShardedRanks(Ranks):
         return reduce(add_gradients, (tree.nodes[node] for node in sorted(tree.nodes, key=lambda n: n.place)))
 
 
-class ShardedWeights(Placement):
+class ShardedWeights(PartialWeights):
     """The weights of a model whose rows, the entries along the first axis, the ranks of a world share.
 
     Weights without an axis stay whole on each rank.
     """
 
-    is_whole = False
-
     def __init__(self, model: nn.Module, world: World):
-        self._world = world
         device = next(model.parameters()).device
         shapes = {name: weight.shape for name, weight in model.named_parameters()}
         kept = {weight for weight in model.parameters() if not weight.dim()}
@@ -66,46 +64,20 @@ class ShardedWeights(Placement):
             for module in (*blocks, self._root):
                 module.unshard()  # type: ignore[operator]
                 module.reshard()  # type: ignore[operator]
-        self._parts: dict[str, Tensor] = {}
-        self._lengths: dict[Tensor, int] = {}
+        parts, cuts = dict[str, Tensor](), dict[str, Cut]()
         for name, weight in model.named_parameters():
             part: Tensor = weight.detach()
             if isinstance(part, DTensor):
                 part = part.to_local()
-                self._lengths[part] = shapes[name][0]
-            self._parts[name] = part
-
-    def own_weight(self, name: str, weight: Tensor) -> Tensor:
-        return self._parts.get(name, weight)
+                cuts[name] = Cut(0, shapes[name][0])
+            parts[name] = part
+        super().__init__(world, parts, cuts)
 
     def take_gradient(self, weight: nn.Parameter) -> Tensor | None:
         gradient, weight.grad = weight.grad, None
         if gradient is None:
             return None
         return gradient.to_local() if isinstance(gradient, DTensor) else self.gather(gradient).sum(0)
-
-    def counts(self, own: Tensor) -> bool:
-        return own in self._lengths or self._world.is_main
-
-    def whole(self, value: Tensor, own: Tensor) -> Tensor:
-        if own not in self._lengths or value.dim() < own.dim():
-            return value
-        axis, length = value.dim() - own.dim(), self._lengths[own]
-        rows = value.movedim(axis, 0)
-        padded = rows.new_zeros(-(-length // self._world.size), *rows.shape[1:])
-        padded[: len(rows)] = rows
-        return self.gather(padded).flatten(0, 1)[:length].movedim(0, axis)
-
-    def own(self, value: Tensor, own: Tensor) -> Tensor:
-        if own not in self._lengths or value.dim() < own.dim():
-            return value
-        axis, length = value.dim() - own.dim(), value.shape[value.dim() - own.dim()]
-        each = -(-length // self._world.size)
-        start, stop = (min(length, each * rank) for rank in (self._world.rank, self._world.rank + 1))
-        return value.narrow(axis, start, stop - start).clone()
-
-    def gather(self, numbers: Tensor) -> Tensor:
-        return self._world.gather(numbers)
 
     def computing(self, objective: Any) -> Any:
         return _ShardedObjective(objective, self._root)

@@ -6,7 +6,7 @@ A single process is a world of its own, which tells itself everything at once.
 import pickle
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -52,24 +52,44 @@ def lost_rank() -> RankLost:
 
 
 class World:
-    """A single process."""
+    """A single process.
+
+    A rank computes rows of batches. Where several processes split a model, these are one rank together.
+    """
 
     rank = 0
     size = 1
+    processes = 1
+    """The number of all processes."""
     shares_weights = False
     """Whether each rank holds a part of the weights. Then all compute at the same time, or none does."""
 
     @property
+    def process(self) -> int:
+        """The number of this process among those that train together."""
+        return self.rank
+
+    @property
     def is_main(self) -> bool:
         """Return whether this process prints, and writes the files of the run."""
-        return self.rank == 0
+        return self.process == 0
+
+    def by_rank(self, messages: list[Any]) -> list[Any]:
+        """Return one message of each rank, from those of all processes."""
+        return messages
+
+    def check(self, new_model: Callable[[], nn.Module]) -> None:
+        """Check that the processes can share a model, before there is one.
+
+        Raises: UserError: they can't.
+        """
 
     def place(self, model: nn.Module) -> Placement:
         """Return which numbers of the model's weights this process holds. The others are freed."""
         return WHOLE_WEIGHTS
 
     def exchange(self, message: Any) -> list[Any]:
-        """Return the messages of all ranks, in their order. All ranks call this at the same place."""
+        """Return the messages of all processes, in their order. All call this at the same place."""
         return [message]
 
     def gather(self, tensor: Tensor) -> Tensor:
@@ -85,8 +105,8 @@ class World:
 class Ranks(World):
     """Several processes, which torch.distributed connects."""
 
-    def __init__(self, rank: int, size: int):
-        self.rank, self.size = rank, size
+    def __init__(self, rank: int, size: int, group: dist.ProcessGroup | None = None):
+        self.rank, self.size, self.processes, self.group = rank, size, size, group
 
     def exchange(self, message: Any) -> list[Any]:
         content = pickle.dumps(message)
@@ -98,7 +118,7 @@ class Ranks(World):
     def gather(self, tensor: Tensor) -> Tensor:
         everyone = tensor.new_empty((self.size, *tensor.shape))
         with lost_rank_ends():
-            dist.all_gather_single(everyone, tensor[None].contiguous())
+            dist.all_gather_single(everyone, tensor[None].contiguous(), self.group)
         return everyone
 
     def sum(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:
@@ -114,7 +134,8 @@ class Ranks(World):
         received = sent.new_empty(sum(counts))
         by_rank = sent.view(len(sent), self.size, chunk).transpose(0, 1).reshape(-1)
         with lost_rank_ends():
-            dist.all_to_all_single(received, by_rank, counts, [len(sent) * chunk] * self.size)
+            sizes = [len(sent) * chunk] * self.size
+            dist.all_to_all_single(received, by_rank, counts, sizes, self.group)
         whole = TreeSum(tree.slots, Tensor.add_)
         parts = received.view(-1, chunk)
         for node, part in zip((node for each in nodes for node in each), parts, strict=True):
@@ -132,6 +153,8 @@ class Ranks(World):
 
 
 ONE_PROCESS = World()
+MakeRanks = Callable[[int, int], Ranks]
+"""Makes the world of a process from its number and the number of all."""
 
 
 def own_slots(slots: int, rank: int, size: int) -> range:
@@ -155,7 +178,7 @@ def lost_rank_ends() -> Iterator[None]:
 
 
 @contextmanager
-def joined_world(log: Log, advice: str = RESUMES, ranks: type[Ranks] = Ranks) -> Iterator[World]:
+def joined_world(log: Log, advice: str = RESUMES, ranks: MakeRanks = Ranks) -> Iterator[World]:
     """Return a context in which this process is connected with the other ranks, if there are any. A rank that
     freezes is logged, with what to do then."""
     if world_size() == 1:

@@ -6,12 +6,14 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.module_facts import LayerGroups
 from foveal.core.state import State
+from foveal.distributed.tensor_group import ONE_PART, SplitAxes, TensorGroup, axes_below
 from foveal.layers.blocks.moe import AuxLosses, aux_names
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.embedding import Embedding, OneHot
 from foveal.layers.linear import Linear
 from foveal.layers.ngram_lookup import NgramLookup
 from foveal.ops.cross_entropy import CrossEntropySums, linear_cross_entropy
+from foveal.ops.split_cross_entropy import split_cross_entropy
 
 
 class DecoderLM(nn.Module):
@@ -39,6 +41,7 @@ class DecoderLM(nn.Module):
     """
 
     not_hidden = ("projection",)
+    group = ONE_PART
 
     def __init__(
         self,
@@ -83,6 +86,15 @@ class DecoderLM(nn.Module):
         groups[-1] += [weight for module in below for weight in module.parameters()]
         return groups
 
+    def split_among(self, group: TensorGroup) -> SplitAxes:
+        """Split the vocabulary of the projection.
+
+        Raises: ValueError: there are too few tokens.
+        """
+        group.check_rows(self.vocabulary, "tokens")
+        self.group = group
+        return axes_below("projection", self.projection.split_outputs())
+
     def forward(
         self, tokens: Int[Tensor, "B T *_"], state: State = None, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State, AuxLosses]:
@@ -106,7 +118,7 @@ class DecoderLM(nn.Module):
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
         """Return the logits of the next token."""
-        return self.projection(features)
+        return self.group.join(self.projection(self.group.enter(features)), self.vocabulary)
 
     def losses(
         self, features: Float[Tensor, "N D"], targets: Int[Tensor, " N"], label_smoothing: float = 0.0
@@ -114,4 +126,8 @@ class DecoderLM(nn.Module):
         """Return the loss of `targets` as next tokens, without storing the logits of all positions
         at once."""
         weight, bias = self.projection.weight, self.projection.bias
+        if self.group is not ONE_PART:
+            return split_cross_entropy(
+                features, weight, bias, targets, self.vocabulary, self.group, label_smoothing
+            )
         return linear_cross_entropy(features, weight, bias, targets, label_smoothing)

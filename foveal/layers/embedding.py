@@ -5,6 +5,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from foveal.distributed.tensor_group import ONE_PART, SplitAxes, TensorGroup
+
 
 class Embedding(nn.Module):
     """Returns row `tokens[b, t]` of a table (V, D), which starts normal with standard deviation 1.
@@ -16,6 +18,7 @@ class Embedding(nn.Module):
     """
 
     not_hidden = ("table",)
+    group = ONE_PART
 
     def __init__(self, size: int, width: int):
         super().__init__()
@@ -27,7 +30,21 @@ class Embedding(nn.Module):
         nn.init.normal_(self.table)
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
-        return F.embedding(tokens, self.table)
+        if self.group is ONE_PART:
+            return F.embedding(tokens, self.table)
+        rows = self.group.rows(self.size)
+        is_own = (tokens >= rows.start) & (tokens < rows.stop)
+        vectors = F.embedding((tokens - rows.start).where(is_own, 0), self.table)
+        return self.group.leave(vectors.where(is_own[..., None], 0.0))
+
+    def split_among(self, group: TensorGroup) -> SplitAxes:
+        """Split the vocabulary.
+
+        Raises: ValueError: there are too few tokens.
+        """
+        group.check_rows(self.size, "tokens")
+        self.group = group
+        return {"table": 0}
 
 
 class OneHot(nn.Module):

@@ -34,7 +34,7 @@ class Agreement:
 
     def poll(self) -> None:
         """Raise `Interrupted` if a signal has arrived. Several ranks wait for their next message."""
-        if self.world.size == 1:
+        if self.world.processes == 1:
             self.signals.poll()
 
     def check_same(self, fact: Any, difference: str) -> None:
@@ -48,10 +48,10 @@ class Agreement:
     def leave(self) -> bool:
         """End the work of the other ranks, at their next message. Return whether this rank is the first of
         those that leave, which says why."""
-        if self.world.size == 1:
+        if self.world.processes == 1:
             return True
         leaving = [leaves for _, leaves, _ in self.world.exchange((None, True, None))]
-        return leaving.index(True) == self.world.rank
+        return leaving.index(True) == self.world.process
 
 
 ALONE = Agreement(ONE_PROCESS, SignalHandler())

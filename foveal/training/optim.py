@@ -98,10 +98,10 @@ class Optimizer:
         state: dict[str, dict[str, Tensor]] = {}
         for key, value in tensors.items():
             parameter, _, moment = key.rpartition("/")
-            if parameter not in self.trainable or value.shape not in ((), self._parameters[parameter].shape):
+            weight = self.trainable.get(parameter)
+            if weight is None or value.shape not in ((), self.placement.whole_shape(weight)):
                 raise UserError(f"{name}: {key} {list(value.shape)} does not fit the model")
-            own = self.placement.own(value, self.trainable[parameter])
-            state.setdefault(parameter, {})[moment] = own
+            state.setdefault(parameter, {})[moment] = self.placement.own(value, weight)
         for part in self._parts:
             for weight in part.weights():
                 if (moments := state.get(self._names[weight])) is not None:

@@ -23,6 +23,8 @@ def load_placed_weights(
 
     Raises: UserError: names, shapes or dtypes do not match exactly.
     """
-    check_tensors(unique_state_dict(model), tensors, name)
-    for key, own in own_state_dict(model, placement).items():
+    parts = own_state_dict(model, placement)
+    shapes = {key: own.new_empty(placement.whole_shape(own), device="meta") for key, own in parts.items()}
+    check_tensors(shapes, tensors, name)
+    for key, own in parts.items():
         own.copy_(placement.own(tensors[key], own))

@@ -23,7 +23,7 @@ def share(
     for first in range(0, count, world.size):
         progress(first, count)
         own = work(min(first + world.rank, count - 1))
-        yield from together.exchange(own)[: count - first]
+        yield from world.by_rank(together.exchange(own))[: count - first]
 
 
 def results_by_row(

@@ -59,7 +59,9 @@ class Slots:
         on_cpu = [
             map_state(lambda leaf: leaf.cpu() if isinstance(leaf, Tensor) else leaf, each) for each in carries
         ]
-        return [join_rows(each) for each in zip(*self.world.exchange(on_cpu), strict=True)]
+        return [
+            join_rows(each) for each in zip(*self.world.by_rank(self.world.exchange(on_cpu)), strict=True)
+        ]
 
     def seed(self, slot: int) -> tuple[int, ...]:
         """Return what the noise of a slot depends on, beside the step."""
@@ -83,7 +85,7 @@ class Slots:
 
     def all(self, of_own: Sequence[Result]) -> list[Result]:
         """Return the values of all slots of all ranks, in order, from those of the own slots."""
-        return [value for values in self.world.exchange(list(of_own)) for value in values]
+        return [value for values in self.world.by_rank(self.world.exchange(list(of_own))) for value in values]
 
 
 ONE_SLOT = Slots()

@@ -24,11 +24,12 @@ def check_world(slots: int, world: World) -> None:
     Raises: UserError: they can't.
     """
     if slots % world.size:
-        *others, last = [str(size) for size in range(1, slots + 1) if slots % size == 0]
+        parts = world.processes // world.size
+        *others, last = [str(parts * size) for size in range(1, slots + 1) if slots % size == 0]
         sizes = f"{', '.join(others)} or {last}" if others else last
         raise UserError(
-            f"--ranks {world.size}: the {counted(slots, 'slot')} of a batch are shared by {sizes} ranks; "
-            "choose one of these"
+            f"--ranks {world.processes}: the {counted(slots, 'slot')} of a batch are shared by {sizes} "
+            "ranks; choose one of these"
         )
 
 

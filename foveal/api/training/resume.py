@@ -46,6 +46,7 @@ def resume_run(
     check_loggers(options.log)
     check_world(open_run(path).config.training.slots, world)
     parts = open_parts(path, options.device, options.trust_plugin)
+    world.check(parts.task.new_model)
     if options.budget is not None:
         extend_budget(parts.run, options.budget, parts.batches.per_epoch, log)
     meet(world, parts.run)

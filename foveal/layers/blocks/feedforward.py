@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from foveal.distributed.tensor_group import ONE_PART, SplitAxes, TensorGroup, axes_below
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.linear import Linear
 from foveal.ops.activation import ACTIVATIONS, Activation
@@ -24,6 +25,8 @@ class MLP(nn.Module):
         (2, 5, 16)
     """
 
+    group = ONE_PART
+
     def __init__(self, width: int, hidden: int, activation: Activation = "gelu"):
         super().__init__()
         self.activation: Activation = activation
@@ -37,7 +40,17 @@ class MLP(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        return self.contract(ACTIVATIONS[self.activation](self.expand(x)))
+        return self.contract(ACTIVATIONS[self.activation](self.expand(self.group.enter(x))))
+
+    def split_among(self, group: TensorGroup) -> SplitAxes:
+        """Split the hidden units: W_1 by its outputs, W_2 by its inputs (Shoeybi et al. 2019, figure 3a).
+
+        Raises: ValueError: there are too few hidden units.
+        """
+        group.check_rows(self.expand.out_features, "hidden units")
+        self.group = group
+        expand, contract = self.expand.split_outputs(), self.contract.split_inputs(group)
+        return axes_below("expand", expand) | axes_below("contract", contract)
 
 
 class SwiGLU(nn.Module):
@@ -52,6 +65,8 @@ class SwiGLU(nn.Module):
         (2, 5, 16)
     """
 
+    group = ONE_PART
+
     def __init__(self, width: int, hidden: int):
         super().__init__()
         self.gate = Linear(width, hidden, bias=False)
@@ -64,7 +79,19 @@ class SwiGLU(nn.Module):
             nn.init.normal_(linear.weight, std=0.02)
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
+        x = self.group.enter(x)
         return self.contract(F.silu(self.gate(x)) * self.expand(x))
+
+    def split_among(self, group: TensorGroup) -> SplitAxes:
+        """Split the hidden units.
+
+        Raises: ValueError: there are too few.
+        """
+        group.check_rows(self.expand.out_features, "hidden units")
+        self.group = group
+        axes = axes_below("gate", self.gate.split_outputs())
+        axes |= axes_below("expand", self.expand.split_outputs())
+        return axes | axes_below("contract", self.contract.split_inputs(group))
 
 
 class Highway(nn.Module):

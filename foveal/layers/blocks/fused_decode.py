@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from foveal.core.state import State
 from foveal.core.tap import is_capturing
 from foveal.core.torch_private import may_have_hooks
+from foveal.distributed.tensor_group import ONE_PART
 from foveal.layers.blocks.feedforward import MLP, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.linear import Linear
@@ -117,12 +118,15 @@ class _UnsupportedLayer(Exception):
 
 
 def _collect_weights(block: Block) -> BlockWeights | None:
-    """Return the weights of a pre-norm block with residuals, attention without a window, and a known network.
+    """Return the weights of a pre-norm block with residuals, whole attention without a window, and a known
+    network.
 
     The weights are detached: they keep their memory even if the layer gets another tensor.
     """
     mixer, network = block.mixer, block.feedforward
     if not block.pre or not block.residual or type(mixer) is not SelfAttention or mixer.window:
+        return None
+    if mixer.group is not ONE_PART:
         return None
     if any("forward" in vars(module) for module in block.modules()):
         return None

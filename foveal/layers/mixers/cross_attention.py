@@ -6,6 +6,7 @@ from torch import Tensor
 from foveal.config.values import Size, StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
+from foveal.distributed.tensor_group import SplitAxes, TensorGroup
 from foveal.layers.mixers.base import StateShapes, check_input
 from foveal.layers.mixers.memory_checks import memory_tensors, require_state
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention, check_heads
@@ -39,8 +40,16 @@ class CrossAttention(MultiHeadAttention):
 
     def __init__(self, width: int, heads: int, memory_width: int):
         super().__init__(width, heads, memory_width)
-        cached = (-1, heads, width // heads)
-        self.shapes: StateShapes = {"memory_keys": cached, "memory_values": cached, "memory_mask": (-1,)}
+        self.shapes = self._state_shapes()
+
+    def _state_shapes(self) -> StateShapes:
+        cached = (-1, self.heads, self.head_width)
+        return {"memory_keys": cached, "memory_values": cached, "memory_mask": (-1,)}
+
+    def split_among(self, group: TensorGroup) -> SplitAxes:
+        axes = super().split_among(group)
+        self.shapes = self._state_shapes()
+        return axes
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         vectors, mask = memory_tensors(memory, batch)

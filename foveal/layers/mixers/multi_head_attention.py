@@ -7,6 +7,7 @@ from torch.nn import functional as F
 from torch.utils.hooks import RemovableHandle
 
 from foveal.core.tap import TappedModule
+from foveal.distributed.tensor_group import ONE_PART, SplitAxes, TensorGroup, axes_below
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.registry import StackFacts
 from foveal.ops.attention.attention_map import AttentionMap
@@ -19,15 +20,17 @@ class MultiHeadAttention(TappedModule):
     """H heads in parallel, each `softmax(q k^T / sqrt(K)) v` with K = width / H (Vaswani et al. 2017, 3.2).
 
     Keys and values are projections of vectors of width `source_width`. All weights start normal with standard
-    deviation 0.02, biases at zero.
+    deviation 0.02, biases at zero. Ranks can split the heads; `heads` is then the number of the own ones.
     """
+
+    group = ONE_PART
 
     def __init__(self, width: int, heads: int, source_width: int):
         super().__init__()
         if width % heads:
             raise ValueError(f"width {width} is not a multiple of {heads} heads")
         self.d_in = self.d_out = self.width = width
-        self.heads = heads
+        self.heads, self.head_width = heads, width // heads
         self.query = Linear(width, width)
         self.key = Linear(source_width, width)
         self.value = Linear(source_width, width)
@@ -43,6 +46,19 @@ class MultiHeadAttention(TappedModule):
     def attention_heads(self) -> int:
         """The number of heads."""
         return self.heads
+
+    def split_among(self, group: TensorGroup) -> SplitAxes:
+        """Split the heads (Shoeybi et al. 2019, figure 3b).
+
+        Raises: ValueError: the ranks of the group do not divide the heads.
+        """
+        if self.heads % group.size:
+            raise ValueError(f"{self.heads} heads can't be split among {group.size} ranks")
+        self.group, self.heads = group, self.heads // group.size
+        axes = axes_below("output", self.output.split_inputs(group))
+        for name in ("query", "key", "value"):
+            axes |= axes_below(name, getattr(self, name).split_outputs())
+        return axes
 
     def without_head(self, head: int) -> RemovableHandle:
         """Set the output of a head to zero, until the result's `remove()` is called."""
@@ -60,6 +76,7 @@ class MultiHeadAttention(TappedModule):
         The heads are computed by a single product. For few positions, each layer has its own product, which
         needs no copy of the weights.
         """
+        x = self.group.enter(x)
         if x.shape[0] * x.shape[1] < self.width:
             heads = torch.cat([linear(x, layer.weight, layer.bias) for layer in layers], 2)
         else:

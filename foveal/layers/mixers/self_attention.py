@@ -11,7 +11,8 @@ from torch.nn import functional as F
 from foveal.config.values import MAX_SIZE, Size, StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.layers.mixers.base import check_input
+from foveal.distributed.tensor_group import SplitAxes, TensorGroup
+from foveal.layers.mixers.base import StateShapes, check_input
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention, check_heads
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, register_mixer
@@ -45,15 +46,24 @@ class SelfAttention(MultiHeadAttention):
         super().__init__(width, heads, width)
         self.window, self.rotary = window, rotary
         self.bounded = window > 0
-        cached = (window - 1 if window else -1, heads, width // heads)
-        self.shapes: dict[str, tuple[int, ...] | None] = {"keys": cached, "values": cached, "count": ()}
-        if not window:
-            self.shapes["filled"] = None
+        self.shapes = self._state_shapes()
+
+    def _state_shapes(self) -> StateShapes:
+        cached = (self.window - 1 if self.window else -1, self.heads, self.head_width)
+        shapes: dict[str, tuple[int, ...] | None] = {"keys": cached, "values": cached, "count": ()}
+        return shapes if self.window else shapes | {"filled": None}
+
+    def split_among(self, group: TensorGroup) -> SplitAxes:
+        if self.window:
+            raise ValueError("the keys of a window, which the next batch reads, can't be split")
+        axes = super().split_among(group)
+        self.shapes = self._state_shapes()
+        return axes
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         slots = self.window - 1 if self.window else capacity or 0
         weight = self.key.weight
-        empty = weight.new_zeros(batch, slots, self.heads, self.width // self.heads)
+        empty = weight.new_zeros(batch, slots, self.heads, self.head_width)
         count = torch.zeros(batch, dtype=torch.long, device=weight.device)
         start: dict[str, State] = {"keys": empty, "values": empty.clone(), "count": count}
         return start if self.window else start | {"filled": 0}
