@@ -62,7 +62,7 @@ class World:
     processes = 1
     """The number of all processes."""
     shares_weights = False
-    """Whether each rank holds a part of the weights. Then all compute at the same time, or none does."""
+    """Whether each process holds a part of the weights. Then all compute at the same time, or none does."""
 
     @property
     def process(self) -> int:

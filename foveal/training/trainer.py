@@ -8,7 +8,6 @@ checkpoints are written change nothing.
 import math
 import time
 from contextlib import ExitStack, nullcontext
-from dataclasses import replace
 from itertools import pairwise
 
 from torch import nn
@@ -72,13 +71,10 @@ class Trainer:
         accumulation, every = self.config.grad_accumulation, self.config.evaluate_every
         self.evaluations = EvaluationSchedule(every, eval_batches, accumulation)
         self.step_timer = StepTimer(self.budget.amount, folder.config.schedule)
-        test = test or FinalTest()
-        if not self.placement.is_whole:
-            test = replace(test, try_outputs=float)  # other ranks would have to compute them, too
-        self.time_left = TimeLeft(self.step_timer, self.evaluations, test)
+        self.time_left = TimeLeft(self.step_timer, self.evaluations, test or FinalTest())
         self.slots = Slots(self.config.slots, world)
         self.state = new_state(folder, model, batches, world, self.placement)
-        log = self.state.statistics if self.placement.is_whole else None
+        log = self.state.statistics
         self.statistics = LayerStatistics(model, probe, log) if probe and log else None
         files = RunFiles if world.is_main else FollowerFiles
         self.files = files(folder, model, self.state, self.placement)

@@ -93,6 +93,7 @@ def weights_of(run: str) -> dict[str, torch.Tensor]:
     return safetensors.torch.load_file(Path(run, "model.safetensors"))
 
 
+@pytest.mark.slow
 def test_ranks_that_share_the_weights_and_a_process_that_goes_on_alone() -> None:
     """Up to rounding, the weights are those of a single process."""
     finish(*train("whole", "training.ema_decay=0.9"))
@@ -108,19 +109,59 @@ def test_ranks_that_share_the_weights_and_a_process_that_goes_on_alone() -> None
 
 
 @pytest.mark.slow
-def test_a_killed_rank_of_shared_weights() -> None:
+def test_processes_that_split_the_layers_and_one_that_goes_on_alone() -> None:
+    """Up to rounding, the weights are those of a single process; so are the samples."""
+    attention = ("--model", "attention", *SMALL[2:-2], "model.attention.heads=2")
+    finish("train", DATA, *attention, "--slots", "2", "--budget", "30steps", "--run", "whole")
+    finish("train", DATA, *attention, "--ranks", "4", "--tp", "2", "--budget", "30steps", "--run", "split")
+    finish("resume", "split", "--budget", "40steps", "--ranks", "2", "--tp", "2")
+    finish("resume", "split", "--budget", "50steps")
+    for steps in (40, 50):
+        finish("resume", "whole", "--budget", f"{steps}steps")
+    whole, split = weights_of("whole"), weights_of("split")
+    assert whole.keys() == split.keys()
+    for name, weight in whole.items():
+        assert torch.allclose(split[name], weight, atol=1e-4), name
+    assert Path("split", "samples.jsonl").read_text() == Path("whole", "samples.jsonl").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("placement", [("--fsdp",), ("--tp", "2")])
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_killed_rank_of_shared_weights(placement: tuple[str, ...], rank: int) -> None:
     often = "training.checkpoint_seconds=0.2"
-    process = start(*train("struck", often, "--ranks", "2", "--fsdp", steps=4000))
+    process = start(*train("struck", often, "--ranks", "2", *placement, steps=4000))
     wait_for_step("struck", 40)
-    os.kill(rank_of(process.pid, 1), signal.SIGKILL)
+    os.kill(rank_of(process.pid, rank), signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert err.splitlines()[-1].endswith("go on with foveal resume struck --ranks 2 --fsdp")
-    assert len(err.splitlines()) == 1
+    (line,) = err.splitlines()
+    assert line.startswith(f"foveal: rank {rank} was ended by SIGKILL")
+    assert line.endswith(f"go on with foveal resume struck --ranks 2 {' '.join(placement)}")
 
 
-def test_nobody_to_share_with() -> None:
-    assert "--fsdp: a single process has no other" in refuse("train", DATA, *SMALL, "--fsdp")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--fsdp",), "--fsdp: a single process has no other to share the weights with: add --ranks N"),
+        (("--tp", "2"), "--tp 2: the 1 processes are split by 1"),
+        (("--ranks", "4", "--tp", "3"), "--tp 3: the 4 processes are split by 1, 2, 4; choose one of these"),
+        (("--ranks", "4", "--tp", "0"), "--tp 0: the 4 processes are split by 1, 2, 4"),
+        (("--ranks", "4", "--tp", "2", "--fsdp"), "--fsdp shares all weights, and --tp splits the layers"),
+    ],
+)
+def test_processes_that_can_not_share_the_weights(options: tuple[str, ...], message: str) -> None:
+    assert message in refuse("train", DATA, *SMALL, *options)
+    assert not Path("runs").exists()
+
+
+def test_a_model_that_can_not_be_split_makes_no_run() -> None:
+    arguments = ("--model", "attention", *SMALL[2:], "model.attention.heads=2", "--ranks", "4", "--tp", "4")
+    process = start("train", DATA, *arguments, "--run", "run")
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, Path("run").exists()) == (2, False)
+    (line,) = err.splitlines()
+    assert line == "foveal: --tp 4: stack.blocks.0.mixer: 2 heads can't be split among 4 ranks"
 
 
 @pytest.mark.slow

@@ -89,13 +89,16 @@ def _make_trainer(
     test = FinalTest(batch_fraction=_batch_fraction(parts.batches, parts.valid))
     if tested is not None:
         evaluated = task.eval_batches(tested)
-        try_outputs = partial(screen.try_outputs, partial(task.try_outputs, data.train, tested))
+        # Ranks that share the weights would all have to compute outputs and statistics.
+        try_alone = partial(screen.try_outputs, partial(task.try_outputs, data.train, tested))
+        try_outputs = float if world.shares_weights else try_alone
         fraction = _batch_fraction(parts.batches, parts.valid or evaluated)
         test = FinalTest(evaluated.per_epoch, try_outputs, fraction)
     callbacks.add_first(screen)
     # What was looked up in a text for its batches is not looked up again.
     rows = getattr(parts.batches, "token_rows", data.train)
-    probe = layer_probe(task, rows) if parts.run.config.training.statistics else None
+    measured = parts.run.config.training.statistics and not world.shares_weights
+    probe = layer_probe(task, rows) if measured else None
     trained = task.model, objective, parts.batches, parts.valid
     return screen, Trainer(parts.run, *trained, callbacks, test, probe, world)
 
