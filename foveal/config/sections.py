@@ -94,6 +94,8 @@ class TrainingConfig(PartSection):
     """Micro-batches whose gradients are added up before each update."""
     slots: PositiveInt = 1
     """Parts into which each batch is cut, so that several processes can share it."""
+    activation_checkpointing: bool = False
+    """Compute each block of a stack again in the backward pass, which takes less memory and more time."""
     evaluate_every: Annotated[int, Field(ge=0)] = 0
     """Steps between evaluations; 0 for about twelve in all, fewer if these would outlast the training."""
     keep: Literal["best", "last"] = "best"

@@ -26,6 +26,7 @@ from foveal.store.cache import shorten_unpacked_paths, with_short_paths
 from foveal.store.manifest import data_facts
 from foveal.store.run import RunFolder, create_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
+from foveal.tasks.activation_checkpointing import check_activation_checkpointing
 from foveal.tasks.base import Task
 from foveal.tasks.calibration import apply_calibration
 from foveal.tasks.open_logged import open_logged
@@ -175,7 +176,8 @@ def build_model(task: Task, device: torch.device) -> nn.Module:
 
     Weights are frozen as configured.
 
-    Raises: UserError: the weights and their gradients do not fit into the memory of this machine.
+    Raises: UserError: the weights and their gradients do not fit into the memory of this machine, or a
+        setting of the training does not fit the model.
     """
     config = task.config
     _check_model_size(task)
@@ -184,6 +186,7 @@ def build_model(task: Task, device: torch.device) -> nn.Module:
     head = model.get_submodule("head") if hasattr(model, "head") else model
     initialize(model, config.model.initialization, head.get_submodule("projection"))
     freeze(model, config.training.freeze)
+    check_activation_checkpointing(model, config.training)
     return model.to(device)
 
 

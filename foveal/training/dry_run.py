@@ -10,6 +10,7 @@ from torch import nn
 
 from foveal.config import Config
 from foveal.core.allocator import resident_memory
+from foveal.core.recompute import recomputing
 from foveal.core.runtime import autocast, peak_memory, seed_everything
 from foveal.ops.jit.code_cache import compile_seconds
 from foveal.store.sealed import copy_tensors, unique_state_dict
@@ -54,7 +55,9 @@ def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config
         model.zero_grad(set_to_none=True)
         seed_everything(config.training.seed, "preflight")
         with autocast(device, config.training.precision):
-            result, _ = objective(batch, starting_carry(objective, batch, None))
+            carry = starting_carry(objective, batch, None)
+            with recomputing(config.training.activation_checkpointing):
+                result, _ = objective(batch, carry)
         total_loss(result, total_weights(objective, [batch])).backward()  # type: ignore[no-untyped-call]
         metrics.update(result.metrics)
 

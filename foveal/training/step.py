@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.core.errors import UserError
+from foveal.core.recompute import recomputing
 from foveal.core.result import ObjectiveOutput, Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State, detach_state, finite_rows, map_state, reset_rows
@@ -59,6 +60,7 @@ class _SlotSteps:
     seed: tuple[object, ...]
     device: torch.device
     precision: Precision
+    recomputes: bool
 
     def forward(self, place: int, micro_batch: int) -> tuple[ObjectiveOutput, State]:
         """Return the terms of a slot of a micro-batch, and the new carry."""
@@ -66,7 +68,8 @@ class _SlotSteps:
         seed_everything(*self.seed, micro_batch, *self.slots.seed(self.slots.own[place]))
         with autocast(self.device, self.precision):
             carry = starting_carry(self.objective, batch, self.carries[micro_batch][place])
-            return self.objective(batch, carry)
+            with recomputing(self.recomputes):
+                return self.objective(batch, carry)
 
     def backward(self, place: int, optimizer: Optimizer, scaling: LossScaling | None) -> _SlotOutput:
         """Return the gradients of a slot, summed over its micro-batches."""
@@ -116,6 +119,7 @@ def train_step(
     precision: Precision = "float32",
     scaling: LossScaling | None = None,
     slots: Slots = ONE_SLOT,
+    activation_checkpointing: bool = False,
 ) -> tuple[StepResult, list[State]]:
     """Train on the micro-batches of a step, each with the carry of its rows. Return the result and the new
     carries.
@@ -138,7 +142,18 @@ def train_step(
     cut_carries = [slots.cut_carry(*pair) for pair in zip(carries, batches, strict=True)]
     check_slots(model, objective, batches, slots)
     totals, device = total_weights(objective, batches), next(model.parameters()).device
-    steps = _SlotSteps(objective, batches, cut_batches, cut_carries, totals, slots, seed, device, precision)
+    steps = _SlotSteps(
+        objective,
+        batches,
+        cut_batches,
+        cut_carries,
+        totals,
+        slots,
+        seed,
+        device,
+        precision,
+        activation_checkpointing,
+    )
 
     while True:
         outputs = slots.run(lambda place: steps.backward(place, optimizer, scaling), weights)

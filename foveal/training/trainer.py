@@ -168,6 +168,7 @@ class Trainer:
             precision=config.precision,
             scaling=state.scaling,
             slots=self.slots,
+            activation_checkpointing=config.activation_checkpointing,
         )
         if state.average and result.first_nonfinite is None:
             state.average.update(step)

@@ -13,6 +13,9 @@ from torch import Tensor, nn
 
 from foveal.core.runtime import Precision
 from foveal.data.core.batching import ExampleBatch
+from foveal.distributed.sharded import ShardedRanks
+from foveal.distributed.split import SplitRanks
+from foveal.distributed.world import World
 from foveal.layers.word_vectors import WordVectors
 from foveal.tasks.session import Session
 from foveal.training.optim import Optimizer
@@ -75,7 +78,12 @@ def drop_nothing(model: nn.Module) -> None:
 
 
 def train_steps(
-    kind: str, slots: Slots, dtype: torch.dtype, precision: Precision = "float32", optimizer_name: str = ""
+    kind: str,
+    slots: Slots,
+    dtype: torch.dtype,
+    precision: Precision = "float32",
+    optimizer_name: str = "",
+    activation_checkpointing: bool = False,
 ) -> tuple[list[Any], dict[str, Tensor]]:
     """Return the results of some steps, and the weights and statistics after them. In float64, without
     noise."""
@@ -110,6 +118,24 @@ def train_steps(
             seed=(0, step),
             precision=precision,
             slots=slots,
+            activation_checkpointing=activation_checkpointing,
         )
         results.append(result)
     return results, {name: value.clone() for name, value in whole_state_dict(model, placement).items()}
+
+
+def sharded_steps(world: World, folder: Path, *arguments: Any) -> Any:
+    """Return `train_steps(kind, slots, ...)` of a rank that shares the weights with the others."""
+    return _steps_of_rank(ShardedRanks(world.rank, world.size), world, folder, *arguments)
+
+
+def split_steps(world: World, folder: Path, kind: str, slots: int, parts: int, *more: Any) -> Any:
+    """Return `train_steps(kind, slots, ...)` of one of `parts` processes that split the layers."""
+    return _steps_of_rank(SplitRanks(world.rank, world.size, parts), world, folder, kind, slots, *more)
+
+
+def _steps_of_rank(ranks: World, world: World, folder: Path, kind: str, slots: int, *more: Any) -> Any:
+    path = folder / str(world.rank)
+    path.mkdir(parents=True)
+    os.chdir(path)
+    return train_steps(kind, Slots(slots, ranks), *more)

@@ -20,7 +20,7 @@ from foveal.training.placed_weights import load_placed_weights, own_state_dict, 
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
 from tests.support.ranks import run_ranks
-from tests.support.short_trainings import ALL_KINDS, NOT_CUT, train_steps
+from tests.support.short_trainings import ALL_KINDS, NOT_CUT, sharded_steps, train_steps
 from tests.support.untrained_runs import KINDS
 
 OFTEN = ("stream-lstm", "translation")
@@ -36,13 +36,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def sharded(world: World) -> ShardedRanks:
     return ShardedRanks(world.rank, world.size)
-
-
-def sharded_steps(world: World, folder: Path, kind: str, slots: int, dtype: torch.dtype, *more: Any) -> Any:
-    path = folder / str(world.rank)
-    path.mkdir(parents=True)
-    os.chdir(path)
-    return train_steps(kind, Slots(slots, sharded(world)), dtype, *more)
 
 
 def check_equal(kind: str, slots: int, ranks: int, folder: Path, *more: Any) -> None:
@@ -72,6 +65,7 @@ def test_a_shared_model_trains_as_a_whole_one(kind: str, folder: Path) -> None:
     check_equal(kind, 2, 2, folder)
 
 
+@pytest.mark.slow
 def test_a_slot_without_rows(folder: Path) -> None:
     """A rank that has nothing to do computes with the others, and adds nothing."""
     check_equal("translation", 64, 2, folder)
@@ -82,14 +76,14 @@ def test_a_rank_with_several_slots(folder: Path) -> None:
     check_equal("language-model", 6, 3, folder)
 
 
-@pytest.mark.parametrize(
-    "name", ["muon", *(pytest.param(name, marks=pytest.mark.slow) for name in OPTIMIZERS[:-1])]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_optimizer(name: str, folder: Path) -> None:
     """Muon needs whole matrices, all others update number by number."""
     check_equal("language-model", 2, 2, folder, "float32", name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_equal_bits_from_launch_to_launch(precision: str, folder: Path) -> None:
     arguments = "experts", 4, torch.float32, precision
@@ -194,7 +188,7 @@ def average_of(world: World, kind: str) -> dict[str, Tensor]:
     return again.state_dict() | applied
 
 
-@pytest.mark.parametrize("kind", ["average_checkpoints", "ema_decay"])
+@pytest.mark.parametrize("kind", ["average_checkpoints", pytest.param("ema_decay", marks=pytest.mark.slow)])
 def test_averages(kind: str) -> None:
     torch.set_num_threads(1)
     whole = average_of(ONE_PROCESS, kind)

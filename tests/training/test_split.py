@@ -1,6 +1,5 @@
 """Processes that split the layers of a model (`--tp`) train as one process does, each with its parts."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,13 @@ from foveal.ops.split_cross_entropy import split_cross_entropy
 from foveal.training.placed_weights import own_state_dict, whole_state_dict
 from foveal.training.slots import Slots
 from tests.support.ranks import run_ranks
-from tests.support.short_trainings import ALL_KINDS, NOT_CUT, train_steps
+from tests.support.short_trainings import ALL_KINDS, NOT_CUT, split_steps, train_steps
 
 NOT_SPLIT = {"audio-classification", "batch-norm", "hardest-rows", "ragged-batch-norm"}
 NOT_SPLIT |= {"series-classification", "series-tagging"}
 """Kinds without a layer that can be split."""
-OFTEN = ("language-model", "translation")
+OFTEN = ("translation",)
+"""A kind that is compared at every change: attention of every kind, MLP, embedding and loss."""
 
 
 @pytest.fixture(autouse=True)
@@ -32,13 +32,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     torch.set_num_threads(1)
     return tmp_path
-
-
-def split_steps(world: World, folder: Path, kind: str, slots: int, parts: int, *more: Any) -> Any:
-    path = folder / str(world.rank)
-    path.mkdir(parents=True)
-    os.chdir(path)
-    return train_steps(kind, Slots(slots, SplitRanks(world.rank, world.size, parts)), *more)
 
 
 def check_equal(kind: str, slots: int, processes: int, parts: int, folder: Path, *more: Any) -> None:
@@ -73,11 +66,13 @@ def test_ranks_of_two_processes(folder: Path) -> None:
     check_equal("translation", 6, 4, 2, folder)
 
 
-@pytest.mark.parametrize("name", ["muon", pytest.param("adagrad", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["muon", "adagrad"])
 def test_optimizers(name: str, folder: Path) -> None:
     check_equal("language-model", 1, 2, 2, folder, "float32", name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_equal_bits_from_launch_to_launch(precision: str, folder: Path) -> None:
     arguments = "experts", 1, 2, torch.float32, precision

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.module_facts import LayerGroups, stack_layer_groups
+from foveal.core.recompute import run_block
 from foveal.core.state import State
 from foveal.layers.blocks.fused_decode import FusedDecoding, active_plan, plan_blocks, try_fused_decode_step
 from foveal.layers.blocks.moe import AuxLosses, add_aux
@@ -75,7 +76,7 @@ class Stack(nn.Module):
                 if fused_states:
                     states += fused_states
                     continue
-            x, block_state, aux = blocks[layer](x, before[layer], lengths=lengths)
+            x, block_state, aux = run_block(blocks[layer], x, before[layer], lengths=lengths)
             states.append(block_state)
             total = add_aux(total, aux)
         return x, {"blocks": tuple(states)} | after, total
