@@ -11,18 +11,23 @@ from foveal.api.errors import plain_errors
 from foveal.api.interruption import interruptible
 from foveal.api.own_module.config import module_config, module_config_to_toml, setting_value, written_settings
 from foveal.api.own_module.cost import ModuleCost, check_length, measure_module_cost
+from foveal.api.own_module.in_ranks import check_alike, check_module, with_slots
 from foveal.api.own_module.parts import Module, device_of, make_module, module_code
 from foveal.api.own_module.run import ModuleRun, describe_means, load_kept_weights, write_curves
 from foveal.api.own_module.session import LOG_UNITS, UNIT
+from foveal.api.training.follow import check_world, meet
 from foveal.core.errors import UserError
+from foveal.core.rank import rank
 from foveal.core.runtime import keep_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
+from foveal.distributed.world import World, joined_world
 from foveal.store.run import MODULE_KEY, RunFolder, check_run_path, create_run, open_run
 from foveal.store.run_paths import default_run_path
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.session import resolve_config
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_initial_weights
 from foveal.training import trainer as training_loop
+from foveal.training.agreement import Agreement
 from foveal.training.callback_registry import make_callbacks
 from foveal.training.callbacks import CallbackList, check_callbacks
 from foveal.training.extension import extend_budget
@@ -34,9 +39,11 @@ from foveal.training.module.sources import held_out_batches, train_batches
 from foveal.training.plan import limit_warmup, parse_budget
 from foveal.ui.console import format_duration, print_facts, silence
 from foveal.ui.console import log as console_log
+from foveal.ui.error_line import print_error
 from foveal.ui.training_screen import TrainingScreen
 
-BUDGET, DEFAULT_BUDGET = "training.budget", "3m"
+BUDGET, DEFAULT_BUDGET, SLOTS = "training.budget", "3m", "training.slots"
+RUN_AGAIN = "run the script again, to go on"
 
 
 class Trainer:
@@ -140,16 +147,41 @@ class Trainer:
         Afterwards the module has the weights that the run keeps, in evaluation mode. Ctrl-C (or "interrupt
         kernel") ends the training and saves; the same script with the same `run` goes on.
 
+        Started by torchrun, the processes train together: each gives the same whole batches, and computes its
+        rows of them. The first process prints and writes.
+
         Raises: UserError: the batches or the loss can't be used, or the run has other settings.
         Raises: RunFailed: a callback failed, or too many steps in a row were not finite.
         """
-        with silence(self._quiet):
-            with interruptible() as signals:
-                folder = self._reopen() if self._path and self._path.exists() else self._create()
-                self._path = folder.path
-                self._train(folder, signals)
+        with silence(self._quiet or rank() > 0):
+            with interruptible() as signals, joined_world(print_error, RUN_AGAIN) as world:
+                folder = self._open(world, signals)
+                self._train(folder, signals, world)
+                world.exchange(None)  # the main process has written the weights
             self._finish(folder)
         return ModuleRun(folder, self._module, self._objective, self._valid, self._weight)
+
+    def _open(self, world: World, signals: SignalHandler) -> RunFolder:
+        """Open or create the run, together with the other processes.
+
+        Raises: UserError: the run can't be used, or the processes can't train it together.
+        """
+        if world.size > 1:
+            check_module(self._module)
+        if SLOTS not in self._written:
+            self._config = with_slots(self._config, world.size)
+        folder = None
+        if world.is_main:
+            folder = self._reopen() if self._path and self._path.exists() else self._create()
+            check_world(folder.config.training.slots, world)
+        path = Path(meet(world, folder))
+        folder = folder or open_run(path)
+        if world.size > 1 and not any(folder.checkpoints.iterdir()):
+            check_alike(self._module, self._batches, Agreement(world, signals))
+        if not world.is_main:
+            load_initial_weights(folder, self._module)
+        self._path = folder.path
+        return folder
 
     def _create(self) -> RunFolder:
         """Create the run, after a trial step.
@@ -219,7 +251,7 @@ class Trainer:
         ]
         print_facts(rows)
 
-    def _train(self, folder: RunFolder, signals: SignalHandler) -> None:
+    def _train(self, folder: RunFolder, signals: SignalHandler, world: World) -> None:
         """Train the run to its end.
 
         Raises: TrainingInterrupted: it was stopped; everything is saved.
@@ -228,12 +260,14 @@ class Trainer:
         budget = parse_budget(training.budget)
         timed = budget.unit == "seconds" and folder.read_plans().extended_at is None
         screen = TrainingScreen(budget.amount if timed else None, UNIT, describe_means)
-        named = [*make_loggers(self._loggers, folder.path), *make_callbacks(training)]
+        callbacks = CallbackList([])
+        if world.is_main:
+            named = [*make_loggers(self._loggers, folder.path), *make_callbacks(training)]
+            callbacks = CallbackList([screen, *self._callbacks, *named])
         objective = ModuleObjective(self._module, self._objective)
         keep_freed_memory()
-        callbacks = CallbackList([screen, *self._callbacks, *named])
         trainer = training_loop.Trainer(
-            folder, self._module, objective, self._batches, self._valid, callbacks
+            folder, self._module, objective, self._batches, self._valid, callbacks, world=world
         )
         self._counters = trainer.state.counters
         try:
@@ -252,6 +286,8 @@ class Trainer:
         if not folder.weights.is_file():  # stopped before the first checkpoint
             return
         facts = load_kept_weights(folder, self._module)
+        if rank() > 0:
+            return
         write_curves(folder, type(self._module).__name__)
         loss = facts["loss"]
         best = (

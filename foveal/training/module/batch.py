@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from math import inf, nan
 from typing import Any
 
@@ -25,12 +25,28 @@ class ModuleBatch:
     rows: int
     weight: float
     """The weight of the batch in means over several batches."""
+    weigh: WeightFunction | None = None
+    """The function that gives the weight; None for the number of rows."""
     stream_starts: None = None
 
     @property
     def tokens(self) -> int:
         """The number of rows, for speed and for budgets."""
         return self.rows
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows that can be cut."""
+        return self.rows
+
+    def cut(self, rows: slice) -> "ModuleBatch":
+        """Return some rows of the batch.
+
+        Raises: UserError: the arrays of the batch have different numbers of rows.
+        """
+        value = cut_rows(self.value, rows, self.rows)
+        count = rows.stop - rows.start
+        return ModuleBatch(value, count, _checked_weight(value, count, self.weigh), self.weigh)
 
 
 def make_batch(value: Any, device: torch.device, weight: WeightFunction | None) -> ModuleBatch:
@@ -39,14 +55,22 @@ def make_batch(value: Any, device: torch.device, weight: WeightFunction | None) 
     Raises: UserError: the weight is no number from 0 on.
     """
     rows = count_rows(value)
-    number = rows if weight is None else weight(value)
+    return ModuleBatch(to_device(value, device), rows, _checked_weight(value, rows, weight), weight)
+
+
+def _checked_weight(value: Any, rows: int, weigh: WeightFunction | None) -> float:
+    """Return the weight of a batch.
+
+    Raises: UserError: it is no number from 0 on.
+    """
+    number = rows if weigh is None else weigh(value)
     try:
-        share = float(number)
+        weight = float(number)
     except (TypeError, ValueError):
-        share = nan
-    if not 0 <= share < inf:
+        weight = nan
+    if not 0 <= weight < inf:
         raise UserError(f"weight: expected a number from 0 on for each batch, not {number!r}")
-    return ModuleBatch(to_device(value, device), rows, share)
+    return weight
 
 
 def count_rows(value: Any) -> int:
@@ -55,6 +79,37 @@ def count_rows(value: Any) -> int:
     if first is not None:
         return int(first.shape[0])
     return len(value) if isinstance(value, list) else 1
+
+
+def cut_rows(value: Any, rows: slice, count: int) -> Any:
+    """Return some rows of all arrays in a batch of `count` rows, and of lists without arrays of that length.
+    Other values are those of the whole batch.
+
+    Raises: UserError: an array has another number of rows.
+    """
+    if isinstance(value, (Tensor, np.ndarray)) and value.ndim:
+        if len(value) != count:
+            raise UserError(
+                f"batches of {count} rows with an array of {len(value)} can't be shared by several "
+                "processes: give every array a row for each example, or train in one process"
+            )
+        return value[rows]
+    if isinstance(value, Mapping):
+        return {key: cut_rows(part, rows, count) for key, part in value.items()}
+    if isinstance(value, list) and len(value) == count and not any(_arrays(value)):
+        return value[rows]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(cut_rows(part, rows, count) for part in value))
+    if isinstance(value, (tuple, list)):
+        return type(value)(cut_rows(part, rows, count) for part in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: cut_rows(getattr(value, field.name), rows, count) for field in fields(value)}
+        return replace(value, **parts)
+    return value
+
+
+def _arrays(value: Any) -> Iterator[bool]:
+    return (getattr(leaf, "ndim", 0) > 0 for leaf in leaves(value))
 
 
 def to_device(value: Any, device: torch.device) -> Any:

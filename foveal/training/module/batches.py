@@ -7,7 +7,7 @@ order in which a DataLoader shuffles is then the same. A hash of the last batch 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -194,24 +194,32 @@ class IterableBatches:
 
 @dataclass
 class HeldOutBatches:
-    """Batches of an iterable that is read from its beginning in each evaluation."""
+    """Batches of an iterable that is read from its beginning in each evaluation.
+
+    Of several processes, each asks for some of the batches, in order.
+    """
 
     source: Iterable[Any]
     per_epoch: int
     options: BatchOptions
-    _iterator: Iterator[Any] = field(default_factory=lambda: iter(()))
+    _iterator: Iterator[Any] | None = None
+    _position: int = 0
 
     def batch(self, epoch: int, index: int) -> ModuleBatch:
-        """Return a batch; each evaluation asks for all in order.
+        """Return a batch. Those before it that were not asked for are read, too.
 
         Raises: UserError: there are fewer than its length says.
         """
-        seed_everything(self.options.seed, "valid", index)
-        if index == 0:
-            self._iterator = iter(self.source)
+        if self._iterator is None or index == 0 or index < self._position:
+            self._iterator, self._position = iter(self.source), 0
         try:
-            return self.options.batch(next(self._iterator))
+            for position in range(self._position, index + 1):
+                seed_everything(self.options.seed, "valid", position)
+                value = next(self._iterator)
+                self._position = position + 1
         except StopIteration:
             raise UserError(
-                f"valid ended after {index:,} batches, though its length is {self.per_epoch:,}: mend that"
+                f"valid ended after {self._position:,} batches, though its length is {self.per_epoch:,}: "
+                "mend that"
             ) from None
+        return self.options.batch(value)

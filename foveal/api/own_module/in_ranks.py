@@ -1,0 +1,43 @@
+"""What several processes need to train a user's module together."""
+
+from torch import nn
+
+from foveal.config import Config
+from foveal.core.errors import UserError
+from foveal.training.agreement import Agreement
+from foveal.training.module.batch import content_hash, leaves
+from foveal.training.protocols import Batches
+
+
+def check_module(module: nn.Module) -> None:
+    """Check that the parts of a batch can be computed apart.
+
+    Raises: UserError: a layer needs the whole batch.
+    """
+    for path, layer in module.named_modules():
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            name = path or "the module"
+            raise UserError(
+                f"{name}: {type(layer).__name__} reads the whole batch, of which each process has a part: "
+                "use another norm, such as GroupNorm, or train in one process"
+            )
+
+
+def with_slots(config: Config, slots: int) -> Config:
+    """Return the settings with batches of so many slots."""
+    training = config.training.model_copy(update={"slots": slots})
+    return config.model_copy(update={"training": training})
+
+
+def check_alike(module: nn.Module, batches: Batches, together: Agreement) -> None:
+    """Check that all processes have the same module and the same batches.
+
+    Raises: UserError: this process has others than the first.
+    """
+    shapes = [(name, list(weight.shape)) for name, weight in module.named_parameters()]
+    together.check_same(shapes, "module: the processes have different modules: build the same in each")
+    together.check_same(
+        content_hash(leaves(batches.batch(0, 0).value)),
+        "train: the processes have different batches: give the same whole batches to each process, "
+        "shuffled with one seed and without a DistributedSampler",
+    )
