@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.api.own_module.in_ranks import check_module
+from foveal.config import TrainingConfig
 from foveal.core.errors import UserError
 from foveal.training.module.batch import cut_rows, make_batch
 from foveal.training.module.batches import BatchOptions
@@ -133,5 +134,8 @@ def test_some_of_the_held_out_batches() -> None:
 
 def test_batch_norm_is_refused_by_name() -> None:
     with pytest.raises(UserError, match="1: BatchNorm2d reads the whole batch"):
-        check_module(nn.Sequential(nn.Conv2d(1, 1, 1), nn.BatchNorm2d(1)))
-    check_module(nn.Sequential(nn.Linear(1, 1), nn.LayerNorm(1)))
+        check_module(nn.Sequential(nn.Conv2d(1, 1, 1), nn.BatchNorm2d(1)), TrainingConfig(), 2)
+    check_module(nn.Sequential(nn.Conv2d(1, 1, 1), nn.BatchNorm2d(1)), TrainingConfig(), 1)
+    check_module(nn.Sequential(nn.Linear(1, 1), nn.LayerNorm(1)), TrainingConfig(), 2)
+    with pytest.raises(UserError, match="no stack of blocks"):
+        check_module(nn.Linear(1, 1), TrainingConfig(activation_checkpointing=True), 1)

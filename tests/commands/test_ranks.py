@@ -155,6 +155,7 @@ def test_processes_that_can_not_share_the_weights(options: tuple[str, ...], mess
     assert not Path("runs").exists()
 
 
+@pytest.mark.slow
 def test_a_model_that_can_not_be_split_makes_no_run() -> None:
     arguments = ("--model", "attention", *SMALL[2:], "model.attention.heads=2", "--ranks", "4", "--tp", "4")
     process = start("train", DATA, *arguments, "--run", "run")

@@ -71,6 +71,7 @@ def test_a_slot_without_rows(folder: Path) -> None:
     check_equal("translation", 64, 2, folder)
 
 
+@pytest.mark.slow
 def test_a_rank_with_several_slots(folder: Path) -> None:
     """Their gradients are added up one after another, over three ranks that hold unequal parts."""
     check_equal("language-model", 6, 3, folder)

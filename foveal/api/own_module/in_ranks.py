@@ -2,18 +2,23 @@
 
 from torch import nn
 
-from foveal.config import Config
+from foveal.config import Config, TrainingConfig
 from foveal.core.errors import UserError
+from foveal.tasks.activation_checkpointing import check_activation_checkpointing
 from foveal.training.agreement import Agreement
 from foveal.training.module.batch import content_hash, leaves
 from foveal.training.protocols import Batches
 
 
-def check_module(module: nn.Module) -> None:
-    """Check that the parts of a batch can be computed apart.
+def check_module(module: nn.Module, config: TrainingConfig, processes: int) -> None:
+    """Check that several processes can compute parts of a batch, and that the module has what the settings
+    need.
 
-    Raises: UserError: a layer needs the whole batch.
+    Raises: UserError: a layer needs the whole batch, or there are no blocks to compute again.
     """
+    check_activation_checkpointing(module, config)
+    if processes == 1:
+        return
     for path, layer in module.named_modules():
         if isinstance(layer, nn.modules.batchnorm._BatchNorm):
             name = path or "the module"

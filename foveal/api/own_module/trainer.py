@@ -166,8 +166,7 @@ class Trainer:
 
         Raises: UserError: the run can't be used, or the processes can't train it together.
         """
-        if world.size > 1:
-            check_module(self._module)
+        check_module(self._module, self._config.training, world.size)
         if SLOTS not in self._written:
             self._config = with_slots(self._config, world.size)
         folder = None
