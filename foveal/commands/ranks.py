@@ -1,7 +1,7 @@
 """Commands in several processes, the ranks: `--ranks N` and `--max-restarts N`."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,9 @@ def launch_ranks(ranks: int | None, max_restarts: int, run: Path | None = None) 
             raise UserError("--max-restarts: there are no ranks to start again without --ranks N")
         return False
     arguments = sys.argv[1:]
-    launcher = Launcher(ranks, max_restarts, lambda path: ["resume", path, *kept_options(arguments)], warn)
+    kept = options_in(arguments, KEPT_FLAGS, KEPT_OPTIONS)
+    placement = options_in(arguments, {"--fsdp"}, {"--tp"})
+    launcher = Launcher(ranks, max_restarts, lambda path: ["resume", path, *kept], warn, placement=placement)
     launcher.run(arguments, "" if run is None else str(run))
     return True
 
@@ -54,6 +56,8 @@ def kind_of_ranks(fsdp: bool, tp: int, ranks: int | None) -> MakeRanks:
     Raises: UserError: the number of processes does not allow this.
     """
     processes = world_size() if ranks is None else ranks
+    if tp > 1 and processes == 1:
+        raise UserError(f"--tp {tp}: a single process has no other to split the layers with: add --ranks N")
     if tp < 1 or processes % tp:
         fitting = ", ".join(str(size) for size in range(1, processes + 1) if processes % size == 0)
         raise UserError(f"--tp {tp}: the {processes} processes are split by {fitting}; choose one of these")
@@ -120,12 +124,12 @@ def working_together(alone: str) -> Iterator[Agreement]:
                 raise lost_rank() from None
 
 
-def kept_options(arguments: Sequence[str]) -> list[str]:
-    """Return the options of a command that `foveal resume` takes, too."""
+def options_in(arguments: Sequence[str], flags: Set[str], options: Set[str]) -> list[str]:
+    """Return those flags, and those options with their values, that are among the arguments of a command."""
     kept: list[str] = []
     for place, argument in enumerate(arguments):
-        if argument in KEPT_FLAGS or argument.partition("=")[0] in KEPT_OPTIONS - {argument}:
+        if argument in flags or argument.partition("=")[0] in options - {argument}:
             kept.append(argument)
-        elif argument in KEPT_OPTIONS:
+        elif argument in options:
             kept += arguments[place : place + 2]
     return kept

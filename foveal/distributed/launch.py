@@ -6,7 +6,7 @@ import shlex
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT, SIGTERM, Signals
@@ -45,6 +45,8 @@ class Launcher:
     log: Log
     otherwise: str = " before there was a run"
     """The end of the line about a killed rank, if there is no run to go on with."""
+    placement: Sequence[str] = ()
+    """The options that say which parts of the weights a rank holds."""
 
     def run(self, arguments: list[str], run: str = "") -> None:
         """Run the command `foveal ARGUMENTS` in several processes on this machine. If a rank is killed or
@@ -79,31 +81,20 @@ class Launcher:
                 except RankLeft as left:
                     run, reason = note.read_text(), str(left)
                     if not run or restart == self.max_restarts:
-                        raise self._failure(reason, run, arguments) from None
+                        raise self._failure(reason, run) from None
                     before = f"{reason}; " if reason else ""
                     self.log(f"{before}{run} goes on (restart {restart + 1} of {self.max_restarts})")
                     arguments = self.resume(run)
 
-    def _failure(self, reason: str, run: str, arguments: list[str]) -> BaseException:
+    def _failure(self, reason: str, run: str) -> BaseException:
         """Return the error that ends the command."""
         if not reason:
             return SystemExit(1)
         stopped = f"{reason}, so all {self.ranks} ranks are stopped"
         if not run:
             return RunFailed(f"{stopped}{self.otherwise}")
-        command = shlex.join(["foveal", "resume", run, "--ranks", str(self.ranks), *_placement(arguments)])
+        command = shlex.join(["foveal", "resume", run, "--ranks", str(self.ranks), *self.placement])
         return RunFailed(f"{stopped}; go on with {command}")
-
-
-def _placement(arguments: list[str]) -> list[str]:
-    """Return the options of a command that say which parts of the weights its ranks hold."""
-    kept = list[str]()
-    for place, argument in enumerate(arguments):
-        if argument == "--fsdp" or argument.startswith("--tp="):
-            kept.append(argument)
-        elif argument == "--tp":
-            kept += arguments[place : place + 2]
-    return kept
 
 
 def is_launched() -> bool:

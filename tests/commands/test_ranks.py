@@ -15,7 +15,7 @@ import safetensors.torch
 import torch
 
 from benchmarks import kill
-from foveal.commands.ranks import kept_options
+from foveal.commands.ranks import KEPT_FLAGS, KEPT_OPTIONS, options_in
 from tests.support.command_line import refuse
 from tests.support.untrained_runs import write_plays
 
@@ -144,7 +144,7 @@ def test_a_killed_rank_of_shared_weights(placement: tuple[str, ...], rank: int) 
     ("options", "message"),
     [
         (("--fsdp",), "--fsdp: a single process has no other to share the weights with: add --ranks N"),
-        (("--tp", "2"), "--tp 2: the 1 processes are split by 1"),
+        (("--tp", "2"), "--tp 2: a single process has no other to split the layers with: add --ranks N"),
         (("--ranks", "4", "--tp", "3"), "--tp 3: the 4 processes are split by 1, 2, 4; choose one of these"),
         (("--ranks", "4", "--tp", "0"), "--tp 0: the 4 processes are split by 1, 2, 4"),
         (("--ranks", "4", "--tp", "2", "--fsdp"), "--fsdp shares all weights, and --tp splits the layers"),
@@ -294,4 +294,4 @@ def test_a_frozen_launcher_ends_its_ranks() -> None:
 
 def test_a_run_goes_on_with_the_options_of_its_command() -> None:
     command = ["train", "a.txt", "--ranks", "2", "-q", "--device", "cpu", "--log=csv", "--run", "r", "--json"]
-    assert kept_options(command) == ["-q", "--device", "cpu", "--log=csv", "--json"]
+    assert options_in(command, KEPT_FLAGS, KEPT_OPTIONS) == ["-q", "--device", "cpu", "--log=csv", "--json"]

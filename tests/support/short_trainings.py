@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -139,3 +140,16 @@ def _steps_of_rank(ranks: World, world: World, folder: Path, kind: str, slots: i
     path.mkdir(parents=True)
     os.chdir(path)
     return train_steps(kind, Slots(slots, ranks), *more)
+
+
+def check_same_training(
+    results: list[Any], weights: dict[str, Tensor], others: list[Any], after: dict[str, Tensor]
+) -> None:
+    """Check that steps in float64 have the same results, and the same weights afterwards, up to rounding."""
+    for one, other in zip(results, others, strict=True):
+        assert other.loss == pytest.approx(one.loss, rel=1e-12)
+        assert other.metrics == pytest.approx(one.metrics, rel=1e-6)
+        assert other.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-12)
+        assert other.gradient_max == pytest.approx(one.gradient_max, rel=1e-12)
+    for name, weight in weights.items():
+        assert torch.allclose(after[name], weight, rtol=0, atol=1e-12), name

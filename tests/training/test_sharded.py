@@ -20,7 +20,7 @@ from foveal.training.placed_weights import load_placed_weights, own_state_dict, 
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
 from tests.support.ranks import run_ranks
-from tests.support.short_trainings import ALL_KINDS, NOT_CUT, sharded_steps, train_steps
+from tests.support.short_trainings import ALL_KINDS, NOT_CUT, check_same_training, sharded_steps, train_steps
 from tests.support.untrained_runs import KINDS
 
 OFTEN = ("stream-lstm", "translation")
@@ -42,13 +42,7 @@ def check_equal(kind: str, slots: int, ranks: int, folder: Path, *more: Any) -> 
     torch.set_num_threads(1)
     results, weights = train_steps(kind, Slots(slots), torch.float64, *more)
     for others, after in run_ranks(ranks, sharded_steps, folder, kind, slots, torch.float64, *more):
-        for one, other in zip(results, others, strict=True):
-            assert other.loss == pytest.approx(one.loss, rel=1e-12)
-            assert other.metrics == pytest.approx(one.metrics, rel=1e-6)
-            assert other.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-12)
-            assert other.gradient_max == pytest.approx(one.gradient_max, rel=1e-12)
-        for name, weight in weights.items():
-            assert torch.allclose(after[name], weight, rtol=0, atol=1e-12), name
+        check_same_training(results, weights, others, after)
 
 
 @pytest.mark.parametrize(

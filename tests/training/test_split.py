@@ -18,7 +18,7 @@ from foveal.ops.split_cross_entropy import split_cross_entropy
 from foveal.training.placed_weights import own_state_dict, whole_state_dict
 from foveal.training.slots import Slots
 from tests.support.ranks import run_ranks
-from tests.support.short_trainings import ALL_KINDS, NOT_CUT, split_steps, train_steps
+from tests.support.short_trainings import ALL_KINDS, NOT_CUT, check_same_training, split_steps, train_steps
 
 NOT_SPLIT = {"audio-classification", "batch-norm", "hardest-rows", "ragged-batch-norm"}
 NOT_SPLIT |= {"series-classification", "series-tagging"}
@@ -38,13 +38,7 @@ def check_equal(kind: str, slots: int, processes: int, parts: int, folder: Path,
     results, weights = train_steps(kind, Slots(slots), torch.float64, *more)
     arguments = folder, kind, slots, parts, torch.float64, *more
     for others, after in run_ranks(processes, split_steps, *arguments):
-        for one, other in zip(results, others, strict=True):
-            assert other.loss == pytest.approx(one.loss, rel=1e-12)
-            assert other.metrics == pytest.approx(one.metrics, rel=1e-6)
-            assert other.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-12)
-            assert other.gradient_max == pytest.approx(one.gradient_max, rel=1e-12)
-        for name, weight in weights.items():
-            assert torch.allclose(after[name], weight, rtol=0, atol=1e-12), name
+        check_same_training(results, weights, others, after)
 
 
 @pytest.mark.parametrize(
