@@ -39,7 +39,7 @@ def bytes_after_a_step(world: World, folder: Path) -> int:
     task = task.bind(prepared.processor, build_model(task, torch.device("cpu")))
     gc.collect()
     before = living_bytes() - sum(weight.nbytes for weight in task.model.parameters())
-    placement = sharded.place(task.model)
+    placement = sharded.place(task.model, lambda: None)
     objective, optimizer = (
         placement.computing(task.objective()),
         Optimizer(task.model, task.config.optimizer, placement),

@@ -3,25 +3,25 @@
 import sys
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 
+from foveal.commands.parallel import FLAGS, OPTIONS, ParallelOptions
 from foveal.core.errors import UserError
 from foveal.core.rank import rank, world_size
 from foveal.core.signals import SignalHandler
 from foveal.distributed.launch import Launcher, is_launched
-from foveal.distributed.world import ONE_PROCESS, MakeRanks, RankLost, Ranks, joined_world, lost_rank
+from foveal.distributed.world import ONE_PROCESS, RankLost, joined_world, lost_rank
 from foveal.training.agreement import Agreement, FailedElsewhere
 from foveal.ui.console import log, warn
 from foveal.ui.error_line import print_error
 
 START_AGAIN = "start the command again"
-KEPT_FLAGS = {"-q", "--quiet", "--json", "--trust-plugin", "--debug", "--fsdp"}
-KEPT_OPTIONS = {"--plugin", "--device", "--log", "--tp"}
+KEPT_FLAGS = {"-q", "--quiet", "--json", "--trust-plugin", "--debug", *FLAGS}
+KEPT_OPTIONS = {"--plugin", "--device", "--log", *OPTIONS}
 """Options of a command that hold for the run that it made, too."""
 
 
-def launch_ranks(ranks: int | None, max_restarts: int, run: Path | None = None) -> bool:
+def launch_ranks(options: ParallelOptions, run: Path | None = None) -> bool:
     """Run this command in several processes, if the user asks for them. Return whether it was run so.
 
     `run` is the run that the command opens, if it makes none.
@@ -33,47 +33,24 @@ def launch_ranks(ranks: int | None, max_restarts: int, run: Path | None = None) 
     if is_launched():
         return False
     if world_size() > 1:
-        if max_restarts:
+        if options.max_restarts:
             raise UserError("--max-restarts: torchrun starts its ranks again: torchrun --max-restarts")
         return False
-    if ranks is None:
-        if max_restarts:
+    if options.ranks is None:
+        if options.max_restarts:
             raise UserError("--max-restarts: there are no ranks to start again without --ranks N")
         return False
     arguments = sys.argv[1:]
     kept = options_in(arguments, KEPT_FLAGS, KEPT_OPTIONS)
-    placement = options_in(arguments, {"--fsdp"}, {"--tp"})
-    launcher = Launcher(ranks, max_restarts, lambda path: ["resume", path, *kept], warn, placement=placement)
+    launcher = Launcher(
+        options.ranks,
+        options.max_restarts,
+        lambda path: ["resume", path, *kept],
+        warn,
+        placement=options_in(arguments, FLAGS, OPTIONS),
+    )
     launcher.run(arguments, "" if run is None else str(run))
     return True
-
-
-def kind_of_ranks(fsdp: bool, tp: int, ranks: int | None) -> MakeRanks:
-    """Return how the processes train together: each with all weights; with `fsdp`, each with a part of all
-    weights; with `tp` above 1, so many with the parts of each layer. `ranks` is the number that the user asks
-    for.
-
-    Raises: UserError: the number of processes does not allow this.
-    """
-    processes = world_size() if ranks is None else ranks
-    if tp > 1 and processes == 1:
-        raise UserError(f"--tp {tp}: a single process has no other to split the layers with: add --ranks N")
-    if tp < 1 or processes % tp:
-        fitting = ", ".join(str(size) for size in range(1, processes + 1) if processes % size == 0)
-        raise UserError(f"--tp {tp}: the {processes} processes are split by {fitting}; choose one of these")
-    if fsdp and tp > 1:
-        raise UserError("--fsdp shares all weights, and --tp splits the layers: choose one of these")
-    if fsdp and processes == 1:
-        raise UserError("--fsdp: a single process has no other to share the weights with: add --ranks N")
-    if fsdp:
-        from foveal.distributed.sharded import ShardedRanks
-
-        return ShardedRanks
-    if tp > 1:
-        from foveal.distributed.split import SplitRanks
-
-        return partial(SplitRanks, parts=tp)
-    return Ranks
 
 
 def launch_to_use(ranks: int | None, alone: str) -> bool:

@@ -8,7 +8,8 @@ from cyclopts import Parameter
 from foveal.api.training.follow import follow
 from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
-from foveal.commands.ranks import kind_of_ranks, launch_ranks
+from foveal.commands.parallel import NO_PARALLEL_OPTIONS, ParallelOptions
+from foveal.commands.ranks import launch_ranks
 from foveal.core.signals import SignalHandler
 from foveal.distributed.world import joined_world
 from foveal.ui.console import print_json
@@ -22,10 +23,7 @@ def resume(
     budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     log: tuple[str, ...] = (),
     device: str | None = None,
-    ranks: int | None = None,
-    fsdp: Annotated[bool, Parameter(negative="")] = False,
-    tp: int = 1,
-    max_restarts: int = 0,
+    parallel: ParallelOptions = NO_PARALLEL_OPTIONS,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Continue RUN where it was stopped; the result is the same as without the stop.
@@ -41,24 +39,14 @@ def resume(
         Loggers beside those of the run: tensorboard, mlflow, trackio, wandb or csv; may be repeated.
     device
         cpu, cuda, mps, or auto; the run's own if not given.
-    ranks
-        The number of processes on this machine that train together; it must divide the slots of the run.
-    fsdp
-        Share the weights among the processes, with their gradients and optimizer states (fully sharded data
-        parallel), for a model that does not fit into the memory of one.
-    tp
-        The number of those processes that split each layer among them (tensor parallelism); it must divide
-        the attention heads.
-    max_restarts
-        How often all go on from the last checkpoint after a rank of `--ranks` was killed or froze.
     json
         Print one JSON object with the result on standard output.
     """
-    kind = kind_of_ranks(fsdp, tp, ranks)
+    make_ranks = parallel.make_ranks()
     # An added budget must not be left out or added twice, so the run is known once its budget is.
-    if launch_ranks(ranks, max_restarts, run if budget is None else None):
+    if launch_ranks(parallel, run if budget is None else None):
         return
-    with SignalHandler() as signals, joined_world(print_error, ranks=kind) as world:
+    with SignalHandler() as signals, joined_world(print_error, ranks=make_ranks) as world:
         if not world.is_main:
             follow(world, signals)
             return

@@ -11,7 +11,8 @@ from foveal.api.training.follow import check_world, follow
 from foveal.api.training.options import NO_OPTIONS, TrainingOptions
 from foveal.api.training.prepare import log_lines, prepare
 from foveal.api.training.report import ignore_result
-from foveal.commands.ranks import kind_of_ranks, launch_ranks
+from foveal.commands.parallel import NO_PARALLEL_OPTIONS, ParallelOptions
+from foveal.commands.ranks import launch_ranks
 from foveal.commands.watch import check_watchable, watched
 from foveal.core.errors import UserError
 from foveal.core.rank import world_size
@@ -30,10 +31,7 @@ def train(
     print_config: Annotated[bool, Parameter(negative="")] = False,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     watch: Annotated[bool, Parameter(negative="")] = False,
-    ranks: int | None = None,
-    fsdp: Annotated[bool, Parameter(negative="")] = False,
-    tp: int = 1,
-    max_restarts: int = 0,
+    parallel: ParallelOptions = NO_PARALLEL_OPTIONS,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Train a model on DATA: text, pairs, labeled texts, series or images, captions, or a named data set.
@@ -53,16 +51,6 @@ def train(
         Say all that is decided and what the training would cost; train nothing, and write nothing.
     watch
         Show curves and samples in the browser while the model trains.
-    ranks
-        The number of processes on this machine that train together, each on its slots of every batch.
-    fsdp
-        Share the weights among the processes, with their gradients and optimizer states (fully sharded data
-        parallel), for a model that does not fit into the memory of one.
-    tp
-        The number of those processes that split each layer among them (tensor parallelism); it must divide
-        the attention heads.
-    max_restarts
-        How often all go on from the last checkpoint after a rank of `--ranks` was killed or froze.
     json
         Print one JSON object with the result on standard output.
     """
@@ -70,12 +58,12 @@ def train(
         raise UserError(f"--print-config prints TOML: leave out {'--json' if json else '--dry-run'}")
     if watch:
         check_watchable()
-    kind = kind_of_ranks(fsdp, tp, ranks)
-    if not (dry_run or print_config) and launch_ranks(ranks, max_restarts):
+    make_ranks = parallel.make_ranks()
+    if not (dry_run or print_config) and launch_ranks(parallel):
         return
     if world_size() > 1 and not options.slots:
-        options = replace(options, slots=max(1, world_size() // tp))
-    with SignalHandler() as signals, joined_world(print_error, ranks=kind) as world:
+        options = replace(options, slots=parallel.default_slots)
+    with SignalHandler() as signals, joined_world(print_error, ranks=make_ranks) as world:
         if not world.is_main:
             follow(world, signals)
             return
@@ -84,7 +72,7 @@ def train(
             log_lines(chosen.lines())
             print_plain(config_to_toml(chosen.choice.config), end="")
             return
-        check_world(chosen.choice.config.training.slots, world)
+        check_world(chosen.choice.config.training, world)
         prepared = prepare(chosen)
         prepared.announce(draws_images=not dry_run)
         on_result = print_json if json else ignore_result

@@ -30,6 +30,8 @@ class ExpertsConfig(StrictModel):
     """Experts that each vector is sent to."""
     balance_coefficient: NonNegativeFloat = 0.01
     """Coefficient of the load balance in the objective."""
+    capacity_factor: NonNegativeFloat = 0.0
+    """Room of an expert in training, over its equal share of a row's tokens; 0 drops none."""
 
 
 class PositionConfig(StrictModel):

@@ -1,67 +1,128 @@
-"""Weights of which each process holds a part, cut along an axis, and how parts and whole tensors become each
-other."""
+"""Weights of which each process holds a part, and how parts and whole tensors become each other."""
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from foveal.distributed.placement import Placement
 from foveal.distributed.tensor_group import TensorGroup
 from foveal.distributed.world import World
 
 
-@dataclass(frozen=True)
-class Cut:
-    """The axis along which a weight is cut, and its whole length there."""
+class Cut(ABC):
+    """How the processes of a group hold a tensor. Tensors may have more `axes` before those of the weight."""
 
+    sharing: World
+
+    @abstractmethod
+    def whole_shape(self, part: torch.Size) -> torch.Size:
+        """Return the shape of the whole tensor, from that of the own part."""
+
+    @abstractmethod
+    def whole(self, part: Tensor, axes: int) -> Tensor:
+        """Return the whole tensor. All processes of the group call this together."""
+
+    @abstractmethod
+    def own(self, whole: Tensor, axes: int) -> Tensor:
+        """Return the own part of a whole tensor."""
+
+
+@dataclass(frozen=True)
+class AxisCut(Cut):
+    """An axis of the given length, of which each process has an equal number of rows; the last ones have
+    fewer."""
+
+    sharing: World
     axis: int
     length: int
 
+    def whole_shape(self, part: torch.Size) -> torch.Size:
+        return torch.Size((*part[: self.axis], self.length, *part[self.axis + 1 :]))
+
+    def whole(self, part: Tensor, axes: int) -> Tensor:
+        rows = part.movedim(axes + self.axis, 0)
+        padded = rows.new_zeros(-(-self.length // self.sharing.size), *rows.shape[1:])
+        padded[: len(rows)] = rows
+        return self.sharing.gather(padded).flatten(0, 1)[: self.length].movedim(0, axes + self.axis)
+
+    def own(self, whole: Tensor, axes: int) -> Tensor:
+        rows = TensorGroup(self.sharing.rank, self.sharing.size).rows(self.length)
+        return whole.narrow(axes + self.axis, rows.start, rows.stop - rows.start).clone()
+
+
+@dataclass
+class Parts:
+    """The own part of each weight of a model by name, and how it was cut, one cut after another.
+
+    `groups` are those that hold a copy of the model together.
+    """
+
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    cuts: dict[str, list[Cut]] = field(default_factory=dict)
+    groups: list[World] = field(default_factory=list)
+
+    def cut(self, name: str, part: Tensor, cut: Cut) -> None:
+        """Replace a tensor by its own part."""
+        self.tensors[name] = part
+        self.cuts.setdefault(name, []).append(cut)
+
+    def cut_axes(self, model: nn.Module, axes: dict[nn.Parameter, int], sharing: World) -> None:
+        """Cut weights along the given axes among the processes of a group. A module keeps its parts alone."""
+        self.groups.append(sharing)
+        for name, parameter in model.named_parameters():
+            if (axis := axes.get(parameter)) is not None:
+                cut = AxisCut(sharing, axis, parameter.shape[axis])
+                parameter.data = cut.own(parameter.data, 0).contiguous()
+                self.cut(name, parameter.detach(), cut)
+
+
+def whole_parts(model: nn.Module) -> Parts:
+    """Return the weights of a model that is not cut."""
+    return Parts({name: weight.detach() for name, weight in model.named_parameters()})
+
 
 class PartialWeights(Placement):
-    """The parts of a model's weights that the ranks of `sharing` hold.
-
-    `parts` are the own parts by name, and `cuts` say how each was cut; weights without a cut stay whole on
-    each rank.
-    """
+    """The parts of a model's weights that this process holds."""
 
     is_whole = False
 
-    def __init__(self, sharing: World, parts: dict[str, Tensor], cuts: dict[str, Cut]):
-        self.sharing, self._parts = sharing, parts
-        self._cuts = {parts[name]: cut for name, cut in cuts.items()}
-        self._group = TensorGroup(sharing.rank, sharing.size)
+    def __init__(self, parts: Parts):
+        self._parts, self._groups = parts.tensors, parts.groups
+        self._cuts = {parts.tensors[name]: cuts for name, cuts in parts.cuts.items()}
 
     def own_weight(self, name: str, weight: Tensor) -> Tensor:
         return self._parts.get(name, weight)
 
     def whole_shape(self, own: Tensor) -> torch.Size:
-        cut = self._cuts.get(own)
-        if cut is None:
-            return own.shape
-        return torch.Size((*own.shape[: cut.axis], cut.length, *own.shape[cut.axis + 1 :]))
+        shape = own.shape
+        for cut in reversed(self._cuts_of(own)):
+            shape = cut.whole_shape(shape)
+        return shape
 
     def counts(self, own: Tensor) -> bool:
-        return own in self._cuts or self.sharing.rank == 0
+        cut_among = [cut.sharing for cut in self._cuts_of(own)]
+        return all(group in cut_among or group.rank == 0 for group in self._groups)
 
     def whole(self, value: Tensor, own: Tensor) -> Tensor:
-        cut = self._cuts.get(own)
-        if cut is None or value.dim() < own.dim():
-            return value
-        axis = value.dim() - own.dim() + cut.axis
-        rows = value.movedim(axis, 0)
-        padded = rows.new_zeros(-(-cut.length // self.sharing.size), *rows.shape[1:])
-        padded[: len(rows)] = rows
-        return self.gather(padded).flatten(0, 1)[: cut.length].movedim(0, axis)
+        if (axes := value.dim() - own.dim()) >= 0:
+            for cut in reversed(self._cuts_of(own)):
+                value = cut.whole(value, axes)
+        return value
 
     def own(self, value: Tensor, own: Tensor) -> Tensor:
-        cut = self._cuts.get(own)
-        if cut is None or value.dim() < own.dim():
-            return value
-        axis = value.dim() - own.dim() + cut.axis
-        rows = self._group.rows(value.shape[axis])
-        return value.narrow(axis, rows.start, rows.stop - rows.start).clone()
+        if (axes := value.dim() - own.dim()) >= 0:
+            for cut in self._cuts_of(own):
+                value = cut.own(value, axes)
+        return value
 
     def gather(self, numbers: Tensor) -> Tensor:
-        return self.sharing.gather(numbers)
+        gathered = numbers[None]
+        for group in self._groups:
+            gathered = group.gather(gathered).flatten(0, 1)
+        return gathered
+
+    def _cuts_of(self, own: Tensor) -> Sequence[Cut]:
+        return self._cuts.get(own, ())

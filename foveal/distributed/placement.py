@@ -1,10 +1,18 @@
 """Which numbers of the weights a process holds, and what it computes with: all of them, unless ranks share
 them."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from foveal.core.state import State
+
+MicroBatch = Callable[[], Tensor]
+"""Computes the loss of a micro-batch."""
+Seed = tuple[object, ...]
+"""What noise is a function of."""
 
 
 class Placement:
@@ -46,6 +54,20 @@ class Placement:
     def gather(self, numbers: Tensor) -> Tensor:
         """Return the numbers of all ranks among which the weights are shared (R, ...)."""
         return numbers[None]
+
+    def run(self, micro_batches: Sequence[MicroBatch], seeds: Sequence[Seed]) -> None:
+        """Add up the gradients of the losses of micro-batches, whose noise is a function of `seeds`."""
+        for compute in micro_batches:
+            compute().backward()  # type: ignore[no-untyped-call]
+
+    def carries(self, carries: list[State]) -> list[State]:
+        """Return the new carries of the micro-batches that `run` computed, from those that this process
+        knows. All ranks call this together."""
+        return carries
+
+    def own_states(self, carry: State) -> State:
+        """Return the part of a carry that this process computes with."""
+        return carry
 
     def computing(self, objective: Any) -> Any:
         """Return the objective as it computes with the weights. All ranks call its methods together."""

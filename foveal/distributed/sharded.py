@@ -12,23 +12,22 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor
 
-from foveal.distributed.partial import Cut, PartialWeights
+from foveal.distributed.mesh import MeshRanks
+from foveal.distributed.partial import AxisCut, PartialWeights, Parts
 from foveal.distributed.placement import Placement
 from foveal.distributed.tree import Gradients, TreeSum, add_gradients
-from foveal.distributed.world import Ranks, World, lost_rank_ends
+from foveal.distributed.world import Ranks, lost_rank_ends
 
 
-class ShardedRanks(Ranks):
-    """Several processes that share the weights."""
+class ShardedRanks(MeshRanks):
+    """Ranks that share the weights. The processes of a rank may split the layers, too."""
 
-    shares_weights = True
-
-    def place(self, model: nn.Module) -> Placement:
-        return ShardedWeights(model, self)
+    def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
+        return ShardedWeights(model, self, self.parts(model))
 
     def sum(self, tree: TreeSum[Gradients], weights: Any) -> Gradients:
         """Return the sum of the own slots, whose gradients are already added up over the ranks."""
@@ -36,16 +35,18 @@ class ShardedRanks(Ranks):
 
 
 class ShardedWeights(PartialWeights):
-    """The weights of a model whose rows, the entries along the first axis, the ranks of a world share.
+    """The weights of a model whose rows, the entries along the first axis, the `ranks` share. `parts` are
+    those that the processes of a rank hold.
 
     Weights without an axis stay whole on each rank.
     """
 
-    def __init__(self, model: nn.Module, world: World):
+    def __init__(self, model: nn.Module, ranks: Ranks, parts: Parts):
+        assert ranks.group is not None
         device = next(model.parameters()).device
         shapes = {name: weight.shape for name, weight in model.named_parameters()}
         kept = {weight for weight in model.parameters() if not weight.dim()}
-        mesh = init_device_mesh(device.type, (world.size,))
+        mesh = DeviceMesh.from_group(ranks.group, device.type)
         self._root = _Root(model)
         blocks = [*sharded_blocks(model)]
         for module in (*blocks, self._root):
@@ -64,20 +65,21 @@ class ShardedWeights(PartialWeights):
             for module in (*blocks, self._root):
                 module.unshard()  # type: ignore[operator]
                 module.reshard()  # type: ignore[operator]
-        parts, cuts = dict[str, Tensor](), dict[str, Cut]()
+        self._ranks = ranks
+        parts.groups.append(ranks)
         for name, weight in model.named_parameters():
-            part: Tensor = weight.detach()
+            part = weight.detach()
             if isinstance(part, DTensor):
-                part = part.to_local()
-                cuts[name] = Cut(0, shapes[name][0])
-            parts[name] = part
-        super().__init__(world, parts, cuts)
+                parts.cut(name, part.to_local(), AxisCut(ranks, 0, shapes[name][0]))
+            else:
+                parts.tensors[name] = part
+        super().__init__(parts)
 
     def take_gradient(self, weight: nn.Parameter) -> Tensor | None:
         gradient, weight.grad = weight.grad, None
         if gradient is None:
             return None
-        return gradient.to_local() if isinstance(gradient, DTensor) else self.gather(gradient).sum(0)
+        return gradient.to_local() if isinstance(gradient, DTensor) else self._ranks.gather(gradient).sum(0)
 
     def computing(self, objective: Any) -> Any:
         return _ShardedObjective(objective, self._root)

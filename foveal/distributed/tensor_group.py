@@ -37,9 +37,12 @@ class TensorGroup:
 
     def rows(self, length: int) -> slice:
         """Return the own part of `length` rows. Parts are of one size, but for the last ones."""
+        return self.rows_of(self.rank, length)
+
+    def rows_of(self, rank: int, length: int) -> slice:
+        """Return the part of a rank."""
         each = -(-length // self.size)
-        start, stop = (min(length, each * rank) for rank in (self.rank, self.rank + 1))
-        return slice(start, stop)
+        return slice(min(length, each * rank), min(length, each * (rank + 1)))
 
     def check_rows(self, length: int, what: str) -> None:
         """Check that each part of `length` rows has some.

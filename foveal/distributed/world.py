@@ -19,6 +19,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from foveal.core.log import Log
 from foveal.core.rank import world_size
+from foveal.core.state import State
 from foveal.distributed.heartbeat import heartbeat
 from foveal.distributed.placement import WHOLE_WEIGHTS, Placement
 from foveal.distributed.tree import Gradients, TreeSum, flatten, largest_nodes, unflatten
@@ -63,6 +64,8 @@ class World:
     """The number of all processes."""
     shares_weights = False
     """Whether each process holds a part of the weights. Then all compute at the same time, or none does."""
+    runs_slots_together = False
+    """Whether the slots of a rank pass through several processes at the same time."""
 
     @property
     def process(self) -> int:
@@ -84,8 +87,19 @@ class World:
         Raises: UserError: they can't.
         """
 
-    def place(self, model: nn.Module) -> Placement:
-        """Return which numbers of the model's weights this process holds. The others are freed."""
+    def check_micro_batches(self, count: int) -> None:
+        """Check that the processes of a rank can share the micro-batches of its slots in a step.
+
+        Raises: UserError: they can't.
+        """
+
+    def join_carries(self, carries: list[list[State]]) -> list[list[State]]:
+        """Return the carries of each rank, from those of all processes."""
+        return self.by_rank(carries)
+
+    def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
+        """Return which numbers of the model's weights this process holds. The others are freed. `compute`
+        passes a row of data through the model."""
         return WHOLE_WEIGHTS
 
     def exchange(self, message: Any) -> list[Any]:
@@ -121,6 +135,26 @@ class Ranks(World):
             dist.all_gather_single(everyone, tensor[None].contiguous(), self.group)
         return everyone
 
+    def broadcast(self, tensor: Tensor, rank: int) -> Tensor:
+        """Return the tensor of a rank, in the storage of the own one."""
+        source = rank if self.group is None else dist.get_global_rank(self.group, rank)
+        with lost_rank_ends():
+            dist.broadcast(tensor, source, self.group)
+        return tensor
+
+    def all_reduce(self, tensor: Tensor) -> Tensor:
+        """Return the sum of the tensors of all ranks, in the storage of the own one."""
+        with lost_rank_ends():
+            dist.all_reduce(tensor, group=self.group)
+        return tensor
+
+    def all_to_all(self, rows: Tensor, sent: list[int], received: list[int]) -> Tensor:
+        """Return the rows that the ranks send to this one, which sends `sent[r]` rows to rank r, in order."""
+        arrived = rows.new_empty(sum(received), *rows.shape[1:])
+        with lost_rank_ends():
+            dist.all_to_all_single(arrived, rows.contiguous(), received, sent, self.group)
+        return arrived
+
     def sum(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:
         nodes = [
             largest_nodes(tree.slots, own_slots(tree.slots, rank, self.size)) for rank in range(self.size)
@@ -131,11 +165,8 @@ class Ranks(World):
         for row, node in zip(sent, nodes[self.rank], strict=True):
             row[:length] = flatten(tree.nodes[node], weights)
         counts = [len(each) * chunk for each in nodes]
-        received = sent.new_empty(sum(counts))
         by_rank = sent.view(len(sent), self.size, chunk).transpose(0, 1).reshape(-1)
-        with lost_rank_ends():
-            sizes = [len(sent) * chunk] * self.size
-            dist.all_to_all_single(received, by_rank, counts, sizes, self.group)
+        received = self.all_to_all(by_rank, [len(sent) * chunk] * self.size, counts)
         whole = TreeSum(tree.slots, Tensor.add_)
         parts = received.view(-1, chunk)
         for node, part in zip((node for each in nodes for node in each), parts, strict=True):

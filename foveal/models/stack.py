@@ -126,6 +126,7 @@ def make_stack_feedforward(config: StackConfig) -> nn.Module | None:
         experts.count,
         experts.top_k,
         experts.balance_coefficient,
+        experts.capacity_factor,
     )
 
 

@@ -14,6 +14,7 @@ from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
 from foveal.heads.classification import ClassificationHead
 from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.aux_terms import aux_terms
 from foveal.objectives.predicted_labels import at_temperature, predicted_labels
 from foveal.objectives.stateless import StatelessObjective
 from foveal.ops.cross_entropy import MIN_CHUNKED_CLASSES, linear_argmax, linear_cross_entropy
@@ -61,7 +62,7 @@ class ClassificationObjective(StatelessObjective):
             if not training:
                 predicted = self._predicted(batch.rows, logits, labels)
         terms = {"loss": Term(objective, weights["loss"])}
-        terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
+        terms |= aux_terms(weights, aux)
         correct = float(likeliest.eq(labels).sum())
         metrics = {"loss": (loss, weights["loss"]), "accuracy": (correct, float(len(labels)))}
         return ObjectiveOutput(terms, metrics, predicted), None

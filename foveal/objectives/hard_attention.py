@@ -11,6 +11,7 @@ from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
+from foveal.objectives.aux_terms import aux_terms
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.ops.padding import sequence_mask
 
@@ -55,7 +56,7 @@ class HardAttentionObjective(SequenceToSequenceObjective):
         log_prob, entropy = log_prob_and_entropy(state).unbind(1)
         halves = {name: sums / 2 for name, sums in head_aux.items()}
         weights = self.weights(batch)
-        terms = self.aux_terms(weights, aux, halves) | {
+        terms = aux_terms(weights, aux, halves) | {
             "loss": Term(smoothed / 2, weights["loss"]),
             "places": Term(-((reward - reward.roll(rows)) * log_prob).sum() / 2, weights["places"]),
             "entropy": Term(-entropy.sum() / 2, weights["entropy"], ENTROPY_COEFFICIENT),

@@ -17,6 +17,7 @@ from foveal.data.text.tokenizers import Tokenizer
 from foveal.generation.sampling import Sampling
 from foveal.generation.text_stream import collect_texts, generate_text
 from foveal.heads.decoder_lm import DecoderLM
+from foveal.objectives.aux_terms import aux_terms
 from foveal.ops.padding import sequence_mask
 
 PREVIEW_TOKENS = 240
@@ -77,9 +78,7 @@ class LanguageModelObjective:
             features, targets = features[scored], targets[scored]
         losses = self.model.losses(features, targets)
         weights = self.weights(batch)
-        terms = {"loss": Term(losses.label_smoothed, weights["loss"])}
-        for name, sums in aux.items():
-            terms[name] = Term(sums.sum(), weights[name])
+        terms = {"loss": Term(losses.label_smoothed, weights["loss"])} | aux_terms(weights, aux)
         loss = float(losses.nll)
         characters = int(self._characters[targets].sum())
         metrics = {

@@ -12,6 +12,7 @@ from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.aux_terms import aux_terms
 from foveal.objectives.stateless import StatelessObjective
 
 
@@ -41,7 +42,7 @@ class MaskedLMObjective(StatelessObjective):
         targets = batch.columns["target"][batch.columns["hidden"].bool()]
         nats = F.cross_entropy(logits, targets, reduction="sum")
         terms = {"loss": Term(nats, weights["loss"])}
-        terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
+        terms |= aux_terms(weights, aux)
         correct = float(logits.detach().argmax(1).eq(targets).sum())
         metrics = {"loss": (float(nats.detach()), weights["loss"]), "accuracy": (correct, weights["loss"])}
         return ObjectiveOutput(terms, metrics), None

@@ -25,6 +25,7 @@ from foveal.generation.decoding_loop import generate
 from foveal.generation.sampling import Sampling
 from foveal.layers.blocks.moe import AuxLosses
 from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.aux_terms import aux_terms
 from foveal.objectives.preview import PreviewExamples
 from foveal.objectives.stateless import StatelessObjective
 from foveal.ops.attention.attention_map import AttentionMap, whole_weights
@@ -95,9 +96,7 @@ class SequenceToSequenceObjective(StatelessObjective):
         smoothing = self.label_smoothing if self.model.training else 0.0
         losses = self.model.head.losses(features[scored], targets[scored], smoothing)
         weights = self.weights(batch)
-        terms = {"loss": Term(losses.label_smoothed, weights["loss"])} | self.aux_terms(
-            weights, aux, head_aux
-        )
+        terms = {"loss": Term(losses.label_smoothed, weights["loss"])} | aux_terms(weights, aux, head_aux)
         return ObjectiveOutput(terms, {"loss": (float(losses.nll), weights["loss"])}), None
 
     def teacher_forcing(
@@ -123,13 +122,6 @@ class SequenceToSequenceObjective(StatelessObjective):
         targets, lengths = RaggedArray.from_rows(rows).padded(np.arange(len(rows)))
         columns = {**batch.columns, "target": torch.from_numpy(targets)}
         return replace(batch, columns=columns, lengths={**batch.lengths, "target": torch.from_numpy(lengths)})
-
-    def aux_terms(self, weights: dict[str, float], *parts: AuxLosses) -> dict[str, Term]:
-        """Return the additional terms of the layers: the sums of the `aux` of encoder and head."""
-        return {
-            name: Term(torch.stack([part[name].sum() for part in parts if name in part]).sum(), weights[name])
-            for name in self.aux_names
-        }
 
     def memory(self, batch: ExampleBatch) -> Memory:
         """Return the memory of the sources. The model must be in evaluation mode."""

@@ -12,6 +12,7 @@ from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
 from foveal.models.encoder import EncoderWithHead
+from foveal.objectives.aux_terms import aux_terms
 from foveal.objectives.predicted_labels import at_temperature, predicted_labels
 from foveal.objectives.stateless import StatelessObjective
 from foveal.ops.padding import sequence_mask
@@ -44,7 +45,7 @@ class TaggingObjective(StatelessObjective):
                 F.cross_entropy(logits, tags, reduction="sum", label_smoothing=smoothing), weights["loss"]
             )
         }
-        terms |= {name: Term(sums.sum(), weights[name]) for name, sums in aux.items()}
+        terms |= aux_terms(weights, aux)
         nats = float(F.cross_entropy(logits.detach(), tags, reduction="sum"))
         correct = float(logits.detach().argmax(1).eq(tags).sum())
         metrics = {"loss": (nats, weights["loss"]), "accuracy": (correct, weights["loss"])}

@@ -32,6 +32,23 @@ def top_k_routing(
     return expert_ids if valid is None else expert_ids.masked_fill(~valid[..., None], probs.shape[-1]), gates
 
 
+def drop_above_capacity(
+    expert_ids: Int[Tensor, "B T A"], experts: int, factor: float
+) -> Int[Tensor, "B T A"]:
+    """Return the expert ids, with no expert where an expert of the row has no room left.
+
+    An expert has room for `ceil(factor * N A / E)` of the N vectors of a row. All first choices come before
+    the second ones, in the order of the vectors (Lepikhin et al. 2020, algorithm 1, where a row is a group).
+    """
+    B, T, A = expert_ids.shape
+    routed = expert_ids < experts
+    capacity = (factor * routed.flatten(1).sum(1) / experts).ceil()
+    queue = expert_ids.transpose(1, 2).reshape(B, A * T)
+    places = F.one_hot(queue, experts + 1).cumsum(1).gather(2, queue[..., None])[..., 0]
+    has_room = (places <= capacity[:, None]).view(B, A, T).transpose(1, 2)
+    return expert_ids.masked_fill(~has_room, experts)
+
+
 def load_balancing_loss(
     probs: Float[Tensor, "B T E"], expert_ids: Int[Tensor, "B T A"]
 ) -> Float[Tensor, " B"]:

@@ -13,10 +13,13 @@ from foveal.core.allocator import resident_memory
 from foveal.core.recompute import recomputing
 from foveal.core.runtime import autocast, peak_memory, seed_everything
 from foveal.ops.jit.code_cache import compile_seconds
+from foveal.ops.jit.dispatch import reference_only
 from foveal.store.sealed import copy_tensors, unique_state_dict
+from foveal.training.carry import starting_carry
 from foveal.training.optim import Optimizer
-from foveal.training.protocols import Batch, Objective
-from foveal.training.step import starting_carry, total_loss, total_weights
+from foveal.training.protocols import Batch, Batches, Objective
+from foveal.training.slot_steps import total_loss, total_weights
+from foveal.training.slots import count_rows
 
 
 @dataclass(frozen=True)
@@ -106,3 +109,12 @@ def _training_memory(resident: int, model: nn.Module, optimizer: Optimizer, conf
     checkpoint = resident + gradients + 2 * moments + 2 * averages + 2 * weights
     is_on_gpu = next(model.parameters()).is_cuda
     return peak_memory() + averages if is_on_gpu else max(peak_memory() + averages, checkpoint)
+
+
+def compute_row(objective: Objective, batches: Batches) -> None:
+    """Pass a row of the first batch through the model, by the reference paths, which count as operations."""
+    batch = batches.batch(0, 0)
+    count_rows(batch)
+    with torch.no_grad(), reference_only():
+        row = batch.cut(slice(0, 1))
+        objective(row, starting_carry(objective, row, None))

@@ -12,9 +12,9 @@ from foveal.core.result import PredictedLabels, Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State
 from foveal.training.agreement import ALONE, Agreement
+from foveal.training.carry import starting_carry
 from foveal.training.protocols import Batches, Objective
 from foveal.training.share import share
-from foveal.training.step import starting_carry
 
 
 @dataclass(frozen=True)

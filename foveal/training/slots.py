@@ -54,14 +54,13 @@ class Slots:
 
     def whole_carries(self, carries: list[State]) -> list[State]:
         """Return the carry of all rows of each micro-batch. All ranks call this together."""
-        if self.world.size == 1 or all(carry is None for carry in carries):
+        if self.world.processes == 1 or all(carry is None for carry in carries):
             return carries
         on_cpu = [
             map_state(lambda leaf: leaf.cpu() if isinstance(leaf, Tensor) else leaf, each) for each in carries
         ]
-        return [
-            join_rows(each) for each in zip(*self.world.by_rank(self.world.exchange(on_cpu)), strict=True)
-        ]
+        of_ranks = self.world.join_carries(self.world.exchange(on_cpu))
+        return [join_rows(each) for each in zip(*of_ranks, strict=True)]
 
     def seed(self, slot: int) -> tuple[int, ...]:
         """Return what the noise of a slot depends on, beside the step."""

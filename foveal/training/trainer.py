@@ -21,6 +21,7 @@ from foveal.store.run import RunFolder, run_lock
 from foveal.training import snapshot
 from foveal.training.agreement import Agreement, FailedElsewhere
 from foveal.training.callbacks import CallbackFailed, CallbackList
+from foveal.training.dry_run import compute_row
 from foveal.training.evaluate import evaluate
 from foveal.training.followers import FollowerFiles
 from foveal.training.layer_statistics import LayerProbe, LayerStatistics
@@ -62,7 +63,7 @@ class Trainer:
         world: World = ONE_PROCESS,
     ):
         self.folder, self.config = folder, folder.config.training
-        self.placement = world.place(model)
+        self.placement = world.place(model, lambda: compute_row(objective, batches))
         self.model, self.objective = model, self.placement.computing(objective)
         self.batches, self.valid = batches, valid
         self.callbacks = CallbackList() if callbacks is None else callbacks
@@ -188,11 +189,7 @@ class Trainer:
             "step": counters.step,
             "epoch": counters.step * config.grad_accumulation / self.batches.per_epoch,
             "tokens": counters.tokens,
-            **result.metrics,
-            "objective": result.loss,
-            "rate": lr,
-            "gradient_norm": result.gradient_norm,
-            "gradient_largest": result.gradient_max,
+            **result.to_record(lr),
             "seconds": counters.seconds,
             "tokens_per_second": tokens / seconds,
         }
@@ -271,7 +268,8 @@ class Trainer:
         Raises: FinishedError: the run is already finished.
         """
         restored, damaged = self.files.restore()
-        self.state.carries = [self.slots.own_carry(carry) for carry in self.state.carries]
+        of_rows = map(self.slots.own_carry, self.state.carries)
+        self.state.carries = [*map(self.placement.own_states, of_rows)]
         self._saved_step = self.state.counters.step
         if self.state.counters.finish_reason:
             path, step = self.folder.path, self.state.counters.step

@@ -48,6 +48,8 @@ class TrainingScreen(Callback):
         self.plan: HasTotalSteps | None = None
         self._expected_seconds = budget_seconds or 0.0
         self.speed, self.valid = 0.0, math.nan
+        self._terms = ""
+        """The means of the terms beside the loss in the last step, in words."""
         self._live = is_live()
         self._last_line = time.monotonic()
         self._last_sample, self._skipped_sample = -math.inf, ""
@@ -87,6 +89,7 @@ class TrainingScreen(Callback):
 
     def on_step(self, record: Record) -> None:
         self._say_if_over_budget(record)
+        self._terms = "".join(f"  {name} {mean:.3g}" for name, mean in record.get("terms", {}).items())
         done, step = self._fraction_done(record)
         self.speed = (
             record["tokens_per_second"]
@@ -126,7 +129,7 @@ class TrainingScreen(Callback):
         self.valid, best_step = record["loss"], record["best_step"]
         is_best = best_step in (None, record["step"])
         mark = "" if is_best else f"  [yellow]not better since step {best_step}[/]"
-        scores = f"held out {self._describe(record)}{mark}"
+        scores = f"held out {self._describe(record)}{mark}{self._terms}"
         STDERR.print_wrapped(Text.from_markup(f"[bold]step {record['step']}[/]  {scores}"))
 
     def on_sample(self, step: int, text: str) -> None:

@@ -126,7 +126,35 @@ def test_processes_that_split_the_layers_and_one_that_goes_on_alone() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("placement", [("--fsdp",), ("--tp", "2")])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("--ranks", "4", "--pp", "2"), ("--ranks", "2", "--pp", "2", "--virtual-stages", "2")),
+        (("--ranks", "4", "--pp", "2", "--tp", "2"), ("--ranks", "2")),
+        (("--ranks", "4", "--fsdp", "--tp", "2"), ("--ranks", "2", "--pp", "2")),
+    ],
+)
+def test_stages_and_other_ways_to_go_on(first: tuple[str, ...], second: tuple[str, ...]) -> None:
+    """Up to rounding, the weights are those of a single process; so are the samples. States of a text that
+    goes on are stored whole."""
+    streams = ("--model", "attention", *SMALL[2:-2], "model.layers=4", "model.attention.heads=2")
+    if "--tp" not in first:
+        streams = ("--model", "gru", *SMALL[2:-2], "model.layers=4", "task.batching=streams")
+    finish("train", DATA, *streams, "--slots", "4", "--budget", "30steps", "--run", "whole")
+    finish("train", DATA, *streams, *first, "--slots", "4", "--budget", "30steps", "--run", "cut")
+    finish("resume", "cut", "--budget", "40steps", *second)
+    finish("resume", "cut", "--budget", "50steps")
+    for steps in (40, 50):
+        finish("resume", "whole", "--budget", f"{steps}steps")
+    whole, cut = weights_of("whole"), weights_of("cut")
+    assert whole.keys() == cut.keys()
+    for name, weight in whole.items():
+        assert torch.allclose(cut[name], weight, atol=1e-4), name
+    assert Path("cut", "samples.jsonl").read_text() == Path("whole", "samples.jsonl").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("placement", [("--fsdp",), ("--tp", "2"), ("--pp", "2")])
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_killed_rank_of_shared_weights(placement: tuple[str, ...], rank: int) -> None:
     often = "training.checkpoint_seconds=0.2"
@@ -143,11 +171,23 @@ def test_a_killed_rank_of_shared_weights(placement: tuple[str, ...], rank: int) 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--fsdp",), "--fsdp: a single process has no other to share the weights with: add --ranks N"),
-        (("--tp", "2"), "--tp 2: a single process has no other to split the layers with: add --ranks N"),
-        (("--ranks", "4", "--tp", "3"), "--tp 3: the 4 processes are split by 1, 2, 4; choose one of these"),
-        (("--ranks", "4", "--tp", "0"), "--tp 0: the 4 processes are split by 1, 2, 4"),
-        (("--ranks", "4", "--tp", "2", "--fsdp"), "--fsdp shares all weights, and --tp splits the layers"),
+        (("--fsdp",), "--fsdp: there is a single group of processes, and no other to share the weights with"),
+        (("--ranks", "2", "--tp", "2", "--fsdp"), "--fsdp: there is a single group of processes"),
+        (("--tp", "2"), "--tp 2: there is a single process: add --ranks N"),
+        (("--pp", "2"), "--pp 2: there is a single process: add --ranks N"),
+        (
+            ("--ranks", "4", "--tp", "3"),
+            "--tp 3: the 4 processes are divided by 1, 2, 4; choose one of these",
+        ),
+        (("--ranks", "4", "--tp", "0"), "--tp 0: the 4 processes are divided by 1, 2, 4"),
+        (("--ranks", "4", "--tp", "2", "--pp", "4"), "--pp 4: the 4 processes make 2 groups, which are"),
+        (("--ranks", "4", "--tp", "2", "--ep", "4"), "--ep 4: the 4 processes make 2 groups, which are"),
+        (
+            ("--ranks", "4", "--dp", "3", "--tp", "2"),
+            "--dp 3: 4 processes are 2 groups of --tp 2 times --pp 1",
+        ),
+        (("--ranks", "4", "--pp", "2", "--ep", "2"), "--pp and --ep do not go together: choose one"),
+        (("--ranks", "4", "--virtual-stages", "2"), "--virtual-stages 2: stages of a pipeline; expected"),
     ],
 )
 def test_processes_that_can_not_share_the_weights(options: tuple[str, ...], message: str) -> None:

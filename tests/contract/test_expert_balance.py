@@ -22,7 +22,8 @@ from foveal.layers.mixers.self_attention import SelfAttention
 from foveal.objectives.language_model import LanguageModelObjective
 from foveal.ops.jit.dispatch import reference_only
 from foveal.training.optim import Optimizer
-from foveal.training.step import total_loss, total_weights, train_step
+from foveal.training.slot_steps import total_loss, total_weights
+from foveal.training.step import train_step
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
 

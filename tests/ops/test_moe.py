@@ -7,7 +7,13 @@ from torch.nn import functional as F
 
 from foveal.core.runtime import autocast
 from foveal.ops.jit.dispatch import record_paths, reference_only
-from foveal.ops.moe import apply_experts, grouped_linear, load_balancing_loss, top_k_routing
+from foveal.ops.moe import (
+    apply_experts,
+    drop_above_capacity,
+    grouped_linear,
+    load_balancing_loss,
+    top_k_routing,
+)
 
 N, D, H, E, A = 11, 5, 6, 4, 2
 CHOICES = {
@@ -95,6 +101,20 @@ def test_route():
     assert chosen.tolist() == [[3], [0]]
     torch.testing.assert_close(gates, torch.tensor([[0.6], [0.5]]))
     torch.testing.assert_close(top_k_routing(chances, 3)[1].sum(-1), torch.ones(2))
+
+
+def test_capacity():
+    """Each expert has room for `ceil(factor * 4 * 2 / 2)` of four vectors; first choices come first."""
+    chosen = torch.tensor([[[0, 1], [0, 1], [0, 1], [1, 0]]])
+    assert torch.equal(drop_above_capacity(chosen, 2, 1.0), chosen)
+    assert drop_above_capacity(chosen, 2, 0.75).tolist() == [[[0, 1], [0, 1], [0, 2], [1, 2]]]
+    assert drop_above_capacity(chosen, 2, 0.2).tolist() == [[[0, 2], [2, 2], [2, 2], [1, 2]]]
+
+
+def test_capacity_is_that_of_a_row():
+    """Padding takes no room, and neither do other rows."""
+    rows = torch.tensor([[[0], [0], [2], [2]], [[0], [0], [0], [1]]])
+    assert drop_above_capacity(rows, 2, 1.0).flatten(1).tolist() == [[0, 2, 2, 2], [0, 0, 2, 1]]
 
 
 def test_balance():

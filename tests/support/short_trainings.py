@@ -14,18 +14,29 @@ from torch import Tensor, nn
 
 from foveal.core.runtime import Precision
 from foveal.data.core.batching import ExampleBatch
-from foveal.distributed.sharded import ShardedRanks
-from foveal.distributed.split import SplitRanks
-from foveal.distributed.world import World
+from foveal.distributed.world import MakeRanks, World
 from foveal.layers.word_vectors import WordVectors
 from foveal.tasks.session import Session
+from foveal.training.dry_run import compute_row
 from foveal.training.optim import Optimizer
 from foveal.training.placed_weights import whole_state_dict
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
 from tests.support.labeled_images import write_images
+from tests.support.ranks import run_ranks
 from tests.support.small_series import write_ts
-from tests.support.untrained_runs import CORPUS, DECODER, IMAGE, KINDS, untrained_run, write_plays
+from tests.support.untrained_runs import (
+    CORPUS,
+    DECODER,
+    ENCODER,
+    IMAGE,
+    KINDS,
+    PIECES,
+    untrained_run,
+    write_plays,
+    write_reversed,
+    write_tagged,
+)
 
 STEPS, SLOTS = 2, 4
 
@@ -52,6 +63,42 @@ MORE_KINDS: dict[str, Callable[[], Session]] = {
         write_plays(), "gru", *DECODER, *CORPUS, "training.grad_accumulation=3", "data.batch_tokens=128"
     ),
 }
+FOUR = ("model.layers=4",)
+
+
+def deep_stream_run(mixer: str, *settings: str) -> Session:
+    return untrained_run(write_plays(), mixer, *DECODER, *CORPUS, "task.batching=streams", *FOUR, *settings)
+
+
+DEEP_KINDS: dict[str, Callable[[], Session]] = {
+    "deep-attention": lambda: untrained_run(
+        write_plays(), "attention", *DECODER, *CORPUS, *FOUR, "model.attention.heads=2"
+    ),
+    "deep-tied": lambda: untrained_run(
+        write_plays(), "attention", *DECODER, *CORPUS, *FOUR, "model.tie_embeddings=true"
+    ),
+    "dropping-experts": lambda: untrained_run(
+        write_plays(), "moe", *DECODER, *CORPUS, *FOUR, "model.experts.capacity_factor=0.75"
+    ),
+    "deep-experts": lambda: untrained_run(write_plays(), "moe", *DECODER, *CORPUS, *FOUR),
+    **{f"deep-{mixer}": partial(deep_stream_run, mixer) for mixer in ("lstm", "gru", "mamba", "rwkv")},
+    "deep-learned-start": partial(deep_stream_run, "lstm", "model.lstm.learned_initial_state=true"),
+    "deep-average-of-steps": partial(
+        deep_stream_run, "gru", "training.grad_accumulation=2", "data.batch_tokens=128"
+    ),
+    "deep-translation": lambda: untrained_run(
+        write_reversed(),
+        "translation",
+        *ENCODER,
+        *DECODER,
+        *PIECES,
+        *FOUR,
+        "model.encoder.layers=3",
+        "data.batch_tokens=200",
+    ),
+    "deep-tagging": lambda: untrained_run(write_tagged(), "tagging", *ENCODER, "model.encoder.layers=4"),
+}
+"""Kinds of runs with enough blocks for several stages."""
 ALL_KINDS = KINDS | MORE_KINDS
 NOT_CUT = {"vqa", "vqa-multiple-choice"}
 """Several questions share an image, so the rows of their batches can't be cut."""
@@ -65,6 +112,16 @@ def to_dtype(batch: Any, dtype: torch.dtype) -> Any:
         for name, column in batch.columns.items()
     }
     return replace(batch, columns=columns)
+
+
+class CastBatches:
+    """Batches with numbers of another dtype."""
+
+    def __init__(self, batches: Any, dtype: torch.dtype):
+        self.batches, self.dtype, self.per_epoch = batches, dtype, batches.per_epoch
+
+    def batch(self, epoch: int, index: int) -> Any:
+        return to_dtype(self.batches.batch(epoch, index), self.dtype)
 
 
 def drop_nothing(model: nn.Module) -> None:
@@ -90,14 +147,16 @@ def train_steps(
     noise."""
     here = Path.cwd()
     os.chdir(tempfile.mkdtemp(dir=here))  # the data of two runs have one name
-    run: Any = ALL_KINDS[kind]()
+    run: Any = (ALL_KINDS | DEEP_KINDS)[kind]()
     os.chdir(here)
     model = run.model.to(dtype)
     if dtype == torch.float64:
         drop_nothing(model)
     task = run.task.bind(run.processor, model)
-    placement = slots.world.place(model)
-    objective, batches = placement.computing(task.objective()), task.train_batches(run.prepared.train)
+    objective, batches = task.objective(), CastBatches(task.train_batches(run.prepared.train), dtype)
+    compute = partial(compute_row, objective, batches)
+    placement = slots.world.place(model, compute)
+    objective = placement.computing(objective)
     accumulation = run.config.training.grad_accumulation
     settings = run.config.optimizer
     settings = settings.model_copy(update={"name": optimizer_name}) if optimizer_name else settings
@@ -106,9 +165,7 @@ def train_steps(
     results = []
     for step in range(STEPS):
         indices = range(step * accumulation, (step + 1) * accumulation)
-        micro_batches = [
-            to_dtype(batches.batch(*divmod(index, batches.per_epoch)), dtype) for index in indices
-        ]
+        micro_batches = [batches.batch(*divmod(index, batches.per_epoch)) for index in indices]
         result, carries = train_step(
             model,
             objective,
@@ -125,21 +182,37 @@ def train_steps(
     return results, {name: value.clone() for name, value in whole_state_dict(model, placement).items()}
 
 
-def sharded_steps(world: World, folder: Path, *arguments: Any) -> Any:
-    """Return `train_steps(kind, slots, ...)` of a rank that shares the weights with the others."""
-    return _steps_of_rank(ShardedRanks(world.rank, world.size), world, folder, *arguments)
-
-
-def split_steps(world: World, folder: Path, kind: str, slots: int, parts: int, *more: Any) -> Any:
-    """Return `train_steps(kind, slots, ...)` of one of `parts` processes that split the layers."""
-    return _steps_of_rank(SplitRanks(world.rank, world.size, parts), world, folder, kind, slots, *more)
-
-
-def _steps_of_rank(ranks: World, world: World, folder: Path, kind: str, slots: int, *more: Any) -> Any:
+def rank_steps(world: World, folder: Path, make_ranks: MakeRanks, kind: str, slots: int, *more: Any) -> Any:
+    """Return `train_steps(kind, slots, ...)` of a process of the world that `make_ranks` makes."""
+    ranks = make_ranks(world.rank, world.size)
     path = folder / str(world.rank)
     path.mkdir(parents=True)
     os.chdir(path)
     return train_steps(kind, Slots(slots, ranks), *more)
+
+
+def check_equal_training(
+    kind: str, slots: int, processes: int, make_ranks: MakeRanks, folder: Path, *more: Any
+) -> None:
+    """Check that processes train as a single one does with as many slots, in float64, up to rounding."""
+    torch.set_num_threads(1)
+    results, weights = train_steps(kind, Slots(slots), torch.float64, *more)
+    arguments = folder, make_ranks, kind, slots, torch.float64, *more
+    for others, after in run_ranks(processes, rank_steps, *arguments):
+        check_same_training(results, weights, others, after)
+
+
+def check_equal_launches(
+    kind: str, slots: int, processes: int, make_ranks: MakeRanks, folder: Path, *more: Any
+) -> None:
+    """Check that two launches of as many processes have the same bits."""
+    first, second = (
+        run_ranks(processes, rank_steps, folder / launch, make_ranks, kind, slots, torch.float32, *more)
+        for launch in ("first", "second")
+    )
+    for (results, weights), (others, after) in zip(first, second, strict=True):
+        assert results == others
+        assert all(torch.equal(weights[name], after[name]) for name in weights)
 
 
 def check_same_training(

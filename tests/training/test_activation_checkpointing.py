@@ -1,5 +1,6 @@
 """Blocks that are computed again in the backward pass: the same bits, less memory."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -13,11 +14,14 @@ from foveal import layers
 from foveal.core.errors import UserError
 from foveal.core.recompute import recomputing
 from foveal.core.runtime import Precision
+from foveal.distributed.mesh import MeshRanks
+from foveal.distributed.sharded import ShardedRanks
+from foveal.distributed.world import MakeRanks
 from foveal.training.slots import Slots
 from tests.support.command_line import run_command
 from tests.support.labeled_images import write_images
 from tests.support.ranks import run_ranks
-from tests.support.short_trainings import sharded_steps, split_steps, train_steps
+from tests.support.short_trainings import rank_steps, train_steps
 from tests.support.untrained_runs import CORPUS, IMAGE, untrained_run, write_plays
 
 KINDS = ("translation", "experts", "stream-lstm", "hybrid", "image-classification")
@@ -60,10 +64,11 @@ def test_the_setting_reaches_the_steps(setting: str, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["translation", "experts"])
-@pytest.mark.parametrize(("steps", "how"), [(sharded_steps, (2,)), (split_steps, (1, 2))])
-def test_together_with_shared_weights(kind: str, steps: Any, how: tuple[int, ...], folder: Path) -> None:
+@pytest.mark.parametrize(("make_ranks", "slots"), [(ShardedRanks, 2), (partial(MeshRanks, tp=2), 1)])
+def test_together_with_shared_weights(kind: str, make_ranks: MakeRanks, slots: int, folder: Path) -> None:
+    arguments = make_ranks, kind, slots, torch.float32, "float32", ""
     first, second = (
-        run_ranks(2, steps, folder / str(recomputes), kind, *how, torch.float32, "float32", "", recomputes)
+        run_ranks(2, rank_steps, folder / str(recomputes), *arguments, recomputes)
         for recomputes in (False, True)
     )
     for pair in zip(first, second, strict=True):

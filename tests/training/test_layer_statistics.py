@@ -15,7 +15,7 @@ from foveal.inspection.histograms.measure import measure_layers
 from foveal.store.plan import Plan
 from foveal.training import layer_statistics
 from foveal.training.layer_statistics import LayerStatistics, statistics_due, unchanged
-from foveal.training.step import total_loss, total_weights
+from foveal.training.slot_steps import total_loss, total_weights
 from tests.support.run_fingerprint import differences, fingerprint
 from tests.support.toy_training import ToyBatches, ToyObjective, ToyTrainer, toy_config, toy_trainer
 

@@ -1,6 +1,7 @@
 """Ranks that share the weights (`--fsdp`) train as one process does, and hold a part of everything."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,13 @@ from foveal.training.placed_weights import load_placed_weights, own_state_dict, 
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
 from tests.support.ranks import run_ranks
-from tests.support.short_trainings import ALL_KINDS, NOT_CUT, check_same_training, sharded_steps, train_steps
+from tests.support.short_trainings import (
+    ALL_KINDS,
+    NOT_CUT,
+    check_equal_launches,
+    check_equal_training,
+    rank_steps,
+)
 from tests.support.untrained_runs import KINDS
 
 OFTEN = ("stream-lstm", "translation")
@@ -39,10 +46,7 @@ def sharded(world: World) -> ShardedRanks:
 
 
 def check_equal(kind: str, slots: int, ranks: int, folder: Path, *more: Any) -> None:
-    torch.set_num_threads(1)
-    results, weights = train_steps(kind, Slots(slots), torch.float64, *more)
-    for others, after in run_ranks(ranks, sharded_steps, folder, kind, slots, torch.float64, *more):
-        check_same_training(results, weights, others, after)
+    check_equal_training(kind, slots, ranks, ShardedRanks, folder, *more)
 
 
 @pytest.mark.parametrize(
@@ -81,12 +85,13 @@ def test_every_optimizer(name: str, folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_equal_bits_from_launch_to_launch(precision: str, folder: Path) -> None:
-    arguments = "experts", 4, torch.float32, precision
-    first = run_ranks(4, sharded_steps, folder / "first", *arguments)
-    second = run_ranks(4, sharded_steps, folder / "second", *arguments)
-    for (results, weights), (others, after) in zip(first, second, strict=True):
-        assert results == others
-        assert all(torch.equal(weights[name], after[name]) for name in weights)
+    check_equal_launches("experts", 4, 4, ShardedRanks, folder, precision)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["translation", "masked-lm", "experts"])
+def test_ranks_of_processes_that_split_the_layers(kind: str, folder: Path) -> None:
+    check_equal_training(kind, 2, 4, partial(ShardedRanks, tp=2), folder)
 
 
 class Uneven(nn.Module):
@@ -109,7 +114,7 @@ def build() -> Uneven:
 def parts_of(world: World) -> dict[str, Any]:
     model = build()
     ranks = sharded(world)
-    placement = ranks.place(model)
+    placement = ranks.place(model, lambda: None)
     own = own_state_dict(model, placement)
     state: dict[str, Any] = {
         "whole": {name: value.clone() for name, value in whole_state_dict(model, placement).items()},
@@ -165,7 +170,9 @@ def test_blocks_are_the_elements_of_the_outer_lists() -> None:
 def average_of(world: World, kind: str) -> dict[str, Tensor]:
     """Return the state of an average of two weights, which was saved and loaded, and the averaged weights."""
     model = build()
-    placement = sharded(world).place(model) if world.size > 1 else world.place(model)
+    placement = (
+        sharded(world).place(model, lambda: None) if world.size > 1 else world.place(model, lambda: None)
+    )
     config = TrainingConfig(**{kind: 2 if kind == "average_checkpoints" else 0.5})
     made = make_average(model, config, placement)
     again = make_average(model, config, placement)
@@ -196,7 +203,9 @@ def test_averages(kind: str) -> None:
 def optimizer_state(world: World) -> dict[str, Tensor]:
     """Return the state after a step, which was saved and loaded."""
     model = build()
-    placement = sharded(world).place(model) if world.size > 1 else world.place(model)
+    placement = (
+        sharded(world).place(model, lambda: None) if world.size > 1 else world.place(model, lambda: None)
+    )
     config = OptimizerConfig(name="adam")
     first, second = (Optimizer(model, config, placement) for _ in range(2))
     for weight in first.trainable.values():
@@ -240,7 +249,7 @@ class SumOfOutputs:
 def computed(world: World) -> dict[str, Any]:
     """Return the gradients of all ranks' numbers; also after a failure, and the output of changed weights."""
     model = build()
-    placement = sharded(world).place(model)
+    placement = sharded(world).place(model, lambda: None)
     parts = [*own_state_dict(model, placement).values()]
     objective, optimizer = SumOfOutputs(model), Optimizer(model, OptimizerConfig(), placement)
     compute = placement.computing(objective)
@@ -292,7 +301,7 @@ def test_gradients_are_the_sums_over_the_ranks() -> None:
 
 def refusal(world: World, folder: Path, kind: str, slots: int) -> str:
     try:
-        sharded_steps(world, folder, kind, slots, torch.float32)
+        rank_steps(world, folder, ShardedRanks, kind, slots, torch.float32)
     except UserError as error:
         return str(error)
     return ""
@@ -312,7 +321,7 @@ def nonfinite_step(world: World, folder: Path) -> tuple[str | None, bool]:
     os.chdir(path)
     run = KINDS["language-model"]()
     ranks = sharded(world)
-    placement = ranks.place(run.model)
+    placement = ranks.place(run.model, lambda: None)
     batches = run.task.train_batches(run.prepared.train)
     inner = run.task.objective()
 

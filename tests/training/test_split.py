@@ -1,5 +1,6 @@
 """Processes that split the layers of a model (`--tp`) train as one process does, each with its parts."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,17 @@ from torch import Tensor, nn
 
 from foveal import layers
 from foveal.core.errors import UserError
-from foveal.distributed.split import SplitRanks, SplitWeights, split, split_modules
+from foveal.distributed.mesh import MeshRanks
+from foveal.distributed.partial import PartialWeights
+from foveal.distributed.split import split, split_modules
 from foveal.distributed.tensor_group import TensorGroup
 from foveal.distributed.world import World
 from foveal.layers.blocks.fused_decode import plan_blocks
 from foveal.ops.cross_entropy import cross_entropy_reference
 from foveal.ops.split_cross_entropy import split_cross_entropy
 from foveal.training.placed_weights import own_state_dict, whole_state_dict
-from foveal.training.slots import Slots
 from tests.support.ranks import run_ranks
-from tests.support.short_trainings import ALL_KINDS, NOT_CUT, check_same_training, split_steps, train_steps
+from tests.support.short_trainings import ALL_KINDS, NOT_CUT, check_equal_launches, check_equal_training
 
 NOT_SPLIT = {"audio-classification", "batch-norm", "hardest-rows", "ragged-batch-norm"}
 NOT_SPLIT |= {"series-classification", "series-tagging"}
@@ -35,10 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def check_equal(kind: str, slots: int, processes: int, parts: int, folder: Path, *more: Any) -> None:
-    results, weights = train_steps(kind, Slots(slots), torch.float64, *more)
-    arguments = folder, kind, slots, parts, torch.float64, *more
-    for others, after in run_ranks(processes, split_steps, *arguments):
-        check_same_training(results, weights, others, after)
+    check_equal_training(kind, slots, processes, partial(MeshRanks, tp=parts), folder, *more)
 
 
 @pytest.mark.parametrize(
@@ -69,12 +68,7 @@ def test_optimizers(name: str, folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_equal_bits_from_launch_to_launch(precision: str, folder: Path) -> None:
-    arguments = "experts", 1, 2, torch.float32, precision
-    first = run_ranks(2, split_steps, folder / "first", *arguments)
-    second = run_ranks(2, split_steps, folder / "second", *arguments)
-    for (results, weights), (others, after) in zip(first, second, strict=True):
-        assert results == others
-        assert all(torch.equal(weights[name], after[name]) for name in weights)
+    check_equal_launches("experts", 1, 2, partial(MeshRanks, tp=2), folder, precision)
 
 
 V, WIDTH, HEADS = 7, 12, 6
@@ -93,8 +87,8 @@ def build(tied: bool = False, swiglu: bool = False) -> layers.DecoderLM:
 
 def parts_of(world: World, tied: bool, swiglu: bool) -> dict[str, Any]:
     model = build(tied, swiglu)
-    ranks = SplitRanks(world.rank, world.size, world.size)
-    placement = ranks.place(model)
+    ranks = MeshRanks(world.rank, world.size, world.size)
+    placement = ranks.place(model, lambda: None)
     tokens = torch.arange(2 * 5).view(2, 5) % V
     features, _, _ = model(tokens)
     logits = model.project(features)
@@ -155,15 +149,15 @@ def test_parts_of_a_language_model(tied: bool, swiglu: bool) -> None:
 
 def split_loss(world: World, smoothing: float) -> tuple[float, float, Tensor, Tensor]:
     """Return both sums, the gradient of the inputs, and that of all rows of the weights."""
-    ranks = SplitRanks(world.rank, world.size, world.size)
+    ranks = MeshRanks(world.rank, world.size, world.size)
     torch.manual_seed(1)
     h, weight, bias = (torch.randn(*size).double() for size in ((9, 4), (V, 4), (V,)))
     model = nn.Module()
     model.projection = layers.DecoderLM(
         layers.OneHot(V), layers.Stack([layers.Block(layers.GRU(V, 4))]), 4
     ).double()
-    placement = ranks.place(model)
-    assert isinstance(placement, SplitWeights)
+    placement = ranks.place(model, lambda: None)
+    assert isinstance(placement, PartialWeights)
     group = model.projection.group
     rows = group.rows(V)
     h = h.requires_grad_()
@@ -225,7 +219,7 @@ def test_the_kernel_of_whole_blocks() -> None:
 
 
 def refused(world: World) -> str:
-    ranks = SplitRanks(world.rank, world.size, world.size)
+    ranks = MeshRanks(world.rank, world.size, world.size)
     with pytest.raises(UserError) as error:
         ranks.check(lambda: layers.SelfAttention(9, 3))
     return str(error.value)

@@ -12,8 +12,9 @@ from foveal.config import OptimizerConfig
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import seed_everything
 from foveal.core.signals import SignalHandler
+from foveal.training.carry import detach_carry, starting_carry
 from foveal.training.optim import Optimizer
-from foveal.training.step import detach_carry, starting_carry, train_step
+from foveal.training.step import train_step
 from tests.support.gradients import gradient_of
 from tests.support.toy_training import (
     D,

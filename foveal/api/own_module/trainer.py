@@ -172,7 +172,7 @@ class Trainer:
         folder = None
         if world.is_main:
             folder = self._reopen() if self._path and self._path.exists() else self._create()
-            check_world(folder.config.training.slots, world)
+            check_world(folder.config.training, world)
         path = Path(meet(world, folder))
         folder = folder or open_run(path)
         if world.size > 1 and not any(folder.checkpoints.iterdir()):

@@ -8,6 +8,7 @@ import torch
 from foveal import __version__
 from foveal.api.training.parts import make_objective, open_parts
 from foveal.api.training.report import test_together, trained_model
+from foveal.config import TrainingConfig
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.core.terminal_text import counted
@@ -18,11 +19,12 @@ from foveal.training.agreement import Agreement
 from foveal.training.trainer import FinishedError, Trainer
 
 
-def check_world(slots: int, world: World) -> None:
+def check_world(config: TrainingConfig, world: World) -> None:
     """Check that the ranks can share the slots of a batch.
 
     Raises: UserError: they can't.
     """
+    slots = config.slots
     if slots % world.size:
         parts = world.processes // world.size
         *others, last = [str(parts * size) for size in range(1, slots + 1) if slots % size == 0]
@@ -31,6 +33,7 @@ def check_world(slots: int, world: World) -> None:
             f"--ranks {world.processes}: the {counted(slots, 'slot')} of a batch are shared by {sizes} "
             "ranks; choose one of these"
         )
+    world.check_micro_batches(slots // world.size * config.grad_accumulation)
 
 
 def meet(world: World, run: RunFolder | None) -> str:

@@ -44,7 +44,7 @@ def resume_run(
     Raises: UserError: the run is finished, its data have changed, or it can't be resumed.
     """
     check_loggers(options.log)
-    check_world(open_run(path).config.training.slots, world)
+    check_world(open_run(path).config.training, world)
     parts = open_parts(path, options.device, options.trust_plugin)
     world.check(parts.task.new_model)
     if options.budget is not None:

@@ -28,7 +28,8 @@ from foveal.inspection.run_protocols import (
     why_no_batch,
 )
 from foveal.inspection.view import ModelView
-from foveal.training.step import starting_carry, total_loss, total_weights
+from foveal.training.carry import starting_carry
+from foveal.training.slot_steps import total_loss, total_weights
 
 FIRST, TRAINED = "first weights", "trained"
 

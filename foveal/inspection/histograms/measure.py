@@ -17,8 +17,9 @@ from foveal.inspection.activations.record import (
 )
 from foveal.inspection.histograms.bins import GRADIENT_BINS, OUTPUT_BINS, SignedBins
 from foveal.inspection.run_protocols import InspectedTask
+from foveal.training.carry import starting_carry
 from foveal.training.layer_statistics import LayerProbe
-from foveal.training.step import starting_carry, total_loss, total_weights
+from foveal.training.slot_steps import total_loss, total_weights
 
 MAX_ROWS, MAX_CONTEXT, TOKENS_SHARE = 16, 64, 8
 """The probed batch has at most this number of images or series, tokens in a row of a corpus, and this part of

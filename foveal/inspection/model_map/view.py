@@ -21,8 +21,8 @@ from foveal.inspection.payload import Payload
 from foveal.inspection.registry import register_view
 from foveal.inspection.run_protocols import InspectedModel, InspectedRun, OwnBatchesTask, own_batch
 from foveal.inspection.view import ModelView
+from foveal.training.carry import starting_carry
 from foveal.training.protocols import Objective
-from foveal.training.step import starting_carry
 
 CAVEAT = (
     "the ways of this one input, in evaluation mode; another may take others (experts, loops). Multiply-adds "

@@ -24,8 +24,9 @@ from foveal.inspection.updates.compute import LayerUpdate, layer_updates
 from foveal.inspection.view import ModelView
 from foveal.store import checkpoint
 from foveal.store.sealed import load_weights, open_tensors
+from foveal.training.carry import starting_carry
 from foveal.training.optim import Optimizer
-from foveal.training.step import starting_carry, total_loss, total_weights
+from foveal.training.slot_steps import total_loss, total_weights
 
 USUAL_RATIO = 1e-3
 """A rule of thumb for the ratio: far above, weights are thrown about; far below, hardly anything is

@@ -130,12 +130,13 @@ def make_feedforward(
     experts: int = 8,
     active: int = 2,
     balance: float = 0.01,
+    capacity: float = 0.0,
 ) -> MLP | SwiGLU | Highway | Experts | None:
     """Return the feed-forward layer called `kind`, or None for `none`.
 
     MLP, SwiGLU and each expert have about `2 * expansion * width^2` weights. `activation` is the activation
     of the MLP and of the experts. Each vector is computed by `active` of the `experts`. `balance` is the
-    coefficient of the load balancing loss.
+    coefficient of the load balancing loss, and `capacity` the factor of an expert's room (`Experts`).
     """
     hidden = round(expansion * width)
     if kind == "mlp":
@@ -145,5 +146,5 @@ def make_feedforward(
     if kind == "highway":
         return Highway(width)
     if kind == "moe":
-        return Experts(width, hidden, experts, active, balance, activation)
+        return Experts(width, hidden, experts, active, balance, activation, capacity)
     return None

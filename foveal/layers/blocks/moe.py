@@ -8,9 +8,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from foveal.core.tap import TappedModule
+from foveal.distributed.expert_group import ALL_EXPERTS, ExpertGroup
+from foveal.distributed.tensor_group import SplitAxes
 from foveal.ops.activation import ACTIVATIONS, Activation
-from foveal.ops.moe import apply_experts, load_balancing_loss, top_k_routing
+from foveal.ops.moe import apply_experts, drop_above_capacity, load_balancing_loss, top_k_routing
 from foveal.ops.padding import sequence_mask, zero_padding
+from foveal.ops.spread_experts import apply_spread_experts
 
 AuxLosses = dict[str, Float[Tensor, " B"]]
 """Sums within each row for the objective, such as an expert layer's load balancing loss."""
@@ -31,6 +34,10 @@ class MoELayer(nn.Module, ABC):
     ) -> tuple[Float[Tensor, "B T D"], AuxLosses]: ...
 
 
+MEASURED_AUX = {"dropped"}
+"""The names in `aux` of what is measured, and does not count in the objective."""
+
+
 def aux_names(module: nn.Module) -> list[str]:
     """Return the keys in `aux` of all expert layers of a module."""
     layers = (layer for layer in module.modules() if isinstance(layer, MoELayer))
@@ -48,6 +55,11 @@ class Experts(MoELayer, TappedModule):
     The probabilities are `softmax(W_r x)`, computed in the precision of the weights even under autocast
     (Fedus et al. 2021, 2.4). `ops.moe.top_k_routing` turns them into gates. `aux["balance"]` is `coefficient`
     times `ops.moe.load_balancing_loss`. An active expert costs as much as an MLP of the same hidden width.
+
+    With a `capacity` c, an expert has room for c times its equal share of a row in training
+    (`ops.moe.drop_above_capacity`). A vector that finds no room at an expert is not computed by that expert,
+    and counts in `aux["dropped"]`. In evaluation every expert has room for all.
+
     All weights start normal with standard deviation 0.02; there are no biases. Sources: Shazeer et al. 2017,
     Fedus et al. 2021.
 
@@ -60,7 +72,7 @@ class Experts(MoELayer, TappedModule):
     Raises: ValueError: more experts are active than there are.
     """
 
-    aux_names = ("balance",)
+    group = ALL_EXPERTS
 
     def __init__(
         self,
@@ -70,11 +82,13 @@ class Experts(MoELayer, TappedModule):
         active: int,
         coefficient: float = 0.01,
         activation: Activation = "gelu",
+        capacity: float = 0.0,
     ):
         super().__init__()
         if not 1 <= active <= count:
             raise ValueError(f"{active} experts can't be active of {count}")
-        self.count, self.active, self.coefficient = count, active, coefficient
+        self.count, self.active, self.coefficient, self.capacity = count, active, coefficient, capacity
+        self.aux_names = ("balance", "dropped") if capacity else ("balance",)
         self.activate = ACTIVATIONS[activation]
         self.router = nn.Linear(width, count, bias=False)
         self.weight_expand = nn.Parameter(torch.empty(count, hidden, width))
@@ -92,18 +106,34 @@ class Experts(MoELayer, TappedModule):
         valid = None if lengths is None else sequence_mask(lengths, x.shape[1])
         with torch.autocast(x.device.type, enabled=False):
             probabilities = F.linear(x.to(self.router.weight.dtype), self.router.weight).softmax(-1)
-        expert_ids, gates = top_k_routing(probabilities, self.active, valid)
+        chosen, gates = top_k_routing(probabilities, self.active, valid)
+        aux = {"balance": self.coefficient * load_balancing_loss(probabilities, chosen)}
+        expert_ids = chosen
+        if self.capacity:
+            if self.training:
+                expert_ids = drop_above_capacity(chosen, self.count, self.capacity)
+            aux["dropped"] = (expert_ids != chosen).flatten(1).sum(1).to(probabilities.dtype)
         self.tap("counts", lambda: expert_ids.flatten().bincount(minlength=self.count + 1)[: self.count])
         self.tap("gates", lambda: self._dense_gates(expert_ids, gates))
-        y = apply_experts(
-            x.flatten(0, 1),
-            expert_ids.flatten(0, 1),
-            gates.flatten(0, 1),
-            self.weight_expand,
-            self.weight_contract,
-            self.activate,
-        )
-        return y.view_as(x), {"balance": self.coefficient * load_balancing_loss(probabilities, expert_ids)}
+        y = self._compute(x.flatten(0, 1), expert_ids.flatten(0, 1), gates.flatten(0, 1))
+        return y.view_as(x), aux
+
+    def spread_among(self, group: ExpertGroup) -> SplitAxes:
+        """Spread the experts over the ranks.
+
+        Raises: ValueError: there are too few.
+        """
+        group.check_rows(self.count, "experts")
+        self.group = group
+        return {"weight_expand": 0, "weight_contract": 0}
+
+    def _compute(
+        self, x: Float[Tensor, "N D"], expert_ids: Int[Tensor, "N A"], gates: Float[Tensor, "N A"]
+    ) -> Float[Tensor, "N D"]:
+        weights = self.weight_expand, self.weight_contract
+        if self.group is ALL_EXPERTS:
+            return apply_experts(x, expert_ids, gates, *weights, self.activate)
+        return apply_spread_experts(x, expert_ids, gates, *weights, self.activate, self.count, self.group)
 
     def _dense_gates(self, expert_ids: Tensor, gates: Tensor) -> Float[Tensor, "B T E"]:
         dense = gates.new_zeros(*gates.shape[:2], self.count + 1)

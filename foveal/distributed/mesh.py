@@ -1,0 +1,75 @@
+"""Processes as a grid (pipeline stages, ranks, parts of a layer), the last innermost.
+
+The processes of a rank compute the same rows: they split the layers, or the blocks, of the model. The same
+places of different ranks add up their gradients.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch import distributed as dist
+
+from foveal.core.shapes_only import shapes_only
+from foveal.distributed.partial import PartialWeights, Parts, whole_parts
+from foveal.distributed.placement import Placement
+from foveal.distributed.split import split
+from foveal.distributed.split_group import SplitGroup
+from foveal.distributed.tensor_group import TensorGroup
+from foveal.distributed.world import Ranks
+
+
+class MeshRanks(Ranks):
+    """Processes of which each `tp` split the layers of a model, and each `pp` are a pipeline."""
+
+    shares_weights = True
+
+    def __init__(self, process: int, processes: int, tp: int = 1, pp: int = 1):
+        grid = torch.arange(processes).view(pp, processes // (pp * tp), tp)
+        stage, rank, part = (int(place) for place in (grid == process).nonzero()[0])
+        self.splitting = _group_of(grid, part, 2, (stage, rank))
+        self.piping = _group_of(grid, stage, 0, (rank, part))
+        adding = _group_of(grid, rank, 1, (stage, part))
+        super().__init__(rank, grid.shape[1], adding.group)
+        self.processes, self._process = processes, process
+        self._everyone = Ranks(process, processes)
+
+    @property
+    def process(self) -> int:
+        return self._process
+
+    def by_rank(self, messages: list[Any]) -> list[Any]:
+        last_stage = messages[-self.size * self.splitting.size :]
+        return last_stage[:: self.splitting.size]
+
+    def exchange(self, message: Any) -> list[Any]:
+        return self._everyone.exchange(message)
+
+    def check(self, new_model: Callable[[], nn.Module]) -> None:
+        if self.splitting.size > 1:
+            with shapes_only():
+                split(new_model(), TensorGroup(self.splitting.rank, self.splitting.size))
+
+    def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
+        return PartialWeights(self.parts(model))
+
+    def parts(self, model: nn.Module) -> Parts:
+        """Split the layers of a model, if processes split them. Return the own parts."""
+        parts = whole_parts(model)
+        if self.splitting.size > 1:
+            assert self.splitting.group is not None
+            parts.cut_axes(model, split(model, SplitGroup(self.splitting.group)), self.splitting)
+        return parts
+
+
+def _group_of(grid: Tensor, place: int, axis: int, others: tuple[int, int]) -> Ranks:
+    """Return the processes along an axis of the grid, at the given places of the other axes. All processes
+    make all groups of the axis, in the same order."""
+    lines = grid.movedim(axis, -1)
+    groups = {
+        (first, second): dist.new_group(lines[first, second].tolist())
+        for first in range(lines.shape[0])
+        for second in range(lines.shape[1])
+    }
+    return Ranks(place, lines.shape[2], groups[others])
