@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 import shutil
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,13 @@ class Checkpoint:
     format: int = FORMAT_VERSION
 
 
-def save(folder: Path, step: int, files: dict[str, bytes], previous: Path | None, run: str) -> Path:
-    """Write `files` as the newest checkpoint, then remove all others of the same run except `previous`.
+Files = Iterable[tuple[str, Sequence[durable.Chunk]]]
+"""Names and contents of files, each content in pieces."""
+
+
+def save(folder: Path, step: int, files: Files, previous: Path | None, run: str) -> Path:
+    """Write `files` as the newest checkpoint, then remove all others of the same run except `previous`. Each
+    file is written before the next one is asked for.
 
     `run` is the fingerprint of the run. Only folders that carry it are removed, because `folder` may be a
     link to a place with other folders: finished checkpoints have it in their manifest, and unfinished ones
@@ -51,12 +57,10 @@ def save(folder: Path, step: int, files: dict[str, bytes], previous: Path | None
         count += 1
         path = folder / f"{step}-{count}"
     with durable.atomic_folder(path, f".{path.name}{_part_suffix(run)}") as part:
-        for name, content in files.items():
-            durable.write_synced(part / name, content)
-        listed = {
-            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-            for name, content in files.items()
-        }
+        listed = {}
+        for name, chunks in files:
+            durable.write_synced(part / name, *chunks)
+            listed[name] = {"bytes": sum(map(len, chunks)), "sha256": durable.sha256_of(chunks)}
         manifest = {"format": FORMAT_VERSION, "run": run, "files": listed}
         durable.write_synced(part / MANIFEST, seal_json(manifest))
     old = [other for other in _oldest_first(folder) if other not in (path, previous)]

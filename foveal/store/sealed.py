@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
+from foveal.store.durable import Chunk, sha256_of
+from foveal.store.safetensors_bytes import file_order, safetensors_header, tensor_bytes
 from foveal.store.sealed_json import open_json as open_json
 from foveal.store.sealed_json import seal_json as seal_json
 
@@ -27,12 +29,19 @@ _OPENING = b'{\\"sha256\\":\\"'
 def seal_tensors(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> bytes:
     """Return safetensors whose header has the entry `foveal`: `metadata` and the sha256 of all
     other bytes."""
-    header = json.dumps({"sha256": _BLANK_SHA256, **metadata}, separators=(",", ":"), allow_nan=False)
-    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    content = bytearray(safetensors.torch.save(ready, {"foveal": header}))
-    start = content.index(_OPENING) + len(_OPENING)
-    content[start : start + 64] = hashlib.sha256(content).hexdigest().encode()
-    return bytes(content)
+    return b"".join(sealed_chunks(tensors, metadata))
+
+
+def sealed_chunks(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> list[Chunk]:
+    """Return what `seal_tensors` returns, in pieces. They are views of tensors that are contiguous and on a
+    CPU, which must not change before the pieces are written."""
+    facts = json.dumps({"sha256": _BLANK_SHA256, **metadata}, separators=(",", ":"), allow_nan=False)
+    header = bytearray(safetensors_header(tensors, {"foveal": facts}))
+    contents = [tensor_bytes(tensors[name]) for name in file_order(tensors)]
+    digest = sha256_of((header, *contents))
+    start = header.index(_OPENING) + len(_OPENING)
+    header[start : start + 64] = digest.encode()
+    return [bytes(header), *contents]
 
 
 def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:

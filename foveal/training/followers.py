@@ -4,14 +4,11 @@ nothing."""
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
-from foveal.core.state import State
 from foveal.store.checkpoint import Checkpoint
 from foveal.store.metrics_log import LogPosition
 from foveal.store.plan import Plans
-from foveal.training.run_files import RunFiles
-from foveal.training.snapshot import StateTensors
+from foveal.training.run_files import RunFiles, Weights
+from foveal.training.snapshot import Snapshot
 
 
 class NoLog:
@@ -25,6 +22,9 @@ class NoLog:
 
     def position(self) -> LogPosition:
         return LogPosition()
+
+    def sync(self) -> None:
+        """Do nothing."""
 
     def truncate(self, position: LogPosition) -> None:
         """Do nothing."""
@@ -43,11 +43,8 @@ class FollowerFiles(RunFiles):
         self._kept_weights(newest)
         return ""
 
-    def _seal(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> bytes:
-        return b""
-
-    def _write_weights(self, weights: bytes) -> None:
+    def _write_best(self, weights: Weights) -> None:
         """Do nothing."""
 
-    def _write_checkpoint(self, tensors: StateTensors, carries: list[State]) -> Path:
-        return self.folder.checkpoints
+    def _write_checkpoint(self, step: int, copy: Snapshot, last: Weights | None) -> None:
+        """Do nothing."""

@@ -4,11 +4,13 @@ The position in the data, the schedule and the random generators are functions o
 is stored for them.
 """
 
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import torch
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 from torch import Tensor, nn
 
@@ -17,13 +19,14 @@ from foveal.core.state import State, map_state, pack, unpack
 from foveal.distributed.placement import Placement
 from foveal.store.checkpoint import Checkpoint
 from foveal.store.dataclass_tables import dataclass_from_dict, dataclass_to_dict
+from foveal.store.durable import Chunk
 from foveal.store.metrics_log import LogPosition, MetricsLog
 from foveal.store.plan import Plan, Plans
 from foveal.store.sealed import (
     open_json,
     open_tensors,
     seal_json,
-    seal_tensors,
+    sealed_chunks,
 )
 from foveal.training.averaging import WeightAverage
 from foveal.training.loss_scaling import LossScaling
@@ -33,6 +36,9 @@ from foveal.training.protocols import PlacedBatches
 
 PLACE_FILE, PLACE_TENSORS = "batches.json", "batches.safetensors"
 """The files of a checkpoint with the place in batches that are read in order."""
+WEIGHTS_FILE, BEST_FILE = "weights.safetensors", "best.safetensors"
+"""The files of a checkpoint with the weights, and with the content of model.safetensors if it has the
+best."""
 FORMAT_WITH_LOG_HASHES = 2
 """The first format of checkpoints with hashes of the logs."""
 
@@ -86,8 +92,9 @@ class TrainingState:
     """The training batches, if a checkpoint has to store the place in them."""
     scaling: LossScaling | None = None
     plans: Plans = field(default_factory=Plans)
-    best: bytes | None = None
-    """Content of model.safetensors with the best weights, after the first evaluation."""
+    best: Sequence[Chunk] | None = None
+    """Content of model.safetensors with the best weights, after the first evaluation. It belongs to the
+    thread that writes the files."""
     counters: TrainingCounters = field(default_factory=TrainingCounters)
 
     @property
@@ -112,18 +119,32 @@ class TrainingState:
         return self.counters.step * len(self.carries)
 
 
-class StateTensors(NamedTuple):
-    """The tensors of a training, for whole weights."""
+@dataclass(frozen=True)
+class Snapshot:
+    """A copy of the state, which can be written while the training changes the state.
 
-    weights: dict[str, Tensor]
-    optimizer: dict[str, Tensor]
-    average: dict[str, Tensor] | None
+    `facts` and `tensors` are the contents of files, by name.
+    """
+
+    facts: dict[str, dict[str, Any]]
+    tensors: dict[str, dict[str, Tensor]]
+
+    def files(self, best: Sequence[Chunk] | None) -> Iterator[tuple[str, Sequence[Chunk]]]:
+        """Yield the names and contents of the files of a checkpoint. `best` are the best weights so far."""
+        for name, facts in self.facts.items():
+            yield name, [seal_json(facts)]
+        for name, tensors in self.tensors.items():
+            yield name, sealed_chunks(tensors, {})
+        if best:
+            yield BEST_FILE, best
 
 
-def whole_tensors(training: TrainingState, model: nn.Module, placement: Placement) -> StateTensors:
-    """Return the tensors of a checkpoint. All ranks call this together."""
-    average = None if training.average is None else training.average.state_dict()
-    return StateTensors(whole_state_dict(model, placement), training.optimizer.state_dict(), average)
+def copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return copies of tensors, in the memory of the CPU."""
+    layout = torch.contiguous_format
+    return {
+        name: value.detach().to("cpu", copy=True, memory_format=layout) for name, value in tensors.items()
+    }
 
 
 class StoredState(BaseModel):
@@ -144,11 +165,11 @@ class StoredState(BaseModel):
     carry: Any
 
 
-def to_files(
-    training: TrainingState, tensors: StateTensors, run: str, carries: list[State]
-) -> dict[str, bytes]:
-    """Return the files of a checkpoint. `run` is the fingerprint of their run. `carries` are those of all
-    rows."""
+def take_snapshot(
+    training: TrainingState, model: nn.Module, placement: Placement, run: str, carries: list[State]
+) -> Snapshot:
+    """Return a copy of the state between two steps. All ranks call this together. `run` is the fingerprint of
+    their run. `carries` are those of all rows."""
     carry, skeleton = pack(carries)
     positions = {name: log.position() for name, log in training.logs.items()}
     state = {
@@ -161,20 +182,18 @@ def to_files(
     }
     if training.scaling:
         state["loss_scaling"] = dataclass_to_dict(training.scaling)
-    files = {
-        "state.json": seal_json(state),
-        "weights.safetensors": seal_tensors(tensors.weights, {}),
-        "optimizer.safetensors": seal_tensors(tensors.optimizer, {}),
-        "carry.safetensors": seal_tensors(carry, {}),
+    facts = {"state.json": state}
+    tensors = {
+        WEIGHTS_FILE: whole_state_dict(model, placement),
+        "optimizer.safetensors": training.optimizer.state_dict(),
+        "carry.safetensors": carry,
     }
-    if tensors.average is not None:
-        files["average.safetensors"] = seal_tensors(tensors.average, {})
-    if training.best:
-        files["best.safetensors"] = training.best
+    if training.average is not None:
+        tensors["average.safetensors"] = training.average.state_dict()
     if training.batches:
-        of_place, place = pack(training.batches.place(training.position))
-        files |= {PLACE_FILE: seal_json({"place": place}), PLACE_TENSORS: seal_tensors(of_place, {})}
-    return files
+        tensors[PLACE_TENSORS], place = pack(training.batches.place(training.position))
+        facts[PLACE_FILE] = {"place": place}
+    return Snapshot(facts, {name: copied(each) for name, each in tensors.items()})
 
 
 def from_files(
@@ -206,8 +225,8 @@ def from_files(
     if plan and plan not in training.plans.plans:
         raise UserError(f"{path}: made with another plan.json than the current one; restore that plan.json")
     counters = dataclass_from_dict(TrainingCounters, state.progress, name)
-    if (counters.best_step is None) != ("best.safetensors" not in files):
-        raise UserError(f"{path}: best.safetensors does not match state.json; restore the checkpoint")
+    if (counters.best_step is None) != (BEST_FILE not in files):
+        raise UserError(f"{path}: {BEST_FILE} does not match state.json; restore the checkpoint")
 
     if missing := lengths.keys() - training.logs.keys():
         lost = path.parents[1] / f"{missing.pop()}.jsonl"
@@ -234,7 +253,7 @@ def from_files(
     training.counters = counters
     if state.loss_scaling is not None:
         training.scaling = dataclass_from_dict(LossScaling, state.loss_scaling, name)
-    training.best = files.get("best.safetensors")
+    training.best = [files[BEST_FILE]] if BEST_FILE in files else None
     for name, log in training.logs.items():
         log.truncate(LogPosition(lengths.get(name, 0), state.log_sha256.get(name)))
     return _read_place(tensors, files, path)

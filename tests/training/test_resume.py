@@ -20,6 +20,7 @@ from foveal.store.sealed import open_json, open_tensors, seal_json, seal_tensors
 from foveal.training import trainer
 from foveal.training.snapshot import TrainingCounters
 from tests.support.run_fingerprint import differences, fingerprint
+from tests.support.saved_files import save_files
 from tests.support.toy_training import ToyTrainer, new_run, toy_config, toy_trainer, train
 
 STEPS = 12
@@ -171,7 +172,7 @@ def test_time_spent_before_the_plan_counts_after_a_resume(
     saved, _ = checkpoint.load_latest(path / "checkpoints")
     assert saved
     edit_state(lambda state: state["progress"].update(seconds=0.0))(saved.files)
-    checkpoint.save(path / "checkpoints", 9, saved.files, None, "run")
+    save_files(path / "checkpoints", 9, saved.files, None, "run")
     assert train(path).recorder.plans[0].total_steps == 39
 
 
@@ -309,7 +310,7 @@ def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> N
         (path / "checkpoints").mkdir()
         files = dict(saved.files)
         edit(files)
-        checkpoint.save(path / "checkpoints", 10, files, None, "run")
+        save_files(path / "checkpoints", 10, files, None, "run")
         if what == "plan.json missing":
             (path / "plan.json").unlink()
         if what == "plan.json of another plan":

@@ -1,0 +1,71 @@
+"""Work that a thread does beside the training, one piece at a time, and whose errors are not lost."""
+
+from collections.abc import Callable, Iterable, Iterator
+from threading import Thread
+from typing import TypeVar
+
+Part = TypeVar("Part")
+
+
+class Abandoned(Exception):
+    """The work was given up before its end."""
+
+
+class Background:
+    """Does one piece of work at a time in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._thread: Thread | None = None
+        self._error: BaseException | None = None
+        self._abandoned = False
+
+    def start(self, work: Callable[[], object]) -> None:
+        """Begin a piece of work, after the one before has ended, whose error is raised."""
+        self.wait()
+
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:
+                self._error = error
+
+        self._thread = Thread(target=run, name="foveal-files", daemon=True)
+        self._thread.start()
+
+    def poll(self) -> None:
+        """Raise the error of the work, if it has ended with one."""
+        if self._thread is not None and not self._thread.is_alive():
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait for the end of the work, and raise its error."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+    def abandon(self) -> None:
+        """End the work before its next part, and wait for that. Its error is that it was given up."""
+        self._abandoned = True
+        try:
+            self.wait()
+        except Exception:  # nobody waits for this work any more
+            pass
+        finally:
+            self._abandoned = False
+
+    def parts(self, parts: Iterable[Part]) -> Iterator[Part]:
+        """Yield the parts of the work.
+
+        Raises: Abandoned: it is given up.
+        """
+        for part in parts:
+            self._check()
+            yield part
+        self._check()
+
+    def _check(self) -> None:
+        if self._abandoned:
+            raise Abandoned
