@@ -1,10 +1,10 @@
-"""Work that a thread does beside the training, one piece at a time, and whose errors are not lost."""
+"""Work that a thread does beside the training, one at a time, and whose errors are not lost."""
 
 from collections.abc import Callable, Iterable, Iterator
 from threading import Thread
 from typing import TypeVar
 
-Part = TypeVar("Part")
+Piece = TypeVar("Piece")
 
 
 class Abandoned(Exception):
@@ -12,7 +12,7 @@ class Abandoned(Exception):
 
 
 class Background:
-    """Does one piece of work at a time in a thread of its own."""
+    """Does one work at a time in a thread of its own."""
 
     def __init__(self) -> None:
         self._thread: Thread | None = None
@@ -20,7 +20,7 @@ class Background:
         self._abandoned = False
 
     def start(self, work: Callable[[], object]) -> None:
-        """Begin a piece of work, after the one before has ended, whose error is raised."""
+        """Begin a work, after the one before has ended, whose error is raised."""
         self.wait()
 
         def run() -> None:
@@ -47,7 +47,7 @@ class Background:
             raise error
 
     def abandon(self) -> None:
-        """End the work before its next part, and wait for that. Its error is that it was given up."""
+        """End the work before its next piece, and wait for that. Its error is that it was given up."""
         self._abandoned = True
         try:
             self.wait()
@@ -56,14 +56,14 @@ class Background:
         finally:
             self._abandoned = False
 
-    def parts(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """Yield the parts of the work.
+    def pieces(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """Yield the pieces of the work.
 
         Raises: Abandoned: it is given up.
         """
-        for part in parts:
+        for piece in pieces:
             self._check()
-            yield part
+            yield piece
         self._check()
 
     def _check(self) -> None:

@@ -177,7 +177,7 @@ class RunFiles:
                 durable.atomic_write(folder.weights, *last.sealed())
             for log in self.state.logs.values():
                 log.sync()
-            files = self._background.parts(copy.files(self.state.best))
+            files = self._background.pieces(copy.files(self.state.best))
             self._newest = checkpoint.save(folder.checkpoints, step, files, self._newest, folder.fingerprint)
             self._written = step, self._newest
 

@@ -12,11 +12,9 @@ def test_files_are_those_of_the_library() -> None:
     tensors |= {"b": torch.tensor(1.5), "a": torch.zeros(0, 4), 'é "\\/\n\x7f': torch.ones(3)}
     tensors |= {"view": torch.arange(6.0).view(2, 3).T.contiguous()}
     metadata = {"foveal": '{"sha256":"0","text":"é\\u00e9\n"}'}
-    written = [
-        safetensors_header(tensors, metadata),
-        *map(tensor_bytes, map(tensors.get, file_order(tensors))),
-    ]
-    assert b"".join(written) == safetensors.torch.save(tensors, metadata)
+    contents = [bytes(tensor_bytes(tensors[name])) for name in file_order(tensors)]
+    written = safetensors_header(tensors, metadata) + b"".join(contents)
+    assert written == safetensors.torch.save(tensors, metadata)
 
 
 def test_a_view_is_written_row_by_row() -> None:

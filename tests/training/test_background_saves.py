@@ -157,23 +157,25 @@ def test_a_full_disk_ends_the_training_a_step_later(
 def test_an_error_that_ends_the_training_comes_before_one_of_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The disk is full while the training ends."""
+    reached, may_go_on, real = Event(), Event(), durable.write_synced
+
     def full(path: Path, *chunks: Chunk) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if path.name == "weights.safetensors":
+            reached.set()
+            assert may_go_on.wait(SECONDS)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(path, *chunks)
 
     def stop(trainer: Trainer, step: int) -> None:
+        assert reached.wait(SECONDS)
+        may_go_on.set()
         raise ZeroDivisionError
 
-    trainer = saving_at(tmp_path / "run", 4, stop)
-    trainer.valid = None
-    real = trainer.files.begin_save
-
-    def begin(carries: Any) -> None:
-        monkeypatch.setattr(durable, "write_synced", full)
-        real(carries)
-
-    monkeypatch.setattr(trainer.files, "begin_save", begin)
+    monkeypatch.setattr(durable, "write_synced", full)
     with pytest.raises(ZeroDivisionError):
-        trainer.run(SignalHandler())
+        saving_at(tmp_path / "run", 4, stop).run(SignalHandler())
+    assert not [*(tmp_path / "run" / "checkpoints").iterdir()]
 
 
 def test_a_second_signal_gives_up_half_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
