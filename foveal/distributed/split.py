@@ -51,13 +51,13 @@ class SplitRanks(Ranks):
             split(new_model(), TensorGroup(self._sharing.rank, self.parts))
 
     def place(self, model: nn.Module) -> Placement:
-        return SplitWeights(model, self._sharing)
+        return SplitWeights(model, self._sharing, writes=self.rank == 0)
 
 
 class SplitWeights(PartialWeights):
     """The weights of a model whose layers the processes of a rank split."""
 
-    def __init__(self, model: nn.Module, sharing: Ranks):
+    def __init__(self, model: nn.Module, sharing: Ranks, writes: bool):
         assert sharing.group is not None
         group = SplitGroup(sharing.group)
         of_weight = split(model, group)
@@ -68,7 +68,7 @@ class SplitWeights(PartialWeights):
                 own = parameter.data.narrow(cut.axis, rows.start, rows.stop - rows.start)
                 parameter.data = own.clone(memory_format=torch.contiguous_format)
             parts[name] = parameter.detach()
-        super().__init__(sharing, parts, cuts)
+        super().__init__(sharing, parts, cuts, writes)
 
 
 def split(model: nn.Module, group: TensorGroup) -> dict[nn.Parameter, Cut]:

@@ -32,6 +32,10 @@ class Background:
         self._thread = Thread(target=run, name="foveal-files", daemon=True)
         self._thread.start()
 
+    @property
+    def is_busy(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
     def poll(self) -> None:
         """Raise the error of the work, if it has ended with one."""
         if self._thread is not None and not self._thread.is_alive():

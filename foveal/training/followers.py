@@ -1,14 +1,12 @@
-"""What the ranks beside the main rank do with the files of a run: they read checkpoints, and write
-nothing."""
+"""What the ranks beside the main rank do with the files of a run: they read checkpoints, and write their
+parts of them."""
 
 from pathlib import Path
 from typing import Any
 
-from foveal.store.checkpoint import Checkpoint
 from foveal.store.metrics_log import LogPosition
 from foveal.store.plan import Plans
-from foveal.training.run_files import RunFiles, Weights
-from foveal.training.snapshot import Snapshot
+from foveal.training.run_files import RunFiles
 
 
 class NoLog:
@@ -34,17 +32,10 @@ class NoLog:
 
 
 class FollowerFiles(RunFiles):
-    """The files of a run that the main rank writes. The others send their parts of shared weights."""
+    """The files of a run on the other ranks, which write their parts of checkpoints, and nothing else."""
 
     def write_plans(self, plans: Plans) -> None:
         """Do nothing."""
 
-    def _rewrite_weights(self, newest: Checkpoint | None) -> str:
-        self._kept_weights(newest)
-        return ""
-
-    def _write_best(self, weights: Weights) -> None:
-        """Do nothing."""
-
-    def _write_checkpoint(self, step: int, copy: Snapshot, last: Weights | None) -> None:
-        """Do nothing."""
+    def _new_draft(self) -> tuple[str, str]:
+        return "", ""

@@ -47,6 +47,7 @@ class Saving:
 
     def save_silently(self) -> None:
         """Write a checkpoint of which the callbacks are not told, because one of them has failed."""
+        self.files.finish()
         self.files.begin_save(self._slots.whole_carries(self._state.carries))
         self.files.finish()
 

@@ -78,9 +78,9 @@ class Trainer:
         log = self.state.statistics
         self.statistics = LayerStatistics(model, probe, log) if probe and log else None
         files = RunFiles if world.is_main else FollowerFiles
-        self.files = files(folder, model, self.state, self.placement)
-        interval = self.config.checkpoint_seconds
-        self._saving = Saving(self.files, self.state, self.slots, self.callbacks, self.time_left, interval)
+        self.files = files(folder, model, self.state, self.placement, world)
+        told = self.callbacks, self.time_left, self.config.checkpoint_seconds
+        self._saving = Saving(self.files, self.state, self.slots, *told)
         self._stops = self._overdue = False
 
     def run(self, signals: SignalHandler) -> snapshot.TrainingCounters:
@@ -282,12 +282,13 @@ class Trainer:
         """Take over from the main rank what depends on its clock and its callbacks.
 
         Raises: Interrupted: a signal has arrived at one of the ranks.
-        Raises: RunFailed: a file could not be written.
         """
         self._saving.report()
         plan = self._plan_now() if self.state.plan is None else None
-        decided = self._together.exchange((plan, self._saving.is_due, self.callbacks.stops))[0]
-        plan, self._overdue, self._stops = decided
+        own = plan, self._saving.is_due, self.callbacks.stops
+        decisions, listings = zip(*self._together.exchange((own, self.files.listing)), strict=True)
+        plan, self._overdue, self._stops = decisions[0]
+        self.files.publish(listings)
         if plan is not None:
             self.state.plans = Plans((plan,))
             self.files.write_plans(self.state.plans)

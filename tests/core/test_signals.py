@@ -178,7 +178,7 @@ def test_a_signal_while_the_end_is_saved_ends_the_command_but_the_run_is_finishe
     assert trainer.recorder.end[:2] == (12, "budget")
     found, _ = load_latest(tmp_path / "run" / "checkpoints")
     assert found
-    assert b'"finished": "budget"' in found.files["state.json"]
+    assert b'"finished": "budget"' in found.files["state.json"].read()
 
 
 def test_the_hook_is_called_in_every_phase() -> None:

@@ -17,6 +17,7 @@ from foveal.store.checkpoint import load_latest
 from foveal.store.durable import Chunk
 from foveal.training.trainer import Trainer
 from tests.support.run_fingerprint import differences, fingerprint
+from tests.support.saved_files import contents
 from tests.support.toy_training import ToyTrainer, toy_config, toy_trainer, train
 
 SECONDS = 20
@@ -55,9 +56,8 @@ def held_writes(monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[Event, Even
 
 def kept(path: Path) -> dict[str, bytes]:
     saved, damaged = load_latest(path / "checkpoints")
-    assert saved
     assert not damaged
-    return saved.files
+    return contents(saved)
 
 
 class Stop(BaseException):

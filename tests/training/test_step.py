@@ -15,6 +15,7 @@ from foveal.core.signals import SignalHandler
 from foveal.training.optim import Optimizer
 from foveal.training.step import detach_carry, starting_carry, train_step
 from tests.support.gradients import gradient_of
+from tests.support.saved_files import values
 from tests.support.toy_training import (
     D,
     ToyBatch,
@@ -228,7 +229,7 @@ class SpoiltObjective(ToyObjective):
 
 
 def everything(net: ToyModel, optimizer: Optimizer) -> dict[str, Tensor]:
-    state = {f"state/{name}": value for name, value in optimizer.state_dict().items()}
+    state = {f"state/{name}": value for name, value in values(optimizer.state()).items()}
     return {name: value.clone() for name, value in (net.state_dict() | state).items()}
 
 
