@@ -20,7 +20,7 @@ class Placement:
     """Whether a process can compute with the model without the other ranks."""
 
     part = 0
-    """The number of the own parts among different ones."""
+    """The number of the own parts among different ones. The first process writes what is whole on each."""
     writes = True
     """Whether a checkpoint takes the own parts from this process, since others may have equal ones."""
 

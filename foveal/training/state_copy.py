@@ -109,6 +109,6 @@ def _own_parts(held: Held, placement: Placement) -> TensorFile:
         span = None if own is None else placement.span(value, own)
         if span is not None and value.shape[span.axis]:
             tensors[name], spans[name] = copy_of(value), (span.axis, span.start, span.length)
-        elif span is None and (placement.part == 0 if own is None else placement.counts(own)):
+        elif span is None and placement.part == 0:
             tensors[name] = copy_of(value)
     return TensorFile(tensors, {PARTS_KEY: spans})
