@@ -126,7 +126,7 @@ def train_in(world: World, path: Path, share: bool, stop_at: int = 0) -> int:
             signals.pending = signal.SIGTERM
         return batch(epoch, index)
 
-    trainer.batches = SimpleNamespace(batch=watched, per_epoch=6)  # type: ignore[assignment]
+    trainer.batches = SimpleNamespace(batch=watched, per_epoch=6)
     with pytest.raises(Interrupted) if stop_at else nullcontext():
         trainer.run(signals)
     return began[0]
@@ -188,32 +188,32 @@ def test_ranks_with_all_weights_take_turns_with_the_files(tmp_path: Path) -> Non
     assert [name for name in first if first[name] != second[name]] == ["state.json"], "times differ"
 
 
-def full_disk(world: World, path: Path, name: str) -> None:
+def full_disk(world: World, run: Path, name: str) -> None:
     """Train on a rank which can't write a file. Note why it ends, at once, as the process of a command."""
     real = durable.write_synced
 
-    def full(file: Path, *chunks: Chunk) -> None:
-        if file.name == name:
+    def full(path: Path, *chunks: Chunk) -> None:
+        if path.name == name:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(file, *chunks)
+        real(path, *chunks)
 
     durable.write_synced = full
     try:
-        trainer_of(world, path, True).run(SignalHandler())
+        trainer_of(world, run, True).run(SignalHandler())
     except RunFailed as failed:
-        (path.parent / f"end-{world.rank}").write_text(str(failed))
+        (run.parent / f"end-{world.rank}").write_text(str(failed))
         os._exit(1)
 
 
-def held_rank(world: World, path: Path) -> list[bool]:
+def held_rank(world: World, run: Path) -> list[bool]:
     """Return for each step whether there was a checkpoint, while rank 1 takes its time to write its part."""
-    trainer = trainer_of(world, path, True)
+    trainer = trainer_of(world, run, True)
     may_go_on, real, seen = Event(), durable.write_synced, list[bool]()
 
-    def held(file: Path, *chunks: Chunk) -> None:
-        if file.name == "optimizer-1.safetensors":
+    def held(path: Path, *chunks: Chunk) -> None:
+        if path.name == "optimizer-1.safetensors":
             assert may_go_on.wait(20)
-        real(file, *chunks)
+        real(path, *chunks)
 
     durable.write_synced = held
     trainer._saving.interval = 1e9
@@ -221,7 +221,7 @@ def held_rank(world: World, path: Path) -> list[bool]:
 
     def watched(epoch: int, index: int) -> Any:
         step = index + 6 * epoch
-        seen.append(bool(load_latest(path / "checkpoints")[0]))
+        seen.append(bool(load_latest(run / "checkpoints")[0]))
         if step == 2:
             trainer._saving.interval = 1e-9
         if step == 3:
@@ -233,7 +233,7 @@ def held_rank(world: World, path: Path) -> list[bool]:
             trainer.files._background.wait()
         return batch(epoch, index)
 
-    trainer.batches = SimpleNamespace(batch=watched, per_epoch=6)  # type: ignore[assignment]
+    trainer.batches = SimpleNamespace(batch=watched, per_epoch=6)
     trainer.valid = None
     try:
         trainer.run(SignalHandler())
