@@ -59,7 +59,7 @@ class ExpertRanks(MeshRanks):
         self._of_experts = {
             parts.tensors[name] for name, weight in model.named_parameters() if weight in axes
         }
-        return PartialWeights(parts)
+        return PartialWeights(parts, self._copies.rank == 0)
 
     def sum(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:
         """Return the sum of the slots of all ranks. The gradients of experts already have the slots of the

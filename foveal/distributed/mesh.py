@@ -52,7 +52,7 @@ class MeshRanks(Ranks):
                 split(new_model(), TensorGroup(self.splitting.rank, self.splitting.size))
 
     def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
-        return PartialWeights(self.parts(model))
+        return PartialWeights(self.parts(model), self.rank == 0)
 
     def parts(self, model: nn.Module) -> Parts:
         """Split the layers of a model, if processes split them. Return the own parts."""

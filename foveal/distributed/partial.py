@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from foveal.core.stored_tensor import Box, StoredTensor
 from foveal.distributed.placement import Placement
 from foveal.distributed.tensor_group import TensorGroup
 from foveal.distributed.world import World
@@ -20,6 +21,10 @@ class Cut(ABC):
     @abstractmethod
     def whole_shape(self, part: torch.Size) -> torch.Size:
         """Return the shape of the whole tensor, from that of the own part."""
+
+    def start(self, axes: int) -> tuple[int, int]:
+        """Return an axis along which the own part begins at a row, and that row."""
+        return axes, 0
 
     @abstractmethod
     def whole(self, part: Tensor, axes: int) -> Tensor:
@@ -42,6 +47,9 @@ class AxisCut(Cut):
     def whole_shape(self, part: torch.Size) -> torch.Size:
         return torch.Size((*part[: self.axis], self.length, *part[self.axis + 1 :]))
 
+    def start(self, axes: int) -> tuple[int, int]:
+        return axes + self.axis, self._rows().start
+
     def whole(self, part: Tensor, axes: int) -> Tensor:
         rows = part.movedim(axes + self.axis, 0)
         padded = rows.new_zeros(-(-self.length // self.sharing.size), *rows.shape[1:])
@@ -49,8 +57,11 @@ class AxisCut(Cut):
         return self.sharing.gather(padded).flatten(0, 1)[: self.length].movedim(0, axes + self.axis)
 
     def own(self, whole: Tensor, axes: int) -> Tensor:
-        rows = TensorGroup(self.sharing.rank, self.sharing.size).rows(self.length)
+        rows = self._rows()
         return whole.narrow(axes + self.axis, rows.start, rows.stop - rows.start).clone()
+
+    def _rows(self) -> slice:
+        return TensorGroup(self.sharing.rank, self.sharing.size).rows(self.length)
 
 
 @dataclass
@@ -85,12 +96,15 @@ def whole_parts(model: nn.Module) -> Parts:
 
 
 class PartialWeights(Placement):
-    """The parts of a model's weights that this process holds."""
+    """The parts of a model's weights that this process holds. Of processes that hold equal parts, one
+    `writes` them."""
 
     is_whole = False
 
-    def __init__(self, parts: Parts):
-        self._parts, self._groups = parts.tensors, parts.groups
+    def __init__(self, parts: Parts, writes: bool = True):
+        self._parts, self._groups, self.writes = parts.tensors, parts.groups, writes
+        for group in self._groups:
+            self.part = self.part * group.size + group.rank
         self._cuts = {parts.tensors[name]: cuts for name, cuts in parts.cuts.items()}
 
     def own_weight(self, name: str, weight: Tensor) -> Tensor:
@@ -117,6 +131,22 @@ class PartialWeights(Placement):
             for cut in self._cuts_of(own):
                 value = cut.own(value, axes)
         return value
+
+    def box(self, value: Tensor, own: Tensor) -> Box | None:
+        axes = value.dim() - own.dim()
+        if axes < 0 or not self._cuts_of(own):
+            return None
+        start = [0] * value.dim()
+        for cut in self._cuts_of(own):
+            axis, row = cut.start(axes)
+            start[axis] += row
+        return Box(tuple(start), (*value.shape[:axes], *self.whole_shape(own)))
+
+    def read(self, stored: StoredTensor, own: Tensor) -> Tensor:
+        axes = stored.dim() - own.dim()
+        shape = torch.Size((*stored.shape[:axes], *own.shape)) if axes >= 0 else stored.shape
+        box = self.box(own.new_empty(shape, device="meta"), own)
+        return stored.whole() if box is None else stored.read(box.start, shape)
 
     def gather(self, numbers: Tensor) -> Tensor:
         gathered = numbers[None]

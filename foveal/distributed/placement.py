@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.core.state import State
+from foveal.core.stored_tensor import Box, StoredTensor
 
 MicroBatch = Callable[[], Tensor]
 """Computes the loss of a micro-batch."""
@@ -24,6 +25,11 @@ class Placement:
 
     is_whole = True
     """Whether a process can compute with the model without the other ranks."""
+
+    part = 0
+    """The number of the own parts among different ones. The first process writes what is whole on each."""
+    writes = True
+    """Whether a checkpoint takes the own parts from this process, since others may have equal ones."""
 
     def own_weight(self, name: str, weight: Tensor) -> Tensor:
         """Return the own part of a weight, or a buffer of the model, in the same storage."""
@@ -50,6 +56,15 @@ class Placement:
     def own(self, value: Tensor, own: Tensor) -> Tensor:
         """Return the value for the `own` part of a weight, from that for all of its numbers."""
         return value
+
+    def box(self, value: Tensor, own: Tensor) -> Box | None:
+        """Return where the value for the `own` part of a weight lies in that for all of its numbers; None if
+        it has all."""
+        return None
+
+    def read(self, stored: StoredTensor, own: Tensor) -> Tensor:
+        """Return the stored value for the `own` part of a weight, and read no other."""
+        return stored.whole()
 
     def gather(self, numbers: Tensor) -> Tensor:
         """Return the numbers of all ranks among which the weights are shared (R, ...)."""

@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,17 +17,31 @@ from foveal.core.errors import RunFailed
 from foveal.store.locks import lock
 from foveal.store.regular_files import regular_file_flags
 
+Chunk = bytes | bytearray | memoryview
+"""A piece of the content of a file."""
 
-def write_synced(path: Path, content: bytes) -> None:
+
+def write_synced(path: Path, *chunks: Chunk) -> None:
     """Write a file that has no readers yet, and sync it to the disk. A link at `path` is not followed."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | regular_file_flags(), 0o644)
     try:
-        remaining = memoryview(content)
-        while remaining:
-            remaining = remaining[os.write(descriptor, remaining) :]
+        for chunk in chunks:
+            remaining = memoryview(chunk)
+            while remaining:
+                remaining = remaining[os.write(descriptor, remaining) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_file(path: Path) -> None:
+    """Sync a file to the disk that other functions have written."""
+    with explain_disk_errors(path):
+        descriptor = os.open(path, os.O_RDWR | regular_file_flags())
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
@@ -41,15 +55,15 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def atomic_write(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step. Readers see the old file or the new one.
+def atomic_write(path: Path, *chunks: Chunk) -> None:
+    """Replace the content of `path` in one step. Readers see the old file or the new one.
 
     If that fails, nothing is left beside `path`.
     """
     temporary = path.with_name(f".{path.name}.part")
     with explain_disk_errors(path):
         try:
-            write_synced(temporary, content)
+            write_synced(temporary, *chunks)
             os.replace(temporary, path)
         except BaseException:
             with suppress(OSError):
@@ -128,3 +142,11 @@ def file_sha256(path: Path) -> str:
     """Return the sha256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of(chunks: Iterable[Chunk]) -> str:
+    """Return the sha256 of pieces one after another, in hexadecimal. Meanwhile other threads work."""
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk)
+    return digest.hexdigest()

@@ -33,6 +33,8 @@ class MetricsLog(Protocol):
 
     def position(self) -> LogPosition: ...
 
+    def sync(self) -> None: ...
+
     def truncate(self, position: LogPosition) -> None: ...
 
     def close(self) -> None: ...
@@ -58,10 +60,12 @@ class JsonlLog:
         self._hash.update(line)
 
     def position(self) -> LogPosition:
-        """Sync the file, and return its length and hash, for the checkpoint."""
-        with durable.explain_disk_errors(self.path):
-            os.fsync(self._descriptor)
+        """Return the length and the hash of the file, for a checkpoint, before whose end it is synced."""
         return LogPosition(os.fstat(self._descriptor).st_size, self._hash.hexdigest())
+
+    def sync(self) -> None:
+        """Sync the file to the disk. Any thread may do so."""
+        durable.sync_file(self.path)
 
     def truncate(self, position: LogPosition) -> None:
         """Remove the lines after `position`, which belong to steps that will be repeated.

@@ -5,6 +5,7 @@ Nothing is ever unpickled. Tensors are safetensors, and everything else is JSON.
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import safetensors.torch
@@ -13,6 +14,9 @@ from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
+from foveal.core.stored_tensor import StoredTensor
+from foveal.store.durable import Chunk, sha256_of
+from foveal.store.safetensors_bytes import file_order, safetensors_header, tensor_bytes
 from foveal.store.sealed_json import open_json as open_json
 from foveal.store.sealed_json import seal_json as seal_json
 
@@ -20,6 +24,8 @@ MAX_HEADER_BYTES = 1 << 24
 """Maximum size of a header, enough for several hundred thousand tensors."""
 MAX_DIFFERENCES = 20
 """Differences between weights and a model that an error lists."""
+Shaped = Tensor | StoredTensor
+"""A tensor, in memory or stored."""
 _BLANK_SHA256 = "0" * 64
 _OPENING = b'{\\"sha256\\":\\"'
 
@@ -27,12 +33,19 @@ _OPENING = b'{\\"sha256\\":\\"'
 def seal_tensors(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> bytes:
     """Return safetensors whose header has the entry `foveal`: `metadata` and the sha256 of all
     other bytes."""
-    header = json.dumps({"sha256": _BLANK_SHA256, **metadata}, separators=(",", ":"), allow_nan=False)
-    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    content = bytearray(safetensors.torch.save(ready, {"foveal": header}))
-    start = content.index(_OPENING) + len(_OPENING)
-    content[start : start + 64] = hashlib.sha256(content).hexdigest().encode()
-    return bytes(content)
+    return b"".join(sealed_chunks(tensors, metadata))
+
+
+def sealed_chunks(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> list[Chunk]:
+    """Return what `seal_tensors` returns, in pieces. They are views of tensors that are contiguous and on a
+    CPU, which must not change before the pieces are written."""
+    facts = json.dumps({"sha256": _BLANK_SHA256, **metadata}, separators=(",", ":"), allow_nan=False)
+    header = bytearray(safetensors_header(tensors, {"foveal": facts}))
+    contents = [tensor_bytes(tensors[name]) for name in file_order(tensors)]
+    digest = sha256_of((header, *contents))
+    start = header.index(_OPENING) + len(_OPENING)
+    header[start : start + 64] = digest.encode()
+    return [bytes(header), *contents]
 
 
 def open_tensors(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -100,7 +113,7 @@ def copy_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str)
         tensor.copy_(tensors[key])
 
 
-def check_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str) -> None:
+def check_tensors(into: Mapping[str, Shaped], tensors: Mapping[str, Shaped], name: str) -> None:
     """Check that tensors can be copied by name. `name` is for the error message.
 
     Raises: UserError: names, shapes or dtypes differ; the message lists the first differences.
@@ -116,5 +129,5 @@ def check_tensors(into: dict[str, Tensor], tensors: dict[str, Tensor], name: str
         raise UserError(f"{name}: does not fit the model: {'; '.join(first)}{more}")
 
 
-def _dtype_and_shape(tensor: Tensor) -> str:
+def _dtype_and_shape(tensor: Shaped) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"

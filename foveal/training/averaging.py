@@ -1,17 +1,18 @@
 """Averages of the weights during training, which are often better than the final weights."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
 from foveal.config import TrainingConfig
+from foveal.core.stored_tensor import StoredTensor
 from foveal.core.torch_private import interpolate_all
 from foveal.distributed.placement import WHOLE_WEIGHTS, Placement
 from foveal.store.sealed import copy_tensors
-from foveal.training.placed_weights import own_state_dict
+from foveal.training.placed_weights import Held, own_state_dict
 
 
 class WeightAverage(ABC):
@@ -45,22 +46,17 @@ class WeightAverage(ABC):
     def weight_of(self, key: str) -> Tensor | None:
         """Return the own part of the weight to which one of the `tensors` belongs; None if to none."""
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return the `tensors` for whole weights."""
-        return self._placed(self.tensors, self._placement.whole)
+    def state(self) -> Held:
+        """Return the `tensors`, each with the own part of its weight."""
+        return {key: (value, self.weight_of(key)) for key, value in self.tensors.items()}
 
-    def load(self, tensors: dict[str, Tensor], name: str) -> None:
+    def load(self, tensors: Mapping[str, StoredTensor], name: str) -> None:
         """Continue from saved `tensors` for whole weights. `name` is for the error message."""
-        copy_tensors(self.tensors, self._placed(tensors, self._placement.own), name)
+        read = {key: self._read(value, self.weight_of(key)) for key, value in tensors.items()}
+        copy_tensors(self.tensors, read, name)
 
-    def _placed(
-        self, tensors: dict[str, Tensor], place: Callable[[Tensor, Tensor], Tensor]
-    ) -> dict[str, Tensor]:
-        weights = {key: self.weight_of(key) for key in tensors}
-        return {
-            key: value if (weight := weights[key]) is None else place(value, weight)
-            for key, value in tensors.items()
-        }
+    def _read(self, value: StoredTensor, weight: Tensor | None) -> Tensor:
+        return value.whole() if weight is None else self._placement.read(value, weight)
 
     @contextmanager
     def applied(self) -> Iterator[None]:

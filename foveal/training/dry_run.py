@@ -104,7 +104,7 @@ def _training_memory(resident: int, model: nn.Module, optimizer: Optimizer, conf
     """
     weights = sum(tensor.nbytes for tensor in unique_state_dict(model).values())
     gradients = sum(weight.nbytes for weight in optimizer.trainable.values())
-    moments = sum(tensor.nbytes for tensor in optimizer.state_dict().values())
+    moments = sum(value.nbytes for value, _ in optimizer.state().values())
     averages = weights * max(config.training.average_checkpoints, config.training.ema_decay > 0)
     checkpoint = resident + gradients + 2 * moments + 2 * averages + 2 * weights
     is_on_gpu = next(model.parameters()).is_cuda

@@ -1,17 +1,12 @@
-"""What the ranks beside the main rank do with the files of a run: they read checkpoints, and write
-nothing."""
+"""What the ranks beside the main rank do with the files of a run: they read checkpoints, and write their
+parts of them."""
 
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
-from foveal.core.state import State
-from foveal.store.checkpoint import Checkpoint
 from foveal.store.metrics_log import LogPosition
 from foveal.store.plan import Plans
 from foveal.training.run_files import RunFiles
-from foveal.training.snapshot import StateTensors
 
 
 class NoLog:
@@ -26,6 +21,9 @@ class NoLog:
     def position(self) -> LogPosition:
         return LogPosition()
 
+    def sync(self) -> None:
+        """Do nothing."""
+
     def truncate(self, position: LogPosition) -> None:
         """Do nothing."""
 
@@ -34,20 +32,10 @@ class NoLog:
 
 
 class FollowerFiles(RunFiles):
-    """The files of a run that the main rank writes. The others send their parts of shared weights."""
+    """The files of a run on the other ranks, which write their parts of checkpoints, and nothing else."""
 
     def write_plans(self, plans: Plans) -> None:
         """Do nothing."""
 
-    def _rewrite_weights(self, newest: Checkpoint | None) -> str:
-        self._kept_weights(newest)
-        return ""
-
-    def _seal(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> bytes:
-        return b""
-
-    def _write_weights(self, weights: bytes) -> None:
-        """Do nothing."""
-
-    def _write_checkpoint(self, tensors: StateTensors, carries: list[State]) -> Path:
-        return self.folder.checkpoints
+    def _new_draft(self) -> tuple[str, str]:
+        return "", ""

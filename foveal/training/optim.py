@@ -18,11 +18,13 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
 from foveal.core.module_facts import parameters_not_hidden, parameters_without_decay
+from foveal.core.stored_tensor import StoredTensor
 from foveal.core.torch_private import clamp_all, multiply_all
 from foveal.distributed.placement import WHOLE_WEIGHTS, Placement
 from foveal.distributed.tree import Gradients
 from foveal.training.layer_depth import layer_depths
 from foveal.training.muon import Muon
+from foveal.training.placed_weights import Held
 from foveal.training.update_rules import SGD, Adagrad, Adam, ParameterGroups, RMSProp, UpdateRule
 
 
@@ -81,27 +83,24 @@ class Optimizer:
         for part in self._parts:
             part.step(lr)
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return the state of the optimizer for whole weights, as `<parameter>/<moment>`. All ranks call this
-        together."""
-        state = {
+    def state(self) -> Held:
+        """Return the state for the own parts of the weights, as `<parameter>/<moment>`."""
+        return {
             f"{self._names[weight]}/{moment}": (value, weight)
             for part in self._parts
             for weight, moments in part.state.items()
             for moment, value in moments.items()
         }
-        # A file may list the tensors in any order, and all ranks need the same.
-        return {key: self.placement.whole(*state[key]) for key in sorted(state)}
 
-    def load_state_dict(self, tensors: dict[str, Tensor], name: str) -> None:
-        """Restore the state that `state_dict` returned. `name` is for the error message."""
+    def load_state(self, tensors: Mapping[str, StoredTensor], name: str) -> None:
+        """Restore the state of whole weights. `name` is for the error message."""
         state: dict[str, dict[str, Tensor]] = {}
         for key, value in tensors.items():
             parameter, _, moment = key.rpartition("/")
             weight = self.trainable.get(parameter)
             if weight is None or value.shape not in ((), self.placement.whole_shape(weight)):
                 raise UserError(f"{name}: {key} {list(value.shape)} does not fit the model")
-            state.setdefault(parameter, {})[moment] = self.placement.own(value, weight)
+            state.setdefault(parameter, {})[moment] = self.placement.read(value, weight)
         for part in self._parts:
             for weight in part.weights():
                 if (moments := state.get(self._names[weight])) is not None:

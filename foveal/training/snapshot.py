@@ -4,35 +4,36 @@ The position in the data, the schedule and the random generators are functions o
 is stored for them.
 """
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 from torch import Tensor, nn
 
 from foveal.core.errors import UserError
-from foveal.core.state import State, map_state, pack, unpack
+from foveal.core.state import State, map_state, unpack
 from foveal.distributed.placement import Placement
 from foveal.store.checkpoint import Checkpoint
 from foveal.store.dataclass_tables import dataclass_from_dict, dataclass_to_dict
+from foveal.store.durable import Chunk
 from foveal.store.metrics_log import LogPosition, MetricsLog
 from foveal.store.plan import Plan, Plans
-from foveal.store.sealed import (
-    open_json,
-    open_tensors,
-    seal_json,
-    seal_tensors,
-)
+from foveal.store.sealed import open_json
+from foveal.store.stored_tensors import open_group
 from foveal.training.averaging import WeightAverage
 from foveal.training.loss_scaling import LossScaling
 from foveal.training.optim import Optimizer
-from foveal.training.placed_weights import load_placed_weights, whole_state_dict
+from foveal.training.placed_weights import load_placed_weights
 from foveal.training.protocols import PlacedBatches
 
-PLACE_FILE, PLACE_TENSORS = "batches.json", "batches.safetensors"
-"""The files of a checkpoint with the place in batches that are read in order."""
+WEIGHTS, OPTIMIZER, AVERAGE, CARRY, PLACE = "weights", "optimizer", "average", "carry", "batches"
+"""The groups of tensors of a checkpoint. Those of `batches` say the place in batches that are read in
+order."""
+PLACE_FILE = "batches.json"
+BEST_FILE = "best.safetensors"
+"""The content of model.safetensors, if it has the best weights."""
 FORMAT_WITH_LOG_HASHES = 2
 """The first format of checkpoints with hashes of the logs."""
 
@@ -86,8 +87,9 @@ class TrainingState:
     """The training batches, if a checkpoint has to store the place in them."""
     scaling: LossScaling | None = None
     plans: Plans = field(default_factory=Plans)
-    best: bytes | None = None
-    """Content of model.safetensors with the best weights, after the first evaluation."""
+    best: Sequence[Chunk] | None = None
+    """Content of model.safetensors with the best weights, after the first evaluation. It belongs to the
+    thread that writes the files."""
     counters: TrainingCounters = field(default_factory=TrainingCounters)
 
     @property
@@ -112,20 +114,6 @@ class TrainingState:
         return self.counters.step * len(self.carries)
 
 
-class StateTensors(NamedTuple):
-    """The tensors of a training, for whole weights."""
-
-    weights: dict[str, Tensor]
-    optimizer: dict[str, Tensor]
-    average: dict[str, Tensor] | None
-
-
-def whole_tensors(training: TrainingState, model: nn.Module, placement: Placement) -> StateTensors:
-    """Return the tensors of a checkpoint. All ranks call this together."""
-    average = None if training.average is None else training.average.state_dict()
-    return StateTensors(whole_state_dict(model, placement), training.optimizer.state_dict(), average)
-
-
 class StoredState(BaseModel):
     """The content of state.json."""
 
@@ -144,12 +132,9 @@ class StoredState(BaseModel):
     carry: Any
 
 
-def to_files(
-    training: TrainingState, tensors: StateTensors, run: str, carries: list[State]
-) -> dict[str, bytes]:
-    """Return the files of a checkpoint. `run` is the fingerprint of their run. `carries` are those of all
-    rows."""
-    carry, skeleton = pack(carries)
+def state_facts(training: TrainingState, run: str, carry: Any) -> dict[str, Any]:
+    """Return the content of state.json. `run` is the fingerprint of the run, and `carry` the skeleton of the
+    carries."""
     positions = {name: log.position() for name, log in training.logs.items()}
     state = {
         "run": run,
@@ -157,45 +142,31 @@ def to_files(
         "plan": training.plan and dataclass_to_dict(training.plan),
         **{name: position.length for name, position in positions.items()},
         "log_sha256": {name: position.sha256 for name, position in positions.items()},
-        "carry": skeleton,
+        "carry": carry,
     }
     if training.scaling:
         state["loss_scaling"] = dataclass_to_dict(training.scaling)
-    files = {
-        "state.json": seal_json(state),
-        "weights.safetensors": seal_tensors(tensors.weights, {}),
-        "optimizer.safetensors": seal_tensors(tensors.optimizer, {}),
-        "carry.safetensors": seal_tensors(carry, {}),
-    }
-    if tensors.average is not None:
-        files["average.safetensors"] = seal_tensors(tensors.average, {})
-    if training.best:
-        files["best.safetensors"] = training.best
-    if training.batches:
-        of_place, place = pack(training.batches.place(training.position))
-        files |= {PLACE_FILE: seal_json({"place": place}), PLACE_TENSORS: seal_tensors(of_place, {})}
-    return files
+    return state
 
 
 def from_files(
     training: TrainingState, model: nn.Module, placement: Placement, run: str, checkpoint: Checkpoint
 ) -> State:
-    """Restore the state from a checkpoint with the files of `to_files`, in place. Its carries are those of
-    all rows.
+    """Restore the state from a checkpoint, in place. Its carries are those of all rows.
 
     Return the place in the batches, to which the caller goes, if the checkpoint has one.
 
     Raises: UserError: a file is missing or does not match the run.
     """
     path, files = checkpoint.path, checkpoint.files
-    needed = {"state.json", "weights.safetensors", "optimizer.safetensors", "carry.safetensors"}
-    if training.average:
-        needed.add("average.safetensors")
-    if missing := needed - files.keys():
+    needed = [WEIGHTS, OPTIMIZER, CARRY, *([AVERAGE] if training.average else [])]
+    missing = [f"{group}.safetensors" for group in needed if not checkpoint.paths(group)]
+    missing += [] if "state.json" in files else ["state.json"]
+    if missing:
         raise UserError(f"{path}: no {', '.join(sorted(missing))}; restore the checkpoint")
 
     name = str(path / "state.json")
-    state = _read_state(files["state.json"], name)
+    state = _read_state(files["state.json"].read(), name)
     logs = {"metrics": state.metrics, "samples": state.samples, "statistics": state.statistics}
     lengths = {name: length for name, length in logs.items() if length is not None}
     if checkpoint.format >= FORMAT_WITH_LOG_HASHES and state.log_sha256.keys() != lengths.keys():
@@ -206,38 +177,34 @@ def from_files(
     if plan and plan not in training.plans.plans:
         raise UserError(f"{path}: made with another plan.json than the current one; restore that plan.json")
     counters = dataclass_from_dict(TrainingCounters, state.progress, name)
-    if (counters.best_step is None) != ("best.safetensors" not in files):
-        raise UserError(f"{path}: best.safetensors does not match state.json; restore the checkpoint")
+    if (counters.best_step is None) != (BEST_FILE not in files):
+        raise UserError(f"{path}: {BEST_FILE} does not match state.json; restore the checkpoint")
 
-    if missing := lengths.keys() - training.logs.keys():
-        lost = path.parents[1] / f"{missing.pop()}.jsonl"
+    if lost_logs := lengths.keys() - training.logs.keys():
+        lost = path.parents[1] / f"{lost_logs.pop()}.jsonl"
         raise UserError(f"{lost}: missing, but its checkpoint has lines of it; restore the file")
     if (training.scaling is None) != (state.loss_scaling is None):
         raise UserError(f"{name}: loss_scaling does not match training.precision; restore the checkpoint")
 
-    tensors = {
-        name: open_tensors(files[name], str(path / name))[0]
-        for name in files
-        if name.endswith(".safetensors")
-    }
-    weights = str(path / "weights.safetensors")
-    load_placed_weights(model, placement, tensors["weights.safetensors"], weights)
-    training.optimizer.load_state_dict(tensors["optimizer.safetensors"], str(path / "optimizer.safetensors"))
+    weights, optimizer = (open_group(checkpoint.paths(group)) for group in (WEIGHTS, OPTIMIZER))
+    load_placed_weights(model, placement, weights, str(path / f"{WEIGHTS}.safetensors"))
+    training.optimizer.load_state(optimizer, str(path / f"{OPTIMIZER}.safetensors"))
     if training.average:
-        training.average.load(tensors["average.safetensors"], str(path / "average.safetensors"))
+        average = open_group(checkpoint.paths(AVERAGE))
+        training.average.load(average, str(path / f"{AVERAGE}.safetensors"))
     device = next(model.parameters()).device
     try:
-        carries = unpack(tensors["carry.safetensors"], state.carry)
+        carries = unpack(_read_whole(checkpoint, CARRY), state.carry)
     except (ValueError, TypeError, AttributeError, KeyError):
         raise UserError(f"{name}: its carry does not fit carry.safetensors; restore the checkpoint") from None
     training.carries = map_state(lambda leaf: leaf.to(device) if hasattr(leaf, "to") else leaf, carries)
     training.counters = counters
     if state.loss_scaling is not None:
         training.scaling = dataclass_from_dict(LossScaling, state.loss_scaling, name)
-    training.best = files.get("best.safetensors")
+    training.best = [files[BEST_FILE].read()] if BEST_FILE in files else None
     for name, log in training.logs.items():
         log.truncate(LogPosition(lengths.get(name, 0), state.log_sha256.get(name)))
-    return _read_place(tensors, files, path)
+    return _read_place(checkpoint)
 
 
 def read_counters(checkpoint: Checkpoint) -> TrainingCounters:
@@ -248,15 +215,22 @@ def read_counters(checkpoint: Checkpoint) -> TrainingCounters:
     name = str(checkpoint.path / "state.json")
     if "state.json" not in checkpoint.files:
         raise UserError(f"{checkpoint.path}: no state.json; restore the checkpoint")
-    state = _read_state(checkpoint.files["state.json"], name)
+    state = _read_state(checkpoint.files["state.json"].read(), name)
     return dataclass_from_dict(TrainingCounters, state.progress, name)
 
 
-def _read_place(tensors: dict[str, dict[str, Tensor]], files: dict[str, bytes], path: Path) -> State:
+def _read_place(checkpoint: Checkpoint) -> State:
     """Return the place in the batches; None in a checkpoint without it."""
-    if PLACE_FILE not in files or PLACE_TENSORS not in files:
+    if PLACE_FILE not in checkpoint.files or not checkpoint.paths(PLACE):
         return None
-    return unpack(tensors[PLACE_TENSORS], open_json(files[PLACE_FILE], str(path / PLACE_FILE))["place"])
+    content = checkpoint.files[PLACE_FILE].read()
+    return unpack(
+        _read_whole(checkpoint, PLACE), open_json(content, str(checkpoint.path / PLACE_FILE))["place"]
+    )
+
+
+def _read_whole(checkpoint: Checkpoint, group: str) -> dict[str, Tensor]:
+    return {name: value.whole() for name, value in open_group(checkpoint.paths(group)).items()}
 
 
 def _read_state(content: bytes, name: str) -> StoredState:

@@ -30,6 +30,7 @@ from foveal.training.plan import EvaluationSchedule, StepTimer, lr_at, parse_bud
 from foveal.training.preview import preview
 from foveal.training.protocols import Batches, BatchesExhausted, Objective
 from foveal.training.run_files import RunFiles
+from foveal.training.saving import Saving
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
 from foveal.training.time_left import FinalTest, TimeLeft
@@ -78,8 +79,9 @@ class Trainer:
         log = self.state.statistics
         self.statistics = LayerStatistics(model, probe, log) if probe and log else None
         files = RunFiles if world.is_main else FollowerFiles
-        self.files = files(folder, model, self.state, self.placement)
-        self._saved_at, self._saved_step = time.monotonic(), 0
+        self.files = files(folder, model, self.state, self.placement, world)
+        told = self.callbacks, self.time_left, self.config.checkpoint_seconds
+        self._saving = Saving(self.files, self.state, self.slots, *told)
         self._stops = self._overdue = False
 
     def run(self, signals: SignalHandler) -> snapshot.TrainingCounters:
@@ -93,7 +95,7 @@ class Trainer:
         world = self.slots.world
         lock = run_lock(self.folder) if world.is_main else nullcontext()
         self._together = Agreement(world, signals)
-        with ExitStack() as logs, lock, signals.deferred():
+        with ExitStack() as logs, lock, signals.deferred(), self.files.finished_at_end(signals):
             self.state.close_logs(logs)
             damaged = self._resume()
             with self.callbacks.running():
@@ -114,7 +116,7 @@ class Trainer:
                     raise
                 except CallbackFailed as failure:
                     self._together.leave()
-                    self.files.save(self.slots.whole_carries(self.state.carries))  # not told to the callbacks
+                    self._saving.save_silently()
                     step = f"step {counters.step:,} is saved"
                     raise CallbackFailed(f"{failure}; {step}") from failure.__cause__
                 finally:
@@ -125,8 +127,8 @@ class Trainer:
         counters = self.state.counters
         while not counters.finish_reason:
             self._agree()
-            if self._overdue and counters.step > self._saved_step:
-                self.save()
+            if self._overdue and counters.step > self._saving.last_step:
+                self._saving.begin()
             plan = self.state.plans.at(counters.step - 1)
             if counters.step == 0 or self.evaluations.due(counters.step, plan):
                 self._evaluate_and_preview()
@@ -256,11 +258,7 @@ class Trainer:
 
     def save(self) -> None:
         """Write a checkpoint of the current state, between two steps. All ranks call this together."""
-        started = time.monotonic()
-        path = self.files.save(self.slots.whole_carries(self.state.carries))
-        self._saved_at, self._saved_step = time.monotonic(), self.state.counters.step
-        self.time_left.saved(self._saved_at - started, self.config.checkpoint_seconds)
-        self.callbacks.emit(Callback.on_checkpoint, self.state.counters.step, path)
+        self._saving.save()
 
     def _resume(self) -> list[str]:
         """Restore the newest checkpoint. Return a line about each damaged checkpoint.
@@ -270,7 +268,7 @@ class Trainer:
         restored, damaged = self.files.restore()
         of_rows = map(self.slots.own_carry, self.state.carries)
         self.state.carries = [*map(self.placement.own_states, of_rows)]
-        self._saved_step = self.state.counters.step
+        self._saving.last_step = self.state.counters.step
         if self.state.counters.finish_reason:
             path, step = self.folder.path, self.state.counters.step
             raise FinishedError(
@@ -283,10 +281,12 @@ class Trainer:
 
         Raises: Interrupted: a signal has arrived at one of the ranks.
         """
+        self._saving.report()
         plan = self._plan_now() if self.state.plan is None else None
-        overdue = time.monotonic() - self._saved_at >= self.config.checkpoint_seconds
-        decided = self._together.exchange((plan, overdue, self.callbacks.stops))[0]
-        plan, self._overdue, self._stops = decided
+        own = plan, self._saving.is_due, self.callbacks.stops
+        decisions, listings = zip(*self._together.exchange((own, self.files.listing)), strict=True)
+        plan, self._overdue, self._stops = decisions[0]
+        self.files.publish(listings)
         if plan is not None:
             self.state.plans = Plans((plan,))
             self.files.write_plans(self.state.plans)

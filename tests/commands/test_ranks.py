@@ -158,7 +158,8 @@ def test_stages_and_other_ways_to_go_on(first: tuple[str, ...], second: tuple[st
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_killed_rank_of_shared_weights(placement: tuple[str, ...], rank: int) -> None:
     often = "training.checkpoint_seconds=0.2"
-    process = start(*train("struck", often, "--ranks", "2", *placement, steps=4000))
+    settings = "model.layers=2", often
+    process = start(*train("struck", *settings, "--ranks", "2", *placement, steps=4000))
     wait_for_step("struck", 40)
     os.kill(rank_of(process.pid, rank), signal.SIGKILL)
     _, err = process.communicate(timeout=60)

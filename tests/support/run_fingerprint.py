@@ -8,6 +8,7 @@ from typing import Any
 from foveal.store.checkpoint import load_latest
 from foveal.store.sealed import open_json
 from foveal.training.trainer import Trainer
+from tests.support.saved_files import contents
 
 CLOCK = {"seconds", "tokens_per_second"}
 
@@ -19,7 +20,7 @@ def fingerprint(trainer: Trainer) -> dict[str, Any]:
     checkpoint, damaged = load_latest(trainer.folder.checkpoints)
     assert checkpoint
     assert not damaged
-    files: dict[str, Any] = dict(checkpoint.files)
+    files: dict[str, Any] = contents(checkpoint)
     state = open_json(files.pop("state.json"), "state.json")
     # Offsets count the digits of wall-clock fields; the lines themselves are compared below.
     assert state.pop("log_sha256") == {

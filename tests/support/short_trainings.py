@@ -19,7 +19,7 @@ from foveal.layers.word_vectors import WordVectors
 from foveal.tasks.session import Session
 from foveal.training.dry_run import compute_row
 from foveal.training.optim import Optimizer
-from foveal.training.placed_weights import whole_state_dict
+from foveal.training.placed_weights import whole_weights
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
 from tests.support.labeled_images import write_images
@@ -179,7 +179,7 @@ def train_steps(
             activation_checkpointing=activation_checkpointing,
         )
         results.append(result)
-    return results, {name: value.clone() for name, value in whole_state_dict(model, placement).items()}
+    return results, {name: value.clone() for name, value in whole_weights(model, placement)}
 
 
 def rank_steps(world: World, folder: Path, make_ranks: MakeRanks, kind: str, slots: int, *more: Any) -> Any:

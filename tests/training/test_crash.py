@@ -9,7 +9,7 @@ import pytest
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.signals import SignalHandler
-from foveal.store import checkpoint, durable
+from foveal.store import durable
 from foveal.store.checkpoint import load_latest
 from foveal.store.metrics_log import JsonlLog
 from foveal.store.run import open_run
@@ -17,6 +17,7 @@ from foveal.store.sealed import open_json, open_tensors, seal_json
 from foveal.training.trainer import Trainer
 from tests.support.disk_model import Op, crash_states, record_disk_operations
 from tests.support.run_fingerprint import differences, fingerprint
+from tests.support.saved_files import contents, save_files
 from tests.support.toy_training import toy_config, toy_trainer, train
 
 
@@ -80,7 +81,7 @@ def broken(path: Path, before: Path, ops: list[Op], scratch: Path) -> Iterator[t
             assert found is not None
             assert not damaged
             assert found.files in ((old.files, new.files) if count < len(ops) else (new.files,))
-            offset = open_json(found.files["state.json"], "")["metrics"]
+            offset = open_json(found.files["state.json"].read(), "")["metrics"]
             assert (state / "metrics.jsonl").stat().st_size >= offset
             open_run(state).read_plans()
             open_tensors((state / "model.safetensors").read_bytes(), "")
@@ -274,15 +275,15 @@ def test_pickle_is_refused_by_name(two: Path) -> None:
 
     content = pickle.dumps({"weights": [1.0]})
     for name in ("weights.pt", "weights.pkl", "../weights.safetensors"):
-        files = dict(load_latest(two)[0].files) | {name: content}  # type: ignore[union-attr]
+        files = contents(load_latest(two)[0]) | {name: content}
         if name.startswith(".."):
             (two / "weights.safetensors").write_bytes(content)
-        path = checkpoint.save(two, 7, files, two / "4", "run")
+        path = save_files(two, 7, files, two / "4", "run")
         _, damaged = load_latest(two)
         assert f"{path / name}: neither safetensors nor JSON" in damaged[0]
         shutil.rmtree(path)
-    files = dict(load_latest(two)[0].files) | {"weights.safetensors": content}  # type: ignore[union-attr]
-    checkpoint.save(two, 8, files, None, "run")
+    files = contents(load_latest(two)[0]) | {"weights.safetensors": content}
+    save_files(two, 8, files, None, "run")
     with pytest.raises(
         UserError, match=r"weights.safetensors: not a safetensors file .*pickle is never read"
     ):
@@ -291,14 +292,14 @@ def test_pickle_is_refused_by_name(two: Path) -> None:
 
 def test_a_newer_format_is_refused(two: Path) -> None:
     manifest = open_json((two / "4" / "manifest.json").read_bytes(), "")
-    (two / "4" / "manifest.json").write_bytes(seal_json(manifest | {"format": 3}))
+    (two / "4" / "manifest.json").write_bytes(seal_json(manifest | {"format": 4}))
     with pytest.raises(UserError, match="newer version of Foveal"):
         load_latest(two)
 
 
 def test_what_is_no_checkpoint_stays(two: Path) -> None:
     shutil.copytree(two / "4", two / "4.keep")
-    checkpoint.save(two, 9, {"state.json": b"{}"}, two / "4", open_run(two.parent).fingerprint)
+    save_files(two, 9, {"state.json": b"{}"}, two / "4", open_run(two.parent).fingerprint)
     assert {path.name for path in two.iterdir()} == {"4", "4.keep", "9"}
 
 
@@ -318,7 +319,7 @@ def test_folders_of_others_stay(two: Path, tmp_path: Path) -> None:
     two.rmdir()
     two.symlink_to(elsewhere)
     (elsewhere / "7").rename(elsewhere / "700")
-    checkpoint.save(two, 9, {"state.json": b"{}"}, two / "4", open_run(two.parent).fingerprint)
+    save_files(two, 9, {"state.json": b"{}"}, two / "4", open_run(two.parent).fingerprint)
     assert {path.name for path in elsewhere.iterdir()} == {"1", "3", "4", "9", "700", ".8.part"}
     assert (elsewhere / "700" / "photo.jpg").exists()
 
@@ -328,7 +329,7 @@ def test_a_checkpoint_that_was_begun_and_never_again_is_removed(two: Path) -> No
     for name in (f".5.{run[:16]}.part", f".5-2.{run[:16]}.part"):
         (two / name).mkdir()
         (two / name / "weights.safetensors").write_bytes(b"half")
-    checkpoint.save(two, 9, {"state.json": b"{}"}, two / "4", run)
+    save_files(two, 9, {"state.json": b"{}"}, two / "4", run)
     assert {path.name for path in two.iterdir()} == {"4", "9"}
 
 

@@ -8,10 +8,12 @@ from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig
 from foveal.core.errors import UserError
+from foveal.core.stored_tensor import in_one_piece
 from foveal.layers.mixers.mamba import Mamba
 from foveal.training.muon import orthogonalize
 from foveal.training.optim import Optimizer, decayed_parameters, hidden_matrices
 from tests.support.optimizer_names import OPTIMIZER_NAMES
+from tests.support.saved_files import values
 
 STEPS, RATE, DECAY = 10, 0.05, 0.1
 
@@ -229,11 +231,11 @@ def test_state_goes_through_named_tensors(name: str) -> None:
     five(first, before, range(5))
     second.load_state_dict(first.state_dict())
     after = Optimizer(second, config(name))
-    after.load_state_dict({key: value.clone() for key, value in before.state_dict().items()}, "optimizer")
+    after.load_state(in_one_piece(values(before.state())), "optimizer")
     five(second, after, range(5, STEPS))
     for weight, wanted in zip(second.parameters(), whole.parameters(), strict=True):
         assert torch.equal(weight, wanted)
-    saved, wanted_state = after.state_dict(), optimizer.state_dict()
+    saved, wanted_state = values(after.state()), values(optimizer.state())
     assert saved.keys() == wanted_state.keys()
     assert all(torch.equal(saved[key], wanted_state[key]) for key in saved)
 
@@ -241,8 +243,9 @@ def test_state_goes_through_named_tensors(name: str) -> None:
 def test_state_that_does_not_fit_is_refused() -> None:
     optimizer = run_ours(Net(), config("adamw"))
     for key, value in (("hidden/exp_avg", torch.zeros(2, 2)), ("elsewhere/exp_avg", torch.zeros(4, 3))):
+        state = in_one_piece(values(optimizer.state()) | {key: value})
         with pytest.raises(UserError, match="does not fit"):
-            optimizer.load_state_dict(optimizer.state_dict() | {key: value}, "optimizer.safetensors")
+            optimizer.load_state(state, "optimizer.safetensors")
 
 
 @pytest.mark.parametrize("name", ["sgd", "momentum", "rmsprop", "adam", "adamw"])

@@ -20,6 +20,7 @@ from foveal.store.sealed import open_json, open_tensors, seal_json, seal_tensors
 from foveal.training import trainer
 from foveal.training.snapshot import TrainingCounters
 from tests.support.run_fingerprint import differences, fingerprint
+from tests.support.saved_files import contents, save_files
 from tests.support.toy_training import ToyTrainer, new_run, toy_config, toy_trainer, train
 
 STEPS = 12
@@ -170,8 +171,9 @@ def test_time_spent_before_the_plan_counts_after_a_resume(
         train(path, toy_config(training={"budget": "3.75s", "checkpoint_seconds": 1e-9}), hook=kill_in(10))
     saved, _ = checkpoint.load_latest(path / "checkpoints")
     assert saved
-    edit_state(lambda state: state["progress"].update(seconds=0.0))(saved.files)
-    checkpoint.save(path / "checkpoints", 9, saved.files, None, "run")
+    files = contents(saved)
+    edit_state(lambda state: state["progress"].update(seconds=0.0))(files)
+    save_files(path / "checkpoints", 9, files, None, "run")
     assert train(path).recorder.plans[0].total_steps == 39
 
 
@@ -297,7 +299,7 @@ def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> N
     saved, _ = checkpoint.load_latest(tmp_path / "half" / "checkpoints")
     assert saved
 
-    edits = parts(saved.files)
+    edits = parts(contents(saved))
     edits["nothing"] = lambda files: None
     edits["plan.json missing"] = edits["nothing"]
     edits["plan.json of another plan"] = edits["nothing"]
@@ -307,9 +309,9 @@ def test_every_part_of_the_state_is_noticed_when_it_is_lost(tmp_path: Path) -> N
         shutil.copytree(tmp_path / "half", path)
         shutil.rmtree(path / "checkpoints")
         (path / "checkpoints").mkdir()
-        files = dict(saved.files)
+        files = contents(saved)
         edit(files)
-        checkpoint.save(path / "checkpoints", 10, files, None, "run")
+        save_files(path / "checkpoints", 10, files, None, "run")
         if what == "plan.json missing":
             (path / "plan.json").unlink()
         if what == "plan.json of another plan":

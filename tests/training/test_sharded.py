@@ -12,15 +12,17 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig, TrainingConfig
 from foveal.core.errors import UserError
 from foveal.core.result import ObjectiveOutput, Term
+from foveal.core.stored_tensor import in_one_piece
 from foveal.distributed.sharded import ShardedRanks, sharded_blocks
 from foveal.distributed.world import ONE_PROCESS, World
 from foveal.ops.jit.launch import Kernel
 from foveal.training.averaging import make_average
 from foveal.training.optim import Optimizer
-from foveal.training.placed_weights import load_placed_weights, own_state_dict, whole_state_dict
+from foveal.training.placed_weights import load_placed_weights, own_state_dict, whole_weights
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
 from tests.support.ranks import run_ranks
+from tests.support.saved_files import whole_values
 from tests.support.short_trainings import (
     ALL_KINDS,
     NOT_CUT,
@@ -117,19 +119,19 @@ def parts_of(world: World) -> dict[str, Any]:
     placement = ranks.place(model, lambda: None)
     own = own_state_dict(model, placement)
     state: dict[str, Any] = {
-        "whole": {name: value.clone() for name, value in whole_state_dict(model, placement).items()},
+        "whole": {name: value.clone() for name, value in whole_weights(model, placement)},
         "own": {name: own[name].shape[:1].numel() for name in own},
     }
     table = own["table.weight"]
     history = torch.stack([table, 2 * table])
     state["history"] = placement.whole(history, table)
     state["again"] = placement.own(state["history"], table).equal(history)
-    load_placed_weights(model, placement, {name: 2 * value for name, value in state["whole"].items()}, "x")
-    state["loaded"] = whole_state_dict(model, placement)
+    doubled = {name: 2 * value for name, value in state["whole"].items()}
+    load_placed_weights(model, placement, in_one_piece(doubled), "x")
+    state["loaded"] = dict(whole_weights(model, placement))
     try:
-        load_placed_weights(
-            model, placement, {name: value.flatten()[:1] for name, value in state["whole"].items()}, "x"
-        )
+        first = {name: value.flatten()[:1] for name, value in doubled.items()}
+        load_placed_weights(model, placement, in_one_piece(first), "x")
     except UserError as error:
         state["refused"] = str(error)
     kernel = Kernel("short_attention", "forward")
@@ -183,11 +185,11 @@ def average_of(world: World, kind: str) -> dict[str, Tensor]:
             value.mul_(int(factor))
         made.update(step)
         made.on_evaluation(step)
-    again.load(made.state_dict(), "x")
+    again.load(in_one_piece(whole_values(made.state(), placement)), "x")
     with again.applied():
-        weights = whole_state_dict(model, placement)
+        weights = dict(whole_weights(model, placement))
         applied = {f"applied.{name}": value.clone() for name, value in weights.items()}
-    return again.state_dict() | applied
+    return whole_values(again.state(), placement) | applied
 
 
 @pytest.mark.parametrize("kind", ["average_checkpoints", pytest.param("ema_decay", marks=pytest.mark.slow)])
@@ -214,10 +216,11 @@ def optimizer_state(world: World) -> dict[str, Tensor]:
             weight.grad.view(-1)[-1] = 7
     norm, largest = first.gradient_stats()
     first.step(0.1, norm)
-    saved = first.state_dict()
+    saved = whole_values(first.state(), placement)
     order = sorted(saved, reverse=world.rank % 2 == 0)  # each process reads a file in an order of its own
-    second.load_state_dict({key: saved[key] for key in order}, "x")
-    return second.state_dict() | {"norm": torch.tensor(norm), "largest": torch.tensor(largest)}
+    second.load_state(in_one_piece({key: saved[key] for key in order}), "x")
+    whole = whole_values(second.state(), placement)
+    return whole | {"norm": torch.tensor(norm), "largest": torch.tensor(largest)}
 
 
 def test_the_state_of_an_optimizer_is_that_of_whole_weights() -> None:
@@ -342,7 +345,7 @@ def nonfinite_step(world: World, folder: Path) -> tuple[str | None, bool]:
             return ObjectiveOutput(terms, output.metrics), after
 
     optimizer = Optimizer(run.model, run.config.optimizer, placement)
-    before = whole_state_dict(run.model, placement)
+    before = dict(whole_weights(run.model, placement))
     result, _ = train_step(
         run.model,
         placement.computing(Poisoned()),
@@ -353,7 +356,7 @@ def nonfinite_step(world: World, folder: Path) -> tuple[str | None, bool]:
         seed=(0,),
         slots=Slots(2, ranks),
     )
-    after = whole_state_dict(run.model, placement)
+    after = dict(whole_weights(run.model, placement))
     return result.first_nonfinite, all(torch.equal(before[name], after[name]) for name in before)
 
 

@@ -18,7 +18,7 @@ from foveal.distributed.world import World
 from foveal.layers.blocks.fused_decode import plan_blocks
 from foveal.ops.cross_entropy import cross_entropy_reference
 from foveal.ops.split_cross_entropy import split_cross_entropy
-from foveal.training.placed_weights import own_state_dict, whole_state_dict
+from foveal.training.placed_weights import own_state_dict, whole_weights
 from tests.support.ranks import run_ranks
 from tests.support.short_trainings import ALL_KINDS, NOT_CUT, check_equal_launches, check_equal_training
 
@@ -105,7 +105,7 @@ def parts_of(world: World, tied: bool, swiglu: bool) -> dict[str, Any]:
             steps.append(model.project(step))
     return {
         "sizes": {name: tuple(value.shape) for name, value in own.items()},
-        "whole": whole_state_dict(model, placement),
+        "whole": dict(whole_weights(model, placement)),
         "counts": {name: placement.counts(value) for name, value in own.items()},
         "gradients": {
             name: placement.whole(gradient, own[name])

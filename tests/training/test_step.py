@@ -16,6 +16,7 @@ from foveal.training.carry import detach_carry, starting_carry
 from foveal.training.optim import Optimizer
 from foveal.training.step import train_step
 from tests.support.gradients import gradient_of
+from tests.support.saved_files import values
 from tests.support.toy_training import (
     D,
     ToyBatch,
@@ -229,7 +230,7 @@ class SpoiltObjective(ToyObjective):
 
 
 def everything(net: ToyModel, optimizer: Optimizer) -> dict[str, Tensor]:
-    state = {f"state/{name}": value for name, value in optimizer.state_dict().items()}
+    state = {f"state/{name}": value for name, value in values(optimizer.state()).items()}
     return {name: value.clone() for name, value in (net.state_dict() | state).items()}
 
 

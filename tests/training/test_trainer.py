@@ -11,6 +11,7 @@ from torch import nn
 from foveal.config import ConfigError
 from foveal.core.errors import RunFailed
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.core.stored_tensor import in_one_piece
 from foveal.store.run import open_run
 from foveal.store.sealed import load_weights, open_tensors, unique_state_dict
 from foveal.tasks.config import load_config
@@ -177,7 +178,7 @@ def test_the_mean_of_the_last_evaluations_is_kept() -> None:
             torch.testing.assert_close(weight.detach(), torch.stack(seen[-3:]).mean(0))
         assert torch.equal(weight, seen[-1])
     again = CheckpointAverage(net, 3)
-    again.load(last.tensors, "")
+    again.load(in_one_piece(last.tensors), "")
     torch.testing.assert_close(again.averaged_weights(), last.averaged_weights())
 
 

@@ -9,7 +9,7 @@ from foveal.core.errors import UserError
 from foveal.core.shapes_only import shapes_only
 from foveal.core.state import State
 from foveal.distributed.mesh import MeshRanks
-from foveal.distributed.pipeline.cut import block_stacks, measure_blocks
+from foveal.distributed.pipeline.cut import block_stacks, cut_into_stages, measure_blocks
 from foveal.distributed.pipeline.weights import StageWeights, check_stages
 from foveal.distributed.placement import Placement
 from foveal.distributed.tree import Gradients, TreeSum
@@ -44,7 +44,9 @@ class PipelineRanks(MeshRanks):
     def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
         costs = measure_blocks(model, compute)  # of whole layers, so that all parts of a stage agree
         check_stages(len(costs), self.stages, self.piping.size)
-        self._weights = StageWeights(model, self.piping, costs, self.stages, self.parts(model))
+        stages = cut_into_stages([cost.operations for cost in costs], self.stages)
+        is_first_rank = self.rank == 0
+        self._weights = StageWeights(model, self.piping, costs, stages, self.parts(model), is_first_rank)
         return self._weights
 
     def sum(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:

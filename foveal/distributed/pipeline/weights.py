@@ -12,7 +12,7 @@ from foveal.core.state import State
 from foveal.core.terminal_text import counted
 from foveal.distributed.partial import Cut, PartialWeights, Parts
 from foveal.distributed.pipeline.blocks import StagedBlocks
-from foveal.distributed.pipeline.cut import BlockCost, cut_into_stages, weights_of_one_block
+from foveal.distributed.pipeline.cut import BlockCost, weights_of_one_block
 from foveal.distributed.pipeline.schedule import Schedule
 from foveal.distributed.placement import MicroBatch, Seed
 from foveal.distributed.tree import Gradients, flatten, unflatten
@@ -45,15 +45,20 @@ class StageWeights(PartialWeights):
     """The weights of a pipeline: each process of `pipeline` holds those of the blocks of its stages, and
     those that belong to no block, such as an embedding.
 
-    `costs` are those of all blocks.
+    `costs` are those of all blocks, of which each stage has a range.
     """
 
     def __init__(
-        self, model: nn.Module, pipeline: Ranks, costs: Sequence[BlockCost], stages: int, parts: Parts
+        self,
+        model: nn.Module,
+        pipeline: Ranks,
+        costs: Sequence[BlockCost],
+        stages: list[range],
+        parts: Parts,
+        writes: bool,
     ):
         self._pipeline = pipeline
-        cut = cut_into_stages([cost.operations for cost in costs], stages)
-        self._staged = StagedBlocks(costs, cut, pipeline)
+        self._staged = StagedBlocks(costs, stages, pipeline)
         numbers = dict(weights_of_one_block(model, [cost.block for cost in costs]))
         of_blocks = set[Tensor]()
         for name, tensor in (*model.named_parameters(), *model.named_buffers()):
@@ -67,7 +72,7 @@ class StageWeights(PartialWeights):
                 of_blocks.add(parts.tensors[name])
         self._of_blocks = of_blocks
         parts.groups.append(pipeline)
-        super().__init__(parts)
+        super().__init__(parts, writes)
         self._schedule: Schedule | None = None
 
     def run(self, micro_batches: Sequence[MicroBatch], seeds: Sequence[Seed]) -> None:

@@ -23,10 +23,12 @@ from foveal.inspection.run_protocols import (
 from foveal.inspection.updates.compute import LayerUpdate, layer_updates
 from foveal.inspection.view import ModelView
 from foveal.store import checkpoint
-from foveal.store.sealed import load_weights, open_tensors
+from foveal.store.sealed import load_weights
+from foveal.store.stored_tensors import open_group
 from foveal.training.carry import starting_carry
 from foveal.training.optim import Optimizer
 from foveal.training.slot_steps import total_loss, total_weights
+from foveal.training.snapshot import OPTIMIZER, WEIGHTS
 
 USUAL_RATIO = 1e-3
 """A rule of thumb for the ratio: far above, weights are thrown about; far below, hardly anything is
@@ -37,7 +39,6 @@ CAVEAT = (
     "rule "
     "of thumb. Adaptive optimizers take a first step of the same size for every weight"
 )
-STATE, WEIGHTS = "optimizer.safetensors", "weights.safetensors"
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,10 @@ class UpdatesView(ModelView[UpdatesOptions]):
             batch = run.task.train_batches(run.training_data(log).train).batch(0, 0)
         try:
             if newest is not None:
-                weights, _ = open_tensors(newest.files[WEIGHTS], str(newest.path / WEIGHTS))
-                load_weights(run.model, weights, str(newest.path / WEIGHTS))
-                state, _ = open_tensors(newest.files[STATE], str(newest.path / STATE))
-                optimizer.load_state_dict(state, str(newest.path / STATE))
+                weights, state = (open_group(newest.paths(group)) for group in (WEIGHTS, OPTIMIZER))
+                whole = {name: weight.whole() for name, weight in weights.items()}
+                load_weights(run.model, whole, str(newest.path / WEIGHTS))
+                optimizer.load_state(state, str(newest.path / OPTIMIZER))
             rows = _updates(run.task, batch, optimizer, options.rate)
         finally:
             run.model.load_state_dict(kept)
