@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 from statistics import median
+from unittest.mock import patch
 
 from benchmarks.kill import story
 
@@ -54,10 +55,10 @@ def train(folder: str, width: int, steps: int, threads: int) -> None:
     from foveal.training import trainer
     from foveal.training.run_files import RunFiles
     from foveal.training.saving import Saving
+    from foveal.training.step import train_step
 
     torch.set_num_threads(threads)
     clock, begin, begin_save, publish = Clock(), Saving.begin, RunFiles.begin_save, Draft.publish
-    train_step = trainer.train_step
 
     def timed_begin(self: Saving) -> None:
         started = time.perf_counter()
@@ -79,8 +80,6 @@ def train(folder: str, width: int, steps: int, threads: int) -> None:
         clock.steps.append((started, time.perf_counter()))
         return result
 
-    Saving.begin, RunFiles.begin_save, Draft.publish = timed_begin, timed_save, timed_publish
-    trainer.train_step = timed_step
     os.chdir(folder)
     sys.argv = [
         "foveal",
@@ -95,10 +94,14 @@ def train(folder: str, width: int, steps: int, threads: int) -> None:
         "-q",
     ]
     sys.argv += [*SETTINGS, f"model.width={width}", "--budget", f"{steps}steps"]
-    try:
+    with (
+        patch.object(Saving, "begin", timed_begin),
+        patch.object(RunFiles, "begin_save", timed_save),
+        patch.object(Draft, "publish", timed_publish),
+        patch.object(trainer, "train_step", timed_step),
+    ):
         main()
-    finally:
-        print(json.dumps(vars(clock)))
+    print(json.dumps(vars(clock)))
 
 
 def measure(width: int, steps: int, threads: int) -> dict[str, list[float]]:

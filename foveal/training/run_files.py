@@ -117,7 +117,7 @@ class RunFiles:
         complete = [listing for listing in listings if listing is not None]
         if not self._is_shared_draft or len(complete) < len(listings):
             return
-        self._is_shared_draft = False
+        self._is_shared_draft, self._listing = False, None
         if self.world.is_main:
             self._background.start(partial(self._publish, complete))
 

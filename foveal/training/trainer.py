@@ -80,8 +80,8 @@ class Trainer:
         self.statistics = LayerStatistics(model, probe, log) if probe and log else None
         files = RunFiles if world.is_main else FollowerFiles
         self.files = files(folder, model, self.state, self.placement, world)
-        told = self.callbacks, self.time_left, self.config.checkpoint_seconds
-        self._saving = Saving(self.files, self.state, self.slots, *told)
+        others = self.callbacks, self.time_left, self.config.checkpoint_seconds
+        self._saving = Saving(self.files, self.state, self.slots, *others)
         self._stops = self._overdue = False
 
     def run(self, signals: SignalHandler) -> snapshot.TrainingCounters:
