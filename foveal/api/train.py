@@ -9,6 +9,7 @@ from foveal.api.errors import plain_errors
 from foveal.api.interruption import interruptible
 from foveal.api.run import Run
 from foveal.api.training.choose import choose
+from foveal.api.training.in_ranks import check_ranks, train_in_ranks
 from foveal.api.training.options import TrainingOptions, setting
 from foveal.api.training.prepare import prepare
 from foveal.api.training.report import ignore_result
@@ -40,6 +41,7 @@ def train(
     seed: int | None = None,
     device: str = "auto",
     run: str | Path | None = None,
+    ranks: int | None = None,
     pretrained: Literal["auto", "no"] = "auto",
     log: str | Sequence[str] = (),
     callbacks: object = (),
@@ -51,7 +53,8 @@ def train(
     Ctrl-C (or "interrupt kernel") ends the training and saves: the run that is returned can be resumed.
     Before there is a run, it is a `KeyboardInterrupt`.
 
-    Raises: UserError: the data can't be read, or a setting does not fit.
+    Raises: UserError: the data can't be read, or a setting does not fit; or `ranks` is below 1, or comes with
+        `callbacks`.
     Raises: RunFailed: the training failed: too many steps in a row were not finite, or the disk is full.
 
     Parameters
@@ -81,19 +84,22 @@ def train(
         cpu, cuda, mps, or auto.
     run
         The folder to create; runs/DATA-MODEL-N if not given.
+    ranks
+        The number of processes on this machine that train together; the weights do not depend on it.
     pretrained
         `auto` starts from published weights where data are few, and fetches them once; `no` never does.
     log
         Where the metrics go beside the run: "tensorboard", "mlflow", "trackio", "wandb", "csv", or several.
     callbacks
         An object with methods of `foveal.Callback`, called after steps, evaluations and checkpoints, or
-        several.
+        several. They are called in this process, so not with `ranks`.
     quiet
         Print nothing but warnings of what changes the result, such as weights that can't be fetched.
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
     """
     checked = check_callbacks(callbacks)
+    check_ranks(ranks, bool(checked))
     given = dict(flatten(settings or {}))
     base = _base_path(start_from)
     columns = text or given.get("data.text"), label or given.get("data.label"), target
@@ -123,6 +129,7 @@ def train(
         epochs=epochs,
         lr=lr,
         batch=batch,
+        slots=ranks if "training.slots" not in given else None,
         seed=seed,
         pretrained=pretrained,
         device=device,
@@ -133,7 +140,10 @@ def train(
         prepared = prepare(choose(stored.path, overrides, options))
         prepared.announce(draws_images=True)
         folder = prepared.create_run(stored.number_columns)
-        prepared.train(folder, signals, ignore_result, checked)
+        if ranks is None:
+            prepared.train(folder, signals, ignore_result, checked)
+        else:
+            train_in_ranks(folder, ranks, quiet, signals)
     return Run(folder.path, device)
 
 

@@ -61,7 +61,8 @@ def train(
     make_ranks = parallel.make_ranks()
     if not (dry_run or print_config) and launch_ranks(parallel):
         return
-    if world_size() > 1 and not options.slots:
+    has_slots = options.slots or any(each.startswith("training.slots=") for each in overrides)
+    if world_size() > 1 and not has_slots:
         options = replace(options, slots=parallel.default_slots)
     with SignalHandler() as signals, joined_world(print_error, ranks=make_ranks) as world:
         if not world.is_main:

@@ -18,8 +18,8 @@ def metrics_of_run(run: Path) -> Numbers:
     for line in (run / "metrics.jsonl").read_text().splitlines():
         record = json.loads(line)
         kind = {"step": "train", "evaluation": "valid"}[record.pop("kind")]
-        step = record.pop("step")
-        for name, value in record.items():
+        step, terms = record.pop("step"), record.pop("terms", {})
+        for name, value in (record | terms).items():
             numbers.setdefault(f"{kind}/{name}", []).append((step, value))
     return numbers
 

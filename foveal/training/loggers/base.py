@@ -138,6 +138,6 @@ def _numbers(record: Record, prefix: str) -> dict[str, float]:
     """Return the finite numbers of a record by their names in the log."""
     return {
         f"{prefix}/{name}": value
-        for name, value in record.items()
+        for name, value in (record | record.get("terms", {})).items()
         if type(value) in (int, float) and name not in NOT_LOGGED and abs(value) < float("inf")
     }
