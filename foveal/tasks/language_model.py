@@ -46,7 +46,7 @@ from foveal.tasks.shapes.text_inputs import count_windows, typed_text, window_of
 from foveal.tasks.shapes.text_target import text_summary
 
 DEFAULT_VOCAB_SIZE = 65
-"""The number of different characters of English plays."""
+"""The number of different characters of English plays. A BPE vocabulary has the size of the config."""
 LITTLE_TEXT = 2_000_000
 """Bytes of text up to which the default model looks up n-grams: about what the lookup remembers."""
 MOST_LOOKED_UP = 20_000_000
@@ -120,7 +120,9 @@ class LanguageModelTask(CorpusTask):
         return language_model(self.config.model, self.processor.size, self.config.data.context_length)
 
     def example_model(self) -> DecoderLM:
-        return language_model(self.config.model, DEFAULT_VOCAB_SIZE, self.config.data.context_length)
+        sizes = self.config.data
+        vocabulary = sizes.vocab_size if sizes.tokenizer == "bpe" else DEFAULT_VOCAB_SIZE
+        return language_model(self.config.model, vocabulary, sizes.context_length)
 
     def objective(self, preview_examples: TokenArray | None = None) -> LanguageModelObjective:
         """Return the objective. Previews need no examples, since the model generates without a prompt."""
