@@ -51,7 +51,7 @@ class RankStep:
     passed_on: int
     """Bytes that a block passes on to the next for a micro-batch."""
     kept: int
-    """Bytes that wait for the backward pass of a micro-batch."""
+    """Bytes of the blocks that wait for the backward pass of a micro-batch."""
     routed: int
     """Bytes of the vectors that are sent to experts in a micro-batch."""
     recomputed_flops: int
@@ -87,7 +87,7 @@ def count_step(config: Config, layout: Layout, vocabulary: int, rows: int) -> Ra
                 recorder.hold(tensor, "averages")
             objective = WatchedObjective(placement.computing(task.objective()), model.stack, recorder)
             tokens = torch.zeros(rows * layout.dp, config.data.context_length, dtype=torch.long)
-            recorder.phase = "forward"
+            recorder.start()
             train_step(
                 model,
                 objective,

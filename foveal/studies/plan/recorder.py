@@ -70,6 +70,10 @@ class StepRecorder(OperationMode):
         self._kinds: dict[int, Kind] = {}
         self._largest = 0
 
+    def start(self) -> None:
+        """Begin with the step: what was made before is there from the start."""
+        self.phase, self._largest, self.peak = "forward", 0, Counter()
+
     def hold(self, tensor: Tensor, kind: Kind) -> None:
         """Count the storage of a tensor as one of a kind."""
         storage = tensor.untyped_storage()

@@ -17,19 +17,18 @@ class WatchedObjective:
     def __init__(self, objective: Any, stack: nn.Module, recorder: StepRecorder):
         self._objective, self._recorder = objective, recorder
         self.kept = 0
-        """Bytes that wait for the backward pass of a micro-batch."""
+        """Bytes of the blocks that wait for the backward pass of a micro-batch."""
         self.passed_on = 0
         """Bytes that the blocks pass on to each other for a micro-batch."""
         self.block_flops = 0
         """Floating-point operations of all forward passes through the blocks."""
+        self._held = 0
         stack.register_forward_pre_hook(self._enter)
         stack.register_forward_hook(self._leave)
 
     def __call__(self, batch: Any, carry: Any) -> Any:
         self._recorder.phase = "forward"
-        before = self._recorder.held.copy()
         result = self._objective(batch, carry)
-        self.kept = sum((self._recorder.held - before).values())
         self._recorder.phase = "backward"
         return result
 
@@ -45,9 +44,11 @@ class WatchedObjective:
 
     def _enter(self, stack: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         self.block_flops -= self._recorder.flops
+        self._held = sum(self._recorder.held.values())
 
     def _leave(self, stack: nn.Module, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, Any, Any]) -> None:
         self.block_flops += self._recorder.flops
+        self.kept = sum(self._recorder.held.values()) - self._held
         self.passed_on = outputs[0].nbytes
 
 

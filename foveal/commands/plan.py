@@ -1,0 +1,69 @@
+"""`foveal plan PRESET`: the memory, messages and time of a training on many processes, before there is one."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from foveal.core.whole_number import WholeNumber
+from foveal.plugins.references import resolve_references
+from foveal.studies.plan.hardware import DEFAULT_HARDWARE, named_hardware
+from foveal.studies.plan.layout import Layout
+from foveal.studies.plan.plan import make_plan
+from foveal.studies.plan.report import plan_json, plan_sections
+from foveal.tasks.config import load_config
+from foveal.tasks.language_model import vocabulary_of
+from foveal.ui.console import print_json, print_sections
+
+
+def plan(
+    preset: str,
+    /,
+    *overrides: str,
+    ranks: WholeNumber = 1,
+    tp: WholeNumber = 1,
+    pp: WholeNumber = 1,
+    interleaved: WholeNumber = 1,
+    ep: WholeNumber = 1,
+    fsdp: Annotated[bool, Parameter(negative="")] = False,
+    micro_batches: WholeNumber = 1,
+    hardware: str = DEFAULT_HARDWARE,
+    vocabulary: WholeNumber | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Show what a training of the language model PRESET takes on many processes, of which one is counted here.
+
+    Parameters
+    ----------
+    preset
+        A preset, or a TOML file of settings.
+    overrides
+        Settings, such as data.batch_tokens=1048576.
+    ranks
+        The number of all processes.
+    tp
+        Processes that split each layer (tensor parallel).
+    pp
+        Stages of a pipeline of layers.
+    interleaved
+        Parts of the pipeline in each process.
+    ep
+        Processes that share the experts.
+    fsdp
+        The processes share all weights.
+    micro_batches
+        Micro-batches that a process computes one after another in a step.
+    hardware
+        The devices: v100-dgx2h, a100, h100 or h200.
+    vocabulary
+        The number of tokens; if not given, data.vocab_size, or 65 characters.
+    json
+        Print one JSON object on standard output.
+    """
+    config = load_config(preset, resolve_references(overrides))
+    layout = Layout(ranks, tp, pp, interleaved, ep, fsdp, micro_batches)
+    size = vocabulary_of(config) if vocabulary is None else vocabulary
+    made = make_plan(config, size, layout, named_hardware(hardware))
+    if json:
+        print_json(plan_json(made))
+    else:
+        print_sections(plan_sections(preset, made))
