@@ -1,4 +1,4 @@
-"""`foveal plan PRESET`: the memory, messages and time of a training on many processes, before there is one."""
+"""`foveal plan PRESET`: the memory, messages and time of a training on many processes."""
 
 from typing import Annotated
 
@@ -30,7 +30,9 @@ def plan(
     vocabulary: WholeNumber | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Show what a training of the language model PRESET takes on many processes, of which one is counted here.
+    """Show what a training of the language model PRESET takes on many processes.
+
+    One of them is counted here: it takes a step without numbers, and without the others.
 
     Parameters
     ----------

@@ -39,4 +39,4 @@ def shapes_only() -> Iterator[None]:
 
 def without_initial_values() -> TorchFunctionMode:
     """Return a context in which no initial values are drawn."""
-    return _WithoutInitialValues()  # type: ignore[no-untyped-call]
+    return _WithoutInitialValues()

@@ -43,6 +43,9 @@ class Utilization:
     """Of links and network: an assumption."""
 
 
+ASSUMED = Utilization()
+
+
 HARDWARE = {
     each.name: each
     for each in (
@@ -55,8 +58,8 @@ HARDWARE = {
             16,
             150 * GB,
             100 * GB,
-            "Shoeybi et al. 2019, section 5: 39 TFLOP/s are 30 % of the peak, 300 GB/s NVSwitch in both directions, "
-            "100 GB/s between servers; NVIDIA DGX-2H and V100 data sheets",
+            "Shoeybi et al. 2019, section 5 (39 TFLOP/s are 30 % of the peak; NVSwitch of 300 GB/s in both "
+            "directions; 100 GB/s between servers); NVIDIA V100 data sheet",
         ),
         Hardware(
             "a100",

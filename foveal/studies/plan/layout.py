@@ -38,14 +38,12 @@ class Layout:
                 name = option.replace("_", "-")
                 raise UserError(f"--{name} {getattr(self, option)}: expected a whole number from 1 on")
         if self.ranks % (self.tp * self.pp):
-            raise UserError(
-                f"--ranks {self.ranks}: not a multiple of --tp {self.tp} x --pp {self.pp} = {self.tp * self.pp}"
-            )
+            raise UserError(f"--ranks {self.ranks}: not a multiple of --tp {self.tp} x --pp {self.pp}")
         if self.dp % self.ep:
             fitting = ", ".join(str(size) for size in range(1, self.dp + 1) if self.dp % size == 0)
             raise UserError(
-                f"--ep {self.ep}: the experts are shared among the {self.dp} processes that compute different "
-                f"rows, which {fitting} divide"
+                f"--ep {self.ep}: the {self.dp} processes that compute different rows can share experts by "
+                f"{fitting}; choose one of these"
             )
         if self.fsdp and max(self.tp, self.pp, self.ep) > 1:
             raise UserError("--fsdp shares all weights: leave out --tp, --pp and --ep, or --fsdp")

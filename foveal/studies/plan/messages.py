@@ -36,8 +36,8 @@ def _of_shared_weights(step: RankStep) -> Counter[Message]:
 
 
 def _of_pipeline(step: RankStep, layout: Layout) -> Counter[Message]:
-    """Return the messages of a stage: the vectors between blocks to the next stage, and their gradients to the
-    stage before, for each micro-batch and part of the pipeline (Narayanan et al. 2021, section 2.2)."""
+    """Return the messages of a stage: the vectors between blocks to the next stage, and their gradients to
+    the stage before, for each micro-batch and part of the pipeline (Narayanan et al. 2021, section 2.2)."""
     count = step.micro_batches * layout.interleaved
     return Counter(
         {
@@ -48,11 +48,12 @@ def _of_pipeline(step: RankStep, layout: Layout) -> Counter[Message]:
 
 
 def _of_experts(step: RankStep, recomputes: bool) -> Counter[Message]:
-    """Return the messages of shared experts: the vectors to the experts and back, and their gradients likewise
-    (Lepikhin et al. 2021, section 3). Blocks that are computed again send again."""
+    """Return the messages of shared experts: the vectors to the experts and back, and their gradients
+    likewise (Lepikhin et al. 2021, section 3). Blocks that are computed again send again."""
     return Counter(
         {
             Message("forward", "all-to-all", "ep", step.routed): 2 * step.micro_batches,
-            Message("backward", "all-to-all", "ep", step.routed): (4 if recomputes else 2) * step.micro_batches,
+            Message("backward", "all-to-all", "ep", step.routed): (4 if recomputes else 2)
+            * step.micro_batches,
         }
     )

@@ -12,7 +12,7 @@ from foveal.distributed.tensor_group import TensorGroup
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
-from foveal.studies.plan.hardware import Hardware, Utilization
+from foveal.studies.plan.hardware import ASSUMED, Hardware, Utilization
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.memory import peak_memory
 from foveal.studies.plan.messages import all_messages
@@ -58,7 +58,10 @@ class Plan:
     @property
     def flops(self) -> int:
         """Floating-point operations of a process in a step, without those that are done a second time."""
-        return sum(each.flops * count for each, count in self.step.operations.items()) - self.step.recomputed_flops
+        return (
+            sum(each.flops * count for each, count in self.step.operations.items())
+            - self.step.recomputed_flops
+        )
 
     @property
     def model_flop_utilization(self) -> float:
@@ -71,7 +74,7 @@ def make_plan(
     vocabulary: int,
     layout: Layout,
     hardware: Hardware,
-    utilization: Utilization = Utilization(),
+    utilization: Utilization = ASSUMED,
 ) -> Plan:
     """Return the plan of a training of a language model.
 
@@ -107,7 +110,11 @@ def _check_model(config: Config, vocabulary: int, layout: Layout) -> int:
     with shapes_only():
         model = task.bind(task.sized_processor({"vocabulary": vocabulary})).new_model()
     mixers = [block.mixer for block in model.stack.blocks] if isinstance(model, DecoderLM) else []
-    if not mixers or model.lookup is not None or not all(isinstance(each, MultiHeadAttention) for each in mixers):
+    if (
+        not mixers
+        or model.lookup is not None
+        or not all(isinstance(each, MultiHeadAttention) for each in mixers)
+    ):
         raise UserError(
             f"foveal plan counts language models of attention alone: this is {task.name} with "
             f"model.mixers={config.model.mixers}"
@@ -115,7 +122,9 @@ def _check_model(config: Config, vocabulary: int, layout: Layout) -> int:
     parameters = sum(weight.numel() for weight in model.parameters())
     layers, stages = config.model.layers, layout.pp * layout.interleaved
     if stages > layers:
-        raise UserError(f"--pp {layout.pp}: {layers} layers are fewer than the {stages} parts of the pipeline")
+        raise UserError(
+            f"--pp {layout.pp}: {layers} layers are fewer than the {stages} parts of the pipeline"
+        )
     experts = [module for module in model.modules() if isinstance(module, Experts)]
     if layout.ep > 1 and not experts:
         raise UserError(f"--ep {layout.ep}: the model has no experts (model.feedforward=moe)")
@@ -136,8 +145,8 @@ def _rows_of_micro_batch(config: Config, layout: Layout) -> int:
     rows, parts = data.batch_tokens // data.context_length, layout.dp * layout.micro_batches
     if rows % parts:
         raise UserError(
-            f"data.batch_tokens={data.batch_tokens}: {rows} rows of data.context_length={data.context_length} "
-            f"can't be cut into {layout.dp} processes x {layout.micro_batches} micro-batches; set "
+            f"data.batch_tokens={data.batch_tokens}: {rows} rows of {data.context_length} tokens are not "
+            f"{layout.dp} processes x {layout.micro_batches} micro-batches; set "
             f"data.batch_tokens={-(-rows // parts) * parts * data.context_length}"
         )
     return rows // parts

@@ -16,7 +16,7 @@ from foveal.studies.plan.fake_processes import process_of
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.recorder import Kind, Message, Operation, StepRecorder
 from foveal.studies.plan.watched_step import WatchedObjective, WatchedOptimizer
-from foveal.studies.plan.without_numbers import without_numbers
+from foveal.studies.plan.without_numbers import compute_without_numbers, without_numbers
 from foveal.tasks.registry import task_of
 from foveal.training.averaging import make_average
 from foveal.training.slots import Slots
@@ -75,6 +75,8 @@ def count_step(config: Config, layout: Layout, vocabulary: int, rows: int) -> Ra
     with process_of(layout) as world, without_numbers():
         with without_initial_values():
             model = task.bind(processor).new_model()
+        for block in model.stack.blocks:
+            compute_without_numbers(block)
         _keep_own_experts(model, layout.ep)
         placement = world.place(model)
         task = task.bind(processor, model)
@@ -136,7 +138,9 @@ def _keep_own_experts(model: nn.Module, ep: int) -> None:
 
 def _count_parameters(model: nn.Module, processes: int) -> Parameters:
     weights = list(model.parameters())
-    experts = {weight for module in _experts(model) for weight in (module.weight_expand, module.weight_contract)}
+    experts = {
+        weight for module in _experts(model) for weight in (module.weight_expand, module.weight_contract)
+    }
     return Parameters(
         _numbers(weights),
         _numbers(experts),

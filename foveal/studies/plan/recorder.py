@@ -1,4 +1,4 @@
-"""Every operation of a step: its products, the bytes it moves, its messages, and the memory of its results."""
+"""Every operation of a step: its products, the bytes it moves, its messages, the memory of its results."""
 
 import weakref
 from collections import Counter
@@ -13,7 +13,13 @@ from torch.utils._pytree import tree_leaves
 from foveal.inspection.operation_mode import OperationMode, flop_formulas
 
 Kind = Literal[
-    "weights", "copies of weights", "gradients", "optimizer states", "averages", "activations", "working space"
+    "weights",
+    "copies of weights",
+    "gradients",
+    "optimizer states",
+    "averages",
+    "activations",
+    "working space",
 ]
 """What memory holds. Copies of weights are joined, or in 16 bits."""
 Phase = Literal["setup", "forward", "backward", "update"]
@@ -24,6 +30,8 @@ NEW_IN_PHASE: dict[Phase, Kind] = {
     "update": "working space",
 }
 OF_WEIGHTS = ("weights", "copies of weights")
+WITHOUT_WORK = ("empty_like", "new_empty", "new_empty_strided")
+"""Operations that neither read nor write."""
 COLLECTIVES = {"allreduce_": "all-reduce", "_allgather_base_": "all-gather", "alltoall_base_": "all-to-all"}
 """The field's names of torch's messages."""
 
@@ -51,7 +59,7 @@ class Message(NamedTuple):
     size: int
 
 
-class StepRecorder(OperationMode):
+class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
     """Records operations, messages and memory of a process.
 
     `groups` are the names of its groups by their members. Each storage is counted once, as the kind that was
@@ -103,7 +111,8 @@ class StepRecorder(OperationMode):
             self._record_message(func, args, read)
             return result
         self._record_memory(read, written)
-        if not func.is_view and read and self.phase != "setup":
+        works = not func.is_view and func.overloadpacket.__name__ not in WITHOUT_WORK
+        if works and read and self.phase != "setup":
             self._record_operation(func, args, named, result, read, written)
         return result
 

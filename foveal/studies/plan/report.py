@@ -17,6 +17,7 @@ MEANINGS = {
     "send pp": "vectors to the next stage, gradients to the one before",
 }
 """What a message is, by its collective and group."""
+NOT_FITTING = "more --tp, --pp or --micro-batches, --fsdp, or training.activation_checkpointing=true"
 OF_SHARED_WEIGHTS = {
     "all-gather dp": "weights of a block, or of what is outside of the blocks",
     "reduce-scatter dp": "gradients of a block, summed into the parts",
@@ -57,11 +58,8 @@ def plan_sections(name: str, plan: Plan) -> list[str | Facts]:
         [
             *times,
             ("in all", f"{time.total:.3f} s, {plan.tokens_per_second:,.0f} tokens/s"),
-            (
-                "model FLOPs",
-                f"{plan.flops / 1e12:,.1f} TFLOP a process, {100 * plan.model_flop_utilization:.1f} % of the peak",
-            ),
-            *([("bubble", f"{100 * plan.bubble:.1f} % of the time that a stage computes")] * (layout.pp > 1)),
+            ("operations", f"{plan.flops / 1e12:,.1f} TFLOP, {plan.model_flop_utilization:.1%} of the peak"),
+            *([("bubble", f"{plan.bubble:.1%} of the time that a stage computes")] * (layout.pp > 1)),
         ],
         "\nassumed",
         _assumptions(plan),
@@ -70,16 +68,11 @@ def plan_sections(name: str, plan: Plan) -> list[str | Facts]:
 
 
 def _verdict(name: str, plan: Plan) -> str:
-    total, size = plan.memory_total / GB, plan.hardware.memory / GB
+    size = f"{plan.memory_total / GB:,.1f} of {plan.hardware.memory / GB:,.0f} GB"
+    place = f"{name} on {plan.layout.ranks:,} x {plan.hardware.name}"
     if plan.fits:
-        return (
-            f"{name} on {plan.layout.ranks:,} x {plan.hardware.name}: fits ({total:,.1f} of {size:,.0f} GB), "
-            f"{plan.time.total:.3g} s a step"
-        )
-    return (
-        f"{name} on {plan.layout.ranks:,} x {plan.hardware.name}: does not fit ({total:,.1f} of {size:,.0f} GB); "
-        "try more --tp, --pp or --micro-batches, --fsdp, or training.activation_checkpointing=true"
-    )
+        return f"{place}: fits ({size}), {plan.time.total:.3g} s a step"
+    return f"{place}: does not fit ({size}); try {NOT_FITTING}"
 
 
 def _processes(plan: Plan) -> str:
@@ -109,7 +102,10 @@ def _assumptions(plan: Plan) -> Facts:
     return [
         ("products", f"{part.products:.0%} of {hardware.half_flops / 1e12:,.0f} TFLOP/s in 16 bits"),
         ("memory", f"{part.memory:.0%} of {hardware.memory_speed / GB:,.0f} GB/s"),
-        ("links in a node", f"{part.links:.0%} of {hardware.link_speed / GB:,.0f} GB/s, {hardware.per_node} devices"),
+        (
+            "links in a node",
+            f"{part.links:.0%} of {hardware.link_speed / GB:,.0f} GB/s, {hardware.per_node} devices",
+        ),
         ("links between nodes", f"{part.links:.0%} of {hardware.network_speed / GB:,.0f} GB/s for a node"),
         ("source", hardware.source),
     ]

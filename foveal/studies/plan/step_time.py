@@ -75,21 +75,19 @@ def bubble(layout: Layout, micro_batches: int) -> float:
 
 
 def operation_seconds(operation: Operation, hardware: Hardware, utilization: Utilization) -> float:
-    """Return the time of an operation: of its products, or of its memory if that takes longer (Williams et al.
-    2009)."""
+    """Return the time of an operation: of its products, or of its memory if that takes longer (Williams et
+    al. 2009)."""
     peak = hardware.half_flops if operation.is_half else hardware.single_flops
     products = operation.flops / (peak * utilization.products)
     return max(products, operation.moved / (hardware.memory_speed * utilization.memory))
 
 
-def message_seconds(
-    message: Message, layout: Layout, hardware: Hardware, utilization: Utilization
-) -> float:
+def message_seconds(message: Message, layout: Layout, hardware: Hardware, utilization: Utilization) -> float:
     """Return the time of a message among the N members of a group.
 
-    A process sends `2 (N - 1) / N` of the size in an all-reduce, the size itself to the next stage, and half of
-    an all-reduce else (Thakur et al. 2005). Between nodes, all processes of a node send at the same time. A ring
-    leaves a node once for all of its members there; parts from all to all leave for each.
+    A process sends `2 (N - 1) / N` of the size in an all-reduce, the size itself to the next stage, and half
+    of an all-reduce else (Thakur et al. 2005). Between nodes, all processes of a node send at the same time.
+    A ring leaves a node once for all of its members there; parts from all to all leave for each.
     """
     members = layout.members(message.group)
     if len(members) == 1:

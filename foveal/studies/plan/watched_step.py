@@ -55,7 +55,9 @@ class WatchedObjective:
 class WatchedOptimizer(Optimizer):
     """An optimizer whose states exist from the start, as they do after the first step."""
 
-    def __init__(self, model: nn.Module, config: OptimizerConfig, placement: Placement, recorder: StepRecorder):
+    def __init__(
+        self, model: nn.Module, config: OptimizerConfig, placement: Placement, recorder: StepRecorder
+    ):
         super().__init__(model, config, placement)
         self._recorder = recorder
         for weight in self.trainable.values():
@@ -65,7 +67,7 @@ class WatchedOptimizer(Optimizer):
         for weight in self.trainable.values():
             weight.grad = None
         for parameter in model.parameters():
-            parameter.register_post_accumulate_grad_hook(self._hold_gradient)
+            parameter.register_post_accumulate_grad_hook(self._hold_gradient)  # type: ignore[no-untyped-call]
 
     def take_gradients(self) -> Gradients:
         self._recorder.phase = "update"
