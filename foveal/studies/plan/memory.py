@@ -4,7 +4,7 @@ from collections import Counter
 
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.rank_step import RankStep
-from foveal.studies.plan.recorder import Kind
+from foveal.studies.plan.recorder import MemoryKind
 
 NUMBER_BYTES = 4
 """Of a weight and of its gradient: they are float32."""
@@ -12,7 +12,7 @@ GATHERED_BLOCKS = 2
 """Blocks whose weights are whole at the same time: one computes, and the next is gathered meanwhile."""
 
 
-def peak_memory(step: RankStep, layout: Layout) -> Counter[Kind]:
+def peak_memory(step: RankStep, layout: Layout) -> Counter[MemoryKind]:
     """Return the bytes of each kind of memory.
 
     A step was counted with all weights of a stage, and with one micro-batch at a time.
@@ -34,7 +34,7 @@ def micro_batches_in_flight(layout: Layout, micro_batches: int) -> float:
     return min(in_flight, micro_batches)
 
 
-def _shared(memory: Counter[Kind], step: RankStep) -> Counter[Kind]:
+def _shared(memory: Counter[MemoryKind], step: RankStep) -> Counter[MemoryKind]:
     """Return the memory of a process that holds a part of each weight, gradient and state (ZeRO stage 3,
     Rajbhandari et al. 2020; Zhao et al. 2023).
 
@@ -44,7 +44,7 @@ def _shared(memory: Counter[Kind], step: RankStep) -> Counter[Kind]:
     part = parameters.shared / parameters.own
     outside = parameters.own - sum(parameters.blocks)
     whole = NUMBER_BYTES * (outside + GATHERED_BLOCKS * max(parameters.blocks, default=0))
-    shared: Counter[Kind] = Counter(memory)
+    shared: Counter[MemoryKind] = Counter(memory)
     for kind in ("optimizer states", "averages"):
         shared[kind] = round(memory[kind] * part)
     own = NUMBER_BYTES * parameters.shared

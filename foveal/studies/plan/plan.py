@@ -17,7 +17,7 @@ from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.memory import peak_memory
 from foveal.studies.plan.messages import all_messages
 from foveal.studies.plan.rank_step import RankStep, count_step
-from foveal.studies.plan.recorder import Kind, Message
+from foveal.studies.plan.recorder import MemoryKind, Message
 from foveal.studies.plan.step_time import StepTime, bubble, step_time
 from foveal.tasks.registry import task_of
 
@@ -32,7 +32,7 @@ class Plan:
     parameters: int
     """Parameters of the whole model."""
     step: RankStep
-    memory: Counter[Kind]
+    memory: Counter[MemoryKind]
     messages: Counter[Message]
     time: StepTime
     batch_tokens: int

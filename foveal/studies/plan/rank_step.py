@@ -14,7 +14,7 @@ from foveal.distributed.sharded import sharded_blocks
 from foveal.layers.blocks.moe import Experts
 from foveal.studies.plan.fake_processes import process_of
 from foveal.studies.plan.layout import Layout
-from foveal.studies.plan.recorder import Kind, Message, Operation, StepRecorder
+from foveal.studies.plan.recorder import MemoryKind, Message, Operation, StepRecorder
 from foveal.studies.plan.watched_step import WatchedObjective, WatchedOptimizer
 from foveal.studies.plan.without_numbers import compute_without_numbers, without_numbers
 from foveal.tasks.registry import task_of
@@ -56,15 +56,17 @@ class RankStep:
     """Bytes of the vectors that are sent to experts in a micro-batch."""
     recomputed_flops: int
     """Floating-point operations that are a second computation of blocks."""
-    peak: Counter[Kind]
+    peak: Counter[MemoryKind]
     """Memory at its peak."""
     operations: Counter[Operation]
     messages: Counter[Message]
 
 
-def count_step(config: Config, layout: Layout, vocabulary: int, rows: int) -> RankStep:
+def count_step(
+    config: Config, layout: Layout, vocabulary: int, rows: int, dtype: torch.dtype = torch.float32
+) -> RankStep:
     """Return what a step with `rows` rows in a micro-batch takes. The model is made and cut, and its step
-    taken, by the code that trains.
+    taken, by the code that trains. Weights and gradients are of type `dtype`.
 
     Raises: UserError: the layout does not fit the model.
     """
@@ -75,6 +77,7 @@ def count_step(config: Config, layout: Layout, vocabulary: int, rows: int) -> Ra
     with process_of(layout) as world, without_numbers():
         with without_initial_values():
             model = task.bind(processor).new_model()
+        model = model.to(dtype)
         for block in model.stack.blocks:
             compute_without_numbers(block)
         _keep_own_experts(model, layout.ep)

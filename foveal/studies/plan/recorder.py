@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 from foveal.inspection.operation_mode import OperationMode, flop_formulas
 
-Kind = Literal[
+MemoryKind = Literal[
     "weights",
     "copies of weights",
     "gradients",
@@ -23,7 +23,7 @@ Kind = Literal[
 ]
 """What memory holds. Copies of weights are joined, or in 16 bits."""
 Phase = Literal["setup", "forward", "backward", "update"]
-NEW_IN_PHASE: dict[Phase, Kind] = {
+NEW_IN_PHASE: dict[Phase, MemoryKind] = {
     "setup": "optimizer states",
     "forward": "activations",
     "backward": "working space",
@@ -66,23 +66,23 @@ class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
     told by `hold`, or else as what its phase makes. `unshared` kinds do not decide what the peak is.
     """
 
-    def __init__(self, groups: dict[tuple[int, ...], str], unshared: Set[Kind] = frozenset()):
+    def __init__(self, groups: dict[tuple[int, ...], str], unshared: Set[MemoryKind] = frozenset()):
         super().__init__()
         self.phase: Phase = "setup"
         self.operations: Counter[Operation] = Counter()
         self.messages: Counter[Message] = Counter()
-        self.held: Counter[Kind] = Counter()
-        self.peak: Counter[Kind] = Counter()
+        self.held: Counter[MemoryKind] = Counter()
+        self.peak: Counter[MemoryKind] = Counter()
         self.flops = 0
         self._groups, self._unshared, self._formulas = groups, unshared, flop_formulas()
-        self._kinds: dict[int, Kind] = {}
+        self._kinds: dict[int, MemoryKind] = {}
         self._largest = 0
 
     def start(self) -> None:
         """Begin with the step: what was made before is there from the start."""
         self.phase, self._largest, self.peak = "forward", 0, Counter()
 
-    def hold(self, tensor: Tensor, kind: Kind) -> None:
+    def hold(self, tensor: Tensor, kind: MemoryKind) -> None:
         """Count the storage of a tensor as one of a kind."""
         storage = tensor.untyped_storage()
         key, size = storage._cdata, storage.nbytes()
@@ -118,7 +118,9 @@ class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
 
     def _record_memory(self, read: list[Tensor], written: list[Tensor]) -> None:
         copies = bool(read) and all(self._kinds.get(_key(each)) in OF_WEIGHTS for each in read)
-        kind: Kind = "copies of weights" if copies and self.phase == "forward" else NEW_IN_PHASE[self.phase]
+        kind: MemoryKind = (
+            "copies of weights" if copies and self.phase == "forward" else NEW_IN_PHASE[self.phase]
+        )
         for tensor in written:
             if _key(tensor) not in self._kinds:
                 self.hold(tensor, kind)

@@ -20,26 +20,26 @@ ANY_NUMBER = 1.0
 @contextmanager
 def without_numbers() -> Iterator[None]:
     """Return a context in which new tensors of a CPU have shapes, but no numbers, and take no memory."""
-    with FakeTensorMode(allow_non_fake_inputs=True), _Numbers(), _Answers():
+    with FakeTensorMode(allow_non_fake_inputs=True), _ScalarReads(), _HostReads():
         yield
 
 
 def compute_without_numbers(module: nn.Module) -> None:
     """Let a module compute without numbers, also when it is computed again in the backward pass, in which the
     context has no effect."""
-    answers = ExitStack()
+    reads = ExitStack()
 
     def enter(module: nn.Module, inputs: Any) -> None:
-        answers.enter_context(_Answers())
+        reads.enter_context(_HostReads())
 
     def leave(module: nn.Module, inputs: Any, outputs: Any) -> None:
-        answers.close()
+        reads.close()
 
     module.register_forward_pre_hook(enter)
     module.register_forward_hook(leave, always_call=True)  # a second computation ends where it is done
 
 
-class _Numbers(OperationMode):  # type: ignore[no-untyped-call]
+class _ScalarReads(OperationMode):  # type: ignore[no-untyped-call]
     """Gives `ANY_NUMBER` for a number that is read of a tensor without numbers."""
 
     def __torch_dispatch__(
@@ -50,7 +50,7 @@ class _Numbers(OperationMode):  # type: ignore[no-untyped-call]
         return func(*args, **(kwargs or {}))
 
 
-class _Answers(TorchFunctionMode):
+class _HostReads(TorchFunctionMode):
     """Answers calls that need the numbers of a tensor.
 
     Groups that are counted have equal numbers of members. Dropout is the single operation that GPUs have.
