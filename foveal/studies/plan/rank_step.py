@@ -77,7 +77,8 @@ def count_step(
     with process_of(layout) as world, without_numbers():
         with without_initial_values():
             model = task.bind(processor).new_model()
-        model = model.to(dtype)
+        for weight in model.parameters():
+            weight.data = weight.data.to(dtype)
         for block in model.stack.blocks:
             compute_without_numbers(block)
         _keep_own_experts(model, layout.ep)
