@@ -32,7 +32,7 @@ LAYOUTS = (
 def predicted_and_measured(layout: Layout, settings: tuple[str, ...] = SETTINGS) -> tuple[int, int]:
     """Return the bytes of a process at the peak of a step: planned, and of the largest real process."""
     settings = (*settings, FLOAT32)
-    plan = make_plan(load_config(PRESET, settings), VOCABULARY, layout, named_hardware("h100"))
+    plan = make_plan(load_config(PRESET, settings), VOCABULARY, layout, named_hardware("cpu"))
     arguments = (PRESET, settings, layout)
     if layout.ranks == 1:
         return plan.memory_total, measured_peak(ONE_PROCESS, *arguments)

@@ -55,7 +55,7 @@ def plan(
     micro_batches
         Micro-batches that a process computes one after another in a step.
     hardware
-        The devices: v100-dgx2h, a100, h100 or h200.
+        The devices: v100-dgx2h, a100, h100, h200 or cpu.
     vocabulary
         The number of tokens; if not given, data.vocab_size, or 65 characters.
     json

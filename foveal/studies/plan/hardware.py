@@ -29,6 +29,8 @@ class Hardware:
     """Bytes that a node sends to other nodes."""
     source: str
     """Where the figures are published."""
+    copies_gathers: bool = False
+    """Whether a gather takes a second buffer, as gloo's does; NCCL's does not."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,18 @@ HARDWARE = {
             450 * GB,
             400 * GB,
             "NVIDIA H200 SXM data sheet, dense; DGX H200: 900 GB/s NVLink in both directions, 8 x 400 Gb/s",
+        ),
+        Hardware(
+            "cpu",
+            0.2 * TERA,
+            0.1 * TERA,
+            16 * GB,
+            20 * GB,
+            1,
+            10 * GB,
+            1 * GB,
+            "an assumption: a core of 3 GHz with AVX-512, and a network of 10 Gb/s",
+            copies_gathers=True,
         ),
     )
 }

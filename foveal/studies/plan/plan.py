@@ -83,7 +83,13 @@ def make_plan(
     parameters = _check_model(config, vocabulary, layout)
     rows = _rows_of_micro_batch(config, layout)
     stage = config.model.model_copy(update={"layers": -(-config.model.layers // layout.pp)})
-    step = count_step(config.model_copy(update={"model": stage}), layout, vocabulary, rows)
+    step = count_step(
+        config.model_copy(update={"model": stage}),
+        layout,
+        vocabulary,
+        rows,
+        copies_gathers=hardware.copies_gathers,
+    )
     messages = all_messages(step, layout, config.training.activation_checkpointing)
     time = step_time(step.operations, messages, layout, step.micro_batches, hardware, utilization)
     return Plan(

@@ -63,10 +63,16 @@ class RankStep:
 
 
 def count_step(
-    config: Config, layout: Layout, vocabulary: int, rows: int, dtype: torch.dtype = torch.float32
+    config: Config,
+    layout: Layout,
+    vocabulary: int,
+    rows: int,
+    dtype: torch.dtype = torch.float32,
+    copies_gathers: bool = False,
 ) -> RankStep:
     """Return what a step with `rows` rows in a micro-batch takes. The model is made and cut, and its step
-    taken, by the code that trains. Weights and gradients are of type `dtype`.
+    taken, by the code that trains. Weights and gradients are of type `dtype`. `copies_gathers` is that of the
+    hardware.
 
     Raises: UserError: the layout does not fit the model.
     """
@@ -85,7 +91,7 @@ def count_step(
         placement = world.place(model)
         task = task.bind(processor, model)
         groups = {tuple(layout.members(name)): name for name in ("dp", "tp")}
-        recorder = StepRecorder(groups, {"gradients"} if layout.fsdp else set())
+        recorder = StepRecorder(groups, {"gradients"} if layout.fsdp else set(), copies_gathers)
         with recorder:
             optimizer = WatchedOptimizer(model, config.optimizer, placement, recorder)
             average = make_average(model, config.training, placement)

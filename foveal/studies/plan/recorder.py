@@ -63,10 +63,16 @@ class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
     """Records operations, messages and memory of a process.
 
     `groups` are the names of its groups by their members. Each storage is counted once, as the kind that was
-    told by `hold`, or else as what its phase makes. `unshared` kinds do not decide what the peak is.
+    told by `hold`, or else as what its phase makes. `unshared` kinds do not decide what the peak is. With
+    `copies_gathers`, a gather takes a second buffer for a moment.
     """
 
-    def __init__(self, groups: dict[tuple[int, ...], str], unshared: Set[MemoryKind] = frozenset()):
+    def __init__(
+        self,
+        groups: dict[tuple[int, ...], str],
+        unshared: Set[MemoryKind] = frozenset(),
+        copies_gathers: bool = False,
+    ):
         super().__init__()
         self.phase: Phase = "setup"
         self.operations: Counter[Operation] = Counter()
@@ -76,7 +82,7 @@ class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
         self.flops = 0
         self._groups, self._unshared, self._formulas = groups, unshared, flop_formulas()
         self._kinds: dict[int, MemoryKind] = {}
-        self._largest = 0
+        self._largest, self._copies_gathers = 0, copies_gathers
 
     def start(self) -> None:
         """Begin with the step: what was made before is there from the start."""
@@ -92,6 +98,9 @@ class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
             weakref.finalize(storage, self._free, key, size)
         self._kinds[key] = kind
         self.held[kind] += size
+        self._compare_with_peak()
+
+    def _compare_with_peak(self) -> None:
         total = sum(held for each, held in self.held.items() if each not in self._unshared)
         if total > self._largest:
             self._largest, self.peak = total, self.held.copy()
@@ -141,6 +150,10 @@ class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
         name = COLLECTIVES[func.overloadpacket.__name__]
         size = max(each.nbytes for each in tensors)
         self.messages[Message(self.phase, name, self._groups[members], size)] += 1
+        if name == "all-gather" and self._copies_gathers:
+            self.held["working space"] += size
+            self._compare_with_peak()
+            self.held["working space"] -= size
 
 
 def _tensors(values: Any) -> list[Tensor]:

@@ -53,7 +53,7 @@ class WatchedObjective:
 
 
 class WatchedOptimizer(Optimizer):
-    """An optimizer whose states exist from the start, as they do after the first step."""
+    """An optimizer after its first step: there are states, and the gradients of that step."""
 
     def __init__(
         self, model: nn.Module, config: OptimizerConfig, placement: Placement, recorder: StepRecorder
@@ -65,7 +65,8 @@ class WatchedOptimizer(Optimizer):
             weight.grad = weight.new_empty(weight.shape)
         self.step(config.lr, 1.0)
         for weight in self.trainable.values():
-            weight.grad = None
+            assert weight.grad is not None
+            recorder.hold(weight.grad, "gradients")
         for parameter in model.parameters():
             parameter.register_post_accumulate_grad_hook(self._hold_gradient)  # type: ignore[no-untyped-call]
 
