@@ -1,8 +1,8 @@
 """The times of `foveal plan` against the eight efficiencies of Megatron-LM (Shoeybi et al. 2019, figure 5).
 
 Efficiency is the work of a GPU in a second over that of one GPU with the smallest model. Counted is Foveal's
-step with what Megatron-LM does otherwise: weights, gradients and messages have 16 bits, the logits of one GPU are
-computed at once, and gradients are summed in rings. The part of the peak that products reach is set once, so
+step with what Megatron-LM does otherwise: weights, gradients and messages have 16 bits, one GPU computes all
+logits at once, and gradients are summed in rings. The part of the peak that products reach is set once, so
 that the first row has the 39 TFLOP/s of the paper; the other seven follow.
 """
 

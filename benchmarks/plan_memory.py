@@ -1,7 +1,7 @@
 """The memory that `foveal plan` predicts over that of real processes, at the peak of a step.
 
-Real is the sum of what torch's allocator has given and not taken back, in the second step of each process. The
-goal is 15 %.
+Real is what the allocator of torch has given and not taken back, in the second step of each process. The goal
+is 15 %.
 """
 
 from benchmarks.timing import Measurement, parse_options, report

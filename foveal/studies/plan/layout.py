@@ -53,8 +53,16 @@ class Layout:
             raise UserError(f"--interleaved {self.interleaved}: there is no pipeline: add --pp N")
 
     def members(self, group: str) -> range:
-        """Return the processes of the group of process 0: those that split its layers (tp), its experts (ep)
-        or its pipeline (pp), or have copies of its weights (dp)."""
-        size = {"tp": self.tp, "dp": self.dp, "ep": self.ep, "pp": self.pp}[group]
-        stride = {"tp": 1, "dp": self.tp, "ep": self.tp, "pp": self.tp * self.dp}[group]
+        """Return the processes of a group of process 0.
+
+        They split its layers (tp) or share its experts (ep), have copies of its weights (dp) or of its
+        experts (dp of experts), or are the stages of its pipeline (pp).
+        """
+        size, stride = {
+            "tp": (self.tp, 1),
+            "ep": (self.ep, self.tp),
+            "dp": (self.dp, self.tp),
+            "dp of experts": (self.dp // self.ep, self.tp * self.ep),
+            "pp": (self.pp, self.tp * self.dp),
+        }[group]
         return range(0, size * stride, stride)

@@ -11,6 +11,8 @@ from foveal.studies.plan.recorder import Message
 def all_messages(step: RankStep, layout: Layout, recomputes: bool) -> Counter[Message]:
     """Return how often each message is sent in a step."""
     messages = step.messages.copy()
+    if layout.ep > 1:
+        messages = _with_sums_of_experts(messages, step)
     if layout.fsdp:
         messages += _of_shared_weights(step)
     if layout.pp > 1:
@@ -45,6 +47,19 @@ def _of_pipeline(step: RankStep, layout: Layout) -> Counter[Message]:
             Message("backward", "send", "pp", step.passed_on): count,
         }
     )
+
+
+def _with_sums_of_experts(messages: Counter[Message], step: RankStep) -> Counter[Message]:
+    """Return the messages in which the gradients of experts are summed among the copies of these experts."""
+    result: Counter[Message] = Counter()
+    experts = NUMBER_BYTES * step.parameters.experts
+    for message, count in messages.items():
+        if message.group == "dp" and message.size > experts:
+            result[message._replace(size=message.size - experts)] += count
+            result[message._replace(size=experts, group="dp of experts")] += count
+        else:
+            result[message] += count
+    return result
 
 
 def _of_experts(step: RankStep, recomputes: bool) -> Counter[Message]:

@@ -92,13 +92,13 @@ def count_step(
         task = task.bind(processor, model)
         groups = {tuple(layout.members(name)): name for name in ("dp", "tp")}
         recorder = StepRecorder(groups, {"gradients"} if layout.fsdp else set(), copies_gathers)
+        objective = WatchedObjective(placement.computing(task.objective()), model.stack, recorder)
+        tokens = torch.zeros(rows * layout.dp, config.data.context_length, dtype=torch.long)
         with recorder:
             optimizer = WatchedOptimizer(model, config.optimizer, placement, recorder)
             average = make_average(model, config.training, placement)
             for tensor in average.tensors.values() if average else ():
                 recorder.hold(tensor, "averages")
-            objective = WatchedObjective(placement.computing(task.objective()), model.stack, recorder)
-            tokens = torch.zeros(rows * layout.dp, config.data.context_length, dtype=torch.long)
             recorder.start()
             train_step(
                 model,
@@ -113,7 +113,6 @@ def count_step(
                 activation_checkpointing=config.training.activation_checkpointing,
             )
         times = micro_batches / count
-        recomputes = config.training.activation_checkpointing
         return RankStep(
             _count_parameters(model, layout.dp),
             rows * config.data.context_length,
@@ -121,7 +120,7 @@ def count_step(
             objective.passed_on,
             objective.kept,
             sum(module.active for module in _experts(model)) * objective.passed_on // 2,
-            round(objective.block_flops * times) if recomputes else 0,
+            round(objective.recomputed_flops * times),
             recorder.peak,
             _of_all_micro_batches(recorder.operations, times),
             _of_all_micro_batches(recorder.messages, times),

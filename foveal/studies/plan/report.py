@@ -13,6 +13,8 @@ MEANINGS = {
     "all-reduce dp": "sum of the gradients",
     "all-to-all dp": "sum of the gradients: parts to their process",
     "all-gather dp": "sum of the gradients: sums to all",
+    "all-to-all dp of experts": "sum of the gradients of experts",
+    "all-gather dp of experts": "sum of the gradients of experts",
     "all-to-all ep": "vectors to their experts, and back",
     "send pp": "vectors to the next stage, gradients to the one before",
 }

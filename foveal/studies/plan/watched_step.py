@@ -20,11 +20,14 @@ class WatchedObjective:
         """Bytes of the blocks that wait for the backward pass of a micro-batch."""
         self.passed_on = 0
         """Bytes that the blocks pass on to each other for a micro-batch."""
-        self.block_flops = 0
-        """Floating-point operations of all forward passes through the blocks."""
-        self._held = 0
+        self.recomputed_flops = 0
+        """Floating-point operations of blocks that are computed again in the backward pass."""
+        self._held = self._flops = 0
         stack.register_forward_pre_hook(self._enter)
         stack.register_forward_hook(self._leave)
+        for block in stack.get_submodule("blocks").children():
+            block.register_forward_pre_hook(self._enter_block)
+            block.register_forward_hook(self._leave_block, always_call=True)
 
     def __call__(self, batch: Any, carry: Any) -> Any:
         self._recorder.phase = "forward"
@@ -42,14 +45,19 @@ class WatchedObjective:
     def preview(self, step: int) -> None:
         return None
 
-    def _enter(self, stack: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        self.block_flops -= self._recorder.flops
+    def _enter(self, stack: nn.Module, inputs: Any) -> None:
         self._held = sum(self._recorder.held.values())
 
-    def _leave(self, stack: nn.Module, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, Any, Any]) -> None:
-        self.block_flops += self._recorder.flops
+    def _leave(self, stack: nn.Module, inputs: Any, outputs: Any) -> None:
         self.kept = sum(self._recorder.held.values()) - self._held
         self.passed_on = outputs[0].nbytes
+
+    def _enter_block(self, block: nn.Module, inputs: Any) -> None:
+        self._flops = self._recorder.flops
+
+    def _leave_block(self, block: nn.Module, inputs: Any, outputs: Any) -> None:
+        if self._recorder.phase == "backward":
+            self.recomputed_flops += self._recorder.flops - self._flops
 
 
 class WatchedOptimizer(Optimizer):
