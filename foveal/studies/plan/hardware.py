@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from foveal.config import suggest
 from foveal.core.errors import UserError
 
-GB, TERA = 10**9, 10**12
+GB, TERA = 1e9, 1e12
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from foveal.studies.plan.fake_processes import process_of
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.recorder import MemoryKind, Message, Operation, StepRecorder
 from foveal.studies.plan.watched_step import WatchedObjective, WatchedOptimizer
-from foveal.studies.plan.without_numbers import compute_without_numbers, without_numbers
+from foveal.studies.plan.without_numbers import with_dropout_of_gpus, without_numbers
 from foveal.tasks.registry import task_of
 from foveal.training.averaging import make_average
 from foveal.training.slots import Slots
@@ -86,7 +86,7 @@ def count_step(
         for weight in model.parameters():
             weight.data = weight.data.to(dtype)
         for block in model.stack.blocks:
-            compute_without_numbers(block)
+            with_dropout_of_gpus(block)
         _keep_own_experts(model, layout.ep)
         placement = world.place(model)
         task = task.bind(processor, model)
