@@ -31,7 +31,7 @@ def micro_batches_in_flight(layout: Layout, micro_batches: int) -> float:
     (Korthikanti et al. 2022, section 4.2.3)."""
     p, v = layout.pp, layout.interleaved
     in_flight = p if v == 1 else p * (1 + (p - 1) / (p * v))
-    return min(in_flight, micro_batches)
+    return float(min(in_flight, micro_batches))
 
 
 def _shared(memory: Counter[MemoryKind], step: RankStep) -> Counter[MemoryKind]:

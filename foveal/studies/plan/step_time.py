@@ -1,5 +1,6 @@
 """The time of a step on named hardware, from what was counted."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -47,10 +48,12 @@ def step_time(
 
     def operations_in(*phases: str) -> float:
         chosen = ((each, count) for each, count in operations.items() if each.phase in phases)
-        return sum(count * operation_seconds(each, hardware, utilization) for each, count in chosen)
+        return math.fsum(count * operation_seconds(each, hardware, utilization) for each, count in chosen)
 
     def messages_of(chosen: Iterable[Message]) -> float:
-        return sum(messages[each] * message_seconds(each, layout, hardware, utilization) for each in chosen)
+        return math.fsum(
+            messages[each] * message_seconds(each, layout, hardware, utilization) for each in chosen
+        )
 
     in_update = [each for each in messages if each.phase == "update"]
     between_stages = [each for each in messages if each.group == "pp"]
