@@ -5,9 +5,9 @@ Each preset has its own batch size and precision. Whole steps on random tokens a
 
 from benchmarks.subject import Subject
 from benchmarks.timing import Measurement, interleave, parse_options, ratio, report
-from foveal.config import preset_names
 from foveal.core.runtime import keep_freed_memory
 from foveal.tasks.config import load_config
+from tests.support.trained_presets import trained_presets
 
 BASE = "lstm"
 GOALS = {"mamba": 0.5}
@@ -15,7 +15,7 @@ GOALS = {"mamba": 0.5}
 
 def measure(quick: bool) -> list[Measurement]:
     small = ["data.batch_tokens=256", "data.context_length=16"] if quick else []
-    configs = {name: load_config(name, small) for name in preset_names()}
+    configs = {name: load_config(name, small) for name in trained_presets()}
     subjects = {
         name: Subject(config) for name, config in configs.items() if config.task.name == "language-model"
     }

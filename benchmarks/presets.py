@@ -21,9 +21,9 @@ from typing import Any
 
 from benchmarks.demo import split
 from benchmarks.timing import ROOT, machine, timed
-from foveal.config import preset_names
 from foveal.inspection.curves.log_records import read_metrics_log
 from foveal.tasks.config import load_config
+from tests.support.trained_presets import trained_presets
 
 SAMPLE_SECONDS = (0, 20, 60, 180)
 """Seconds of training after which a sample is shown."""
@@ -191,7 +191,7 @@ def main() -> None:
     if options.quick and options.runs == parser.get_default("runs"):
         options.runs = Path(tempfile.mkdtemp(prefix="presets-"))
     runs = options.runs
-    names = [name for name in preset_names() if load_config(name).task.name == "language-model"]
+    names = [name for name in trained_presets() if load_config(name).task.name == "language-model"]
     runs.mkdir(parents=True, exist_ok=True)
     split(runs)
     chosen = (

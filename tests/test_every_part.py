@@ -7,16 +7,18 @@ import pytest
 from benchmarks.every.data import WRITERS
 from benchmarks.every.parts import bases, trials, untried_settings
 from benchmarks.every.trial import TIMED_OUT, Outcome
-from foveal.config import preset_names
 from foveal.models.network_registry import NETWORKS
 from foveal.tasks.registry import all_tasks
+from tests.support.trained_presets import trained_presets
 
 
 @pytest.mark.slow
 def test_every_preset_network_and_choice_has_a_trial_and_every_task_has_data() -> None:
     every = trials()
     names = {trial.name for trial in every}
-    assert names >= {f"preset {name}" for name in preset_names()} | {f"network {name}" for name in NETWORKS}
+    assert names >= {f"preset {name}" for name in trained_presets()} | {
+        f"network {name}" for name in NETWORKS
+    }
     tried = {setting for trial in every for setting in trial.settings}
     for key, (section, name) in {key: each for one in bases() for key, each in one.fields.items()}.items():
         annotation = type(section).model_fields[name].annotation

@@ -11,6 +11,7 @@ from foveal.models.decoder import language_model
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import all_tasks, task_of
 from tests.support.command_line import succeed
+from tests.support.trained_presets import count_parameters, trained_presets
 
 COMPARED = {*(name for name, spec in mixer_specs().items() if not spec.reads_memory), "moe"}
 
@@ -25,8 +26,30 @@ def test_about_a_million_parameters(name):
 
 
 def test_the_others_are_few():
-    models = {name for name in preset_names() if load_config(name).task.name == "language-model"}
+    models = {name for name in trained_presets() if load_config(name).task.name == "language-model"}
     assert models - COMPARED == {"demo", "min-char-rnn", "ngram-lstm"}
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [
+        ("gpt3", 175),
+        ("megatron-1.2b", 1.2),
+        ("megatron-2.5b", 2.5),
+        ("megatron-4.2b", 4.2),
+        ("megatron-8.3b", 8.3),
+    ],
+)
+def test_published_models_have_their_published_parameters(name, billions):
+    """Within what rounds to the published figure, or 1.5 %."""
+    assert count_parameters(name) / 1e9 == pytest.approx(billions, rel=0.015)
+    assert name not in trained_presets()
+
+
+def test_a_mixture_of_experts_has_the_parameters_of_mixtral_but_for_its_keys_and_values():
+    """Mixtral has 46.7 billion. Ours have a key and a value for each of 32 heads in place of 8."""
+    more_keys = 32 * 2 * 4096 * (4096 - 1024)
+    assert count_parameters("moe-8x7b") == pytest.approx(46.7e9 + more_keys, rel=0.001)
 
 
 @pytest.mark.parametrize(

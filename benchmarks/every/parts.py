@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from foveal.config import Config, ConfigError, OptimizerConfig, preset_names
+from foveal.config import Config, ConfigError, OptimizerConfig
 from foveal.config.sections_by_path import UnreadReason, meanings, setting_text
 from foveal.config.values import StrictModel
 from foveal.layers.mixers.registry import mixer_specs
@@ -16,6 +16,7 @@ from foveal.models.series_networks import SERIES_NETWORKS
 from foveal.tasks.config import load_config
 from foveal.tasks.read_settings import config_sections, unread_settings
 from foveal.tasks.registry import all_tasks, network_task, task_of
+from tests.support.trained_presets import trained_presets
 
 STEPS = 20
 SMALL = {"data.batch_tokens": 512, "data.image.batch_size": 32}
@@ -106,7 +107,7 @@ def base(preset: str) -> Base:
 @cache
 def trials() -> list[Trial]:
     """Return every preset, every network, and every choice of every setting."""
-    presets = [Trial(f"preset {name}", name) for name in preset_names()]
+    presets = [Trial(f"preset {name}", name) for name in trained_presets()]
     return [*presets, *map(_network, NETWORKS), *_setting_trials()]
 
 
@@ -151,7 +152,7 @@ def untried_settings() -> list[str]:
 @cache
 def bases() -> tuple[Base, ...]:
     """Return all presets, and those of tasks with each encoder that fits, and with each mixer."""
-    presets = [base(name) for name in preset_names()]
+    presets = [base(name) for name in trained_presets()]
     own = [base(task.preset) for task in all_tasks().values()]
     kinds = [
         Trial("", one.preset, (f"model.encoder.kind={kind}",))

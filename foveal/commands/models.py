@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from foveal.config import Config, preset_description, preset_names
 from foveal.core.errors import UserError
+from foveal.core.shapes_only import shapes_only
 from foveal.core.whole_number import WholeNumber
 from foveal.inspection.layers.describe import describe_layers
 from foveal.models.network_registry import NETWORKS
@@ -119,5 +120,5 @@ def _preset_summary(config: Config) -> dict[str, Any]:
 
 def _meta_model(config: Config) -> torch.nn.Module:
     """Return the model on the meta device, without numbers."""
-    with torch.device("meta"):
+    with shapes_only():
         return task_of(config).example_model()

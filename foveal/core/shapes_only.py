@@ -33,5 +33,10 @@ def shapes_only() -> Iterator[None]:
 
     Drawing numbers on the device `meta` would import torch's compiler, which takes seconds.
     """
-    with torch.device("meta"), _WithoutInitialValues():
+    with torch.device("meta"), without_initial_values():
         yield
+
+
+def without_initial_values() -> TorchFunctionMode:
+    """Return a context in which no initial values are drawn."""
+    return _WithoutInitialValues()

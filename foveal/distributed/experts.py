@@ -10,12 +10,11 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch import distributed as dist
 
 from foveal.core.errors import UserError
 from foveal.core.shapes_only import shapes_only
 from foveal.distributed.expert_group import ExpertGroup, ExpertModule
-from foveal.distributed.mesh import MeshRanks
+from foveal.distributed.mesh import MeshRanks, own_group
 from foveal.distributed.partial import PartialWeights
 from foveal.distributed.placement import Placement
 from foveal.distributed.tree import Gradients, TreeSum, add_gradients, flatten, unflatten
@@ -27,24 +26,10 @@ class ExpertRanks(MeshRanks):
 
     def __init__(self, process: int, processes: int, ep: int, tp: int = 1):
         super().__init__(process, processes, tp)
-        ranks = torch.arange(processes).view(
-            -1, ep, tp
-        )  # (copies of the experts, their parts, parts of layers)
+        ranks = torch.arange(processes).view(-1, ep, tp)  # (copies of all experts, their parts, of layers)
         copy, place = divmod(self.rank, ep)
-        # All processes make all groups, in the same order.
-        sharing = {
-            (one, part): dist.new_group(ranks[one, :, part].tolist())
-            for one in range(len(ranks))
-            for part in range(tp)
-        }
-        copies = {
-            (one, part): dist.new_group(ranks[:, one, part].tolist())
-            for one in range(ep)
-            for part in range(tp)
-        }
-        part = self.splitting.rank
-        self.sharing = Ranks(place, ep, sharing[copy, part])
-        self._copies = Ranks(copy, len(ranks), copies[place, part])
+        self.sharing = own_group(ranks[copy, :, self.splitting.rank], place)
+        self._copies = own_group(ranks[:, place, self.splitting.rank], copy)
         self._of_experts: set[Tensor] = set()
 
     def check(self, new_model: Callable[[], nn.Module]) -> None:

@@ -28,9 +28,9 @@ class MeshRanks(Ranks):
     def __init__(self, process: int, processes: int, tp: int = 1, pp: int = 1):
         grid = torch.arange(processes).view(pp, processes // (pp * tp), tp)
         stage, rank, part = (int(place) for place in (grid == process).nonzero()[0])
-        self.splitting = _group_of(grid, part, 2, (stage, rank))
-        self.piping = _group_of(grid, stage, 0, (rank, part))
-        adding = _group_of(grid, rank, 1, (stage, part))
+        self.splitting = own_group(grid[stage, rank], part)
+        self.piping = own_group(grid[:, rank, part], stage)
+        adding = own_group(grid[stage, :, part], rank)
         super().__init__(rank, grid.shape[1], adding.group)
         self.processes, self._process = processes, process
         self._everyone = Ranks(process, processes)
@@ -63,13 +63,7 @@ class MeshRanks(Ranks):
         return parts
 
 
-def _group_of(grid: Tensor, place: int, axis: int, others: tuple[int, int]) -> Ranks:
-    """Return the processes along an axis of the grid, at the given places of the other axes. All processes
-    make all groups of the axis, in the same order."""
-    lines = grid.movedim(axis, -1)
-    groups = {
-        (first, second): dist.new_group(lines[first, second].tolist())
-        for first in range(lines.shape[0])
-        for second in range(lines.shape[1])
-    }
-    return Ranks(place, lines.shape[2], groups[others])
+def own_group(processes: Tensor, place: int) -> Ranks:
+    """Return the group of some processes, of which this one is at `place`. Others do not call this."""
+    group = dist.new_group(processes.tolist(), use_local_synchronization=True)
+    return Ranks(place, len(processes), group)

@@ -68,10 +68,15 @@ def flop_formulas() -> Mapping[Any, Callable[..., int]]:
         from torch.utils.flop_counter import flop_registry
     except ImportError:
         raise _missing("torch.utils.flop_counter.flop_registry") from None
-    # torch has no formula for its kernel of CPUs, which computes the same products.
+    # torch has no formulas for its kernel of CPUs, which computes the same products.
     aten = torch.ops.aten
-    formula = flop_registry[aten._scaled_dot_product_flash_attention]
-    return {aten._scaled_dot_product_flash_attention_for_cpu: formula} | flop_registry
+    of_cpu = {
+        aten._scaled_dot_product_flash_attention_for_cpu: aten._scaled_dot_product_flash_attention,
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: (
+            aten._scaled_dot_product_flash_attention_backward
+        ),
+    }
+    return {own: flop_registry[other] for own, other in of_cpu.items()} | flop_registry
 
 
 def _missing(part: str) -> UserError:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from torch import Tensor, cat, from_numpy, int32, nn
 
+from foveal.config import Config
 from foveal.config.values import Fraction, ReadIf
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -46,7 +47,7 @@ from foveal.tasks.shapes.text_inputs import count_windows, typed_text, window_of
 from foveal.tasks.shapes.text_target import text_summary
 
 DEFAULT_VOCAB_SIZE = 65
-"""The number of different characters of English plays."""
+"""The number of different characters of English plays. A BPE vocabulary has the size of the config."""
 LITTLE_TEXT = 2_000_000
 """Bytes of text up to which the default model looks up n-grams: about what the lookup remembers."""
 MOST_LOOKED_UP = 20_000_000
@@ -120,7 +121,8 @@ class LanguageModelTask(CorpusTask):
         return language_model(self.config.model, self.processor.size, self.config.data.context_length)
 
     def example_model(self) -> DecoderLM:
-        return language_model(self.config.model, DEFAULT_VOCAB_SIZE, self.config.data.context_length)
+        vocabulary = vocabulary_of(self.config)
+        return language_model(self.config.model, vocabulary, self.config.data.context_length)
 
     def objective(self, preview_examples: TokenArray | None = None) -> LanguageModelObjective:
         """Return the objective. Previews need no examples, since the model generates without a prompt."""
@@ -248,6 +250,11 @@ class LanguageModelTask(CorpusTask):
             return DEFAULT_MAX_TOKENS
         longest = max(len(encode_prompt(self.processor, prompt)) for prompt in prompts)
         return max(1, min(DEFAULT_MAX_TOKENS, limit - longest + 1))  # the last token is not read
+
+
+def vocabulary_of(config: Config) -> int:
+    """Return the number of tokens of a model that is made without data."""
+    return config.data.vocab_size if config.data.tokenizer == "bpe" else DEFAULT_VOCAB_SIZE
 
 
 def _output(row: int, prompt: str, number: int, text: GeneratedText) -> Output:

@@ -15,6 +15,7 @@ from foveal.store.run import open_run
 from foveal.store.sealed import open_json
 from foveal.tasks.config import load_config
 from tests.support.command_line import TINY_MODEL, refuse, relative_paths, run_command, succeed
+from tests.support.trained_presets import trained_presets
 
 PICTURE = b"\x89PNG\r\n\x1a\n"
 
@@ -147,7 +148,7 @@ def test_tokenizers(settings: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "preset", [n for n in preset_names() if load_config(n).task.name == "language-model"]
+    "preset", [n for n in trained_presets() if load_config(n).task.name == "language-model"]
 )
 def test_presets(preset: str) -> None:
     result = train("text.txt", "--model", preset)

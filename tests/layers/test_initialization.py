@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from foveal.config import ConfigError, preset_names
+from foveal.config import ConfigError
 from foveal.data.core.standardize import Statistics
 from foveal.data.images.image_examples import ImageProcessor
 from foveal.data.pairs.labels import LabelProcessor
@@ -17,6 +17,7 @@ from foveal.layers.vision.whitening import WhiteningConv2d
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
+from tests.support.trained_presets import trained_presets
 
 RULES = {
     "0.01": lambda fan_in, fan_out: 0.01,
@@ -95,7 +96,7 @@ def test_the_first_loss_is_near_ln_c(rule):
     assert float(-chances.mean().detach()) == pytest.approx(math.log(5), abs=0.1)
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", trained_presets())
 def test_every_model_has_a_last_layer_and_hidden_ones(preset):
     """Of every task: the setting finds what it must leave, and something to change."""
     model = task_of(load_config(preset)).example_model()

@@ -128,5 +128,10 @@ class VocabularySize:
 
     size: int
 
+    @property
+    def characters(self) -> TokenIds:
+        """The characters of each token: one, for lack of tokens."""
+        return np.ones(self.size, np.int64)
+
 
 Vocabulary = Tokenizer | VocabularySize

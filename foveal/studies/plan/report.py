@@ -1,0 +1,138 @@
+"""A plan for people, and for programs."""
+
+from dataclasses import asdict
+from typing import Any
+
+from foveal.studies.plan.plan import Plan
+
+Facts = list[tuple[str, str]]
+GB = 1e9
+MEANINGS = {
+    "all-reduce tp": "sums of split layers",
+    "all-gather tp": "norm of the gradient",
+    "all-reduce dp": "sum of the gradients",
+    "all-to-all dp": "sum of the gradients: parts to their process",
+    "all-gather dp": "sum of the gradients: sums to all",
+    "all-to-all dp of experts": "sum of the gradients of experts",
+    "all-gather dp of experts": "sum of the gradients of experts",
+    "all-to-all ep": "vectors to their experts, and back",
+    "send pp": "vectors to the next stage, gradients to the one before",
+}
+"""What a message is, by its collective and group."""
+NOT_FITTING = "more --tp, --pp or --micro-batches, --fsdp, or training.activation_checkpointing=true"
+OF_SHARED_WEIGHTS = {
+    "all-gather dp": "weights of a block, or of what is outside of the blocks",
+    "reduce-scatter dp": "gradients of a block, summed into the parts",
+}
+
+
+def plan_sections(name: str, plan: Plan) -> list[str | Facts]:
+    """Return the plan in lines, the verdict first."""
+    layout, hardware, time = plan.layout, plan.hardware, plan.time
+    memory: Facts = [(kind, _gigabytes(size)) for kind, size in plan.memory.most_common()]
+    seconds = {
+        "operations of the micro-batches": time.compute,
+        "messages within them": time.layers,
+        "messages between stages": time.pipeline,
+        "bubble": time.bubble,
+        "sum of the gradients": time.gradients,
+        "update of the weights": time.update,
+    }
+    times: Facts = [(part, f"{spent:.3f} s") for part, spent in seconds.items() if spent]
+    sections: list[str | Facts] = [
+        f"{_verdict(name, plan)}\n",
+        [
+            ("parameters", f"{plan.parameters:,}, of which a process computes {plan.step.parameters.own:,}"),
+            ("processes", _processes(plan)),
+            (
+                "batch",
+                f"{plan.batch_tokens:,} tokens: {plan.step.micro_batches} x {plan.step.tokens:,} in each of "
+                f"{layout.dp}",
+            ),
+        ],
+        f"\nmemory of a process at its peak, of {hardware.memory / GB:,.0f} GB",
+        [*memory, ("in all", _gigabytes(plan.memory_total))],
+    ]
+    if plan.messages:
+        sections += ["\nmessages of a process in a step", _message_facts(plan)]
+    sections += [
+        f"\ntime of a step on {hardware.name}",
+        [
+            *times,
+            ("in all", f"{time.total:.3f} s, {plan.tokens_per_second:,.0f} tokens/s"),
+            ("operations", f"{plan.flops / 1e12:,.1f} TFLOP, {plan.model_flop_utilization:.1%} of the peak"),
+            *([("bubble", f"{plan.bubble:.1%} of the time that a stage computes")] * (layout.pp > 1)),
+        ],
+        "\nassumed",
+        _assumptions(plan),
+    ]
+    return sections
+
+
+def _verdict(name: str, plan: Plan) -> str:
+    size = f"{plan.memory_total / GB:,.1f} of {plan.hardware.memory / GB:,.0f} GB"
+    place = f"{name} on {plan.layout.ranks:,} x {plan.hardware.name}"
+    if plan.fits:
+        return f"{place}: fits ({size}), {plan.time.total:.3g} s a step"
+    return f"{place}: does not fit ({size}); try {NOT_FITTING}"
+
+
+def _processes(plan: Plan) -> str:
+    layout = plan.layout
+    degrees = {"pp": layout.pp, "dp": layout.dp, "tp": layout.tp}
+    text = f"{layout.ranks:,} = " + " x ".join(f"{name} {size}" for name, size in degrees.items())
+    text += f"; ep {layout.ep}" if layout.ep > 1 else ""
+    text += f"; {layout.virtual_stages} parts of the pipeline in each" if layout.virtual_stages > 1 else ""
+    return text + ("; the weights are shared (FSDP)" if layout.fsdp else "")
+
+
+def _message_facts(plan: Plan) -> Facts:
+    meanings = MEANINGS | (OF_SHARED_WEIGHTS if plan.layout.fsdp else {})
+    counts: dict[str, tuple[int, int]] = {}
+    for message, count in plan.messages.items():
+        key = f"{message.collective} {message.group}"
+        before = counts.get(key, (0, 0))
+        counts[key] = (before[0] + count, before[1] + count * message.size)
+    return [
+        (key, f"{count:,} x, in all {_gigabytes(size)}: {meanings.get(key, '')}")
+        for key, (count, size) in counts.items()
+    ]
+
+
+def _assumptions(plan: Plan) -> Facts:
+    hardware, part = plan.hardware, plan.utilization
+    return [
+        ("products", f"{part.products:.0%} of {hardware.half_flops / 1e12:,.0f} TFLOP/s in 16 bits"),
+        ("memory", f"{part.memory:.0%} of {hardware.memory_speed / GB:,.0f} GB/s"),
+        (
+            "links in a node",
+            f"{part.links:.0%} of {hardware.link_speed / GB:,.0f} GB/s, {hardware.per_node} devices",
+        ),
+        ("links between nodes", f"{part.links:.0%} of {hardware.network_speed / GB:,.0f} GB/s for a node"),
+        ("source", hardware.source),
+    ]
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """Return the plan for `--json`: bytes, seconds, and tokens a second."""
+    return {
+        "parameters": plan.parameters,
+        "parameters_per_process": plan.step.parameters.own,
+        "layout": asdict(plan.layout) | {"dp": plan.layout.dp},
+        "batch_tokens": plan.batch_tokens,
+        "micro_batches": plan.step.micro_batches,
+        "fits": plan.fits,
+        "memory": dict(plan.memory) | {"total": plan.memory_total, "device": plan.hardware.memory},
+        "messages": [each._asdict() | {"count": count} for each, count in plan.messages.items()],
+        "seconds": asdict(plan.time) | {"total": plan.time.total},
+        "bubble": plan.bubble,
+        "tokens_per_second": plan.tokens_per_second,
+        "model_flops": plan.flops,
+        "model_flop_utilization": plan.model_flop_utilization,
+        "hardware": asdict(plan.hardware),
+        "utilization": asdict(plan.utilization),
+    }
+
+
+def _gigabytes(size: int | float) -> str:
+    return f"{size / GB:,.3f} GB" if size < GB else f"{size / GB:,.1f} GB"

@@ -1,0 +1,81 @@
+"""A training step on tensors that have shapes, but no numbers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from foveal.inspection.operation_mode import OperationMode
+
+ANY_NUMBER = 1
+"""What a number of such a tensor is, where the step looks at one: finite, and not zero."""
+
+
+@contextmanager
+def without_numbers() -> Iterator[None]:
+    """Return a context in which new tensors of a CPU have shapes, but no numbers, and take no memory."""
+    with FakeTensorMode(allow_non_fake_inputs=True), _NumberReads(), _DropoutOfGPUs():
+        yield
+
+
+class _NumberReads(OperationMode):  # type: ignore[no-untyped-call]
+    """Answers what the step reads of tensors without numbers.
+
+    Groups whose members are counted have equal numbers of them, which are read one after another.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sizes: list[int] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        aten, x = torch.ops.aten, args[0] if args else None
+        if func is aten._local_scalar_dense.default and isinstance(x, FakeTensor):
+            if x.is_floating_point():
+                return float(ANY_NUMBER)
+            return self._sizes.pop(0) if self._sizes else ANY_NUMBER
+        if func is aten.bincount.default and isinstance(x, FakeTensor):
+            groups = args[2] - 1  # the last one has the vectors without an expert
+            ends = [x.numel() * group // groups for group in range(groups + 1)]
+            self._sizes = [end - start for start, end in pairwise(ends)]
+            return x.new_empty(groups + 1)
+        return func(*args, **(kwargs or {}))
+
+
+class _DropoutOfGPUs(TorchFunctionMode):
+    """Dropout is a single operation, as on GPUs."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        named = kwargs or {}
+        if func is F.dropout:
+            return torch.native_dropout(args[0], named["p"], True)[0]
+        return func(*args, **named)
+
+
+def with_dropout_of_gpus(module: nn.Module) -> None:
+    """Give a module this dropout where it is computed again in the backward pass, too, in which the context
+    has no effect."""
+    contexts = ExitStack()
+
+    def enter(module: nn.Module, inputs: Any) -> None:
+        contexts.enter_context(_DropoutOfGPUs())
+
+    def leave(module: nn.Module, inputs: Any, outputs: Any) -> None:
+        contexts.close()
+
+    module.register_forward_pre_hook(enter)
+    module.register_forward_hook(leave, always_call=True)  # a second computation ends where it is done

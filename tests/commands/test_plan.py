@@ -1,0 +1,82 @@
+"""`foveal plan` on the command line."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.command_line import run_command, succeed
+
+SMALL = (
+    *("attention", "model.width=32", "model.layers=2", "data.context_length=16", "data.batch_tokens=64"),
+    "training.precision=bfloat16",
+)
+
+
+def test_the_verdict_is_first():
+    shown = succeed("plan", *SMALL, "--ranks", 4, "--tp", 2, "--hardware", "a100").out
+    assert shown.startswith("attention on 4 x a100: fits (0.0 of 80 GB), ")
+    for line in ("4 = pp 1 x dp 2 x tp 2", "weights", "all-reduce tp", "66% of 312 TFLOP/s", "DGX A100"):
+        assert line in shown
+
+
+def test_json_has_the_counts():
+    plan = json.loads(succeed("plan", *SMALL, "--ranks", 8, "--tp", 2, "--pp", 2, "--json").out)
+    described = json.loads(succeed("models", "describe", "attention", "--json").out)
+    assert plan["parameters"] < described["parameters"]
+    assert plan["layout"]["dp"] == 2
+    assert plan["bubble"] == 1
+    assert plan["memory"]["total"] == sum(
+        size for kind, size in plan["memory"].items() if kind not in ("total", "device")
+    )
+    assert plan["seconds"]["total"] > 0
+    assert {message["group"] for message in plan["messages"]} == {"tp", "dp", "pp"}
+
+
+def test_a_model_that_does_not_fit_is_advised():
+    shown = succeed("plan", "gpt3", "model.layers=4", "data.batch_tokens=2048").out
+    assert "does not fit" in shown.splitlines()[0]
+    assert "--fsdp" in shown.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("attention", "--hardware", "h10"), "--hardware h10: unknown"),
+        (("attention", "--ranks", "6", "--tp", "4"), "--ranks 6: not a multiple of --tp 4 x --pp 1"),
+        (("attention", "--ranks", "3", "--tp", "3"), "--tp 3: stack.blocks.0.mixer: 4 heads can't be split"),
+        (("attention", "--ranks", "8", "--pp", "8"), "--pp 8: 4 layers are fewer than the 8 parts"),
+        (("attention", "--ranks", "2", "--ep", "2"), "--ep 2: the model has no experts"),
+        (("moe", "--ranks", "3", "--ep", "3"), "--ep 3: does not divide model.experts.count=8"),
+        (("moe", "--ranks", "4", "--ep", "3"), "--ep 3: the 4 processes"),
+        (("attention", "--ranks", "3"), "not 3 processes x 1 micro-batches; set data.batch_tokens="),
+        (("attention", "--ranks", "4", "--tp", "2", "--fsdp"), "--fsdp: a plan counts it alone"),
+        (("attention", "--fsdp"), "--fsdp: a single process"),
+        (("attention", "--virtual-stages", "2"), "--virtual-stages 2: there is no pipeline"),
+        (("attention", "--micro-batches", "0"), "--micro-batches 0: expected a whole number from 1 on"),
+        (("attention", "--vocabulary", "0"), "--vocabulary 0: expected a whole number from 1 on"),
+        (("lstm",), "model.mixers=lstm"),
+        (("resnet-20",), "unknown preset 'resnet-20'"),
+        (("image-classification",), "this is a model of task image-classification"),
+        (("masked-lm",), "language models of attention"),
+        (("attentoin",), "attention"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(arguments, message):
+    result = run_command("plan", *arguments)
+    assert result.code == 2
+    assert message in result.last
+
+
+@pytest.mark.slow
+def test_a_process_of_gpt3_takes_little_memory():
+    code = (
+        "import resource, sys; from foveal.cli import main; "
+        "sys.argv[1:] = 'plan gpt3 --ranks 512 --tp 8 --micro-batches 8 --json'.split(); main(); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    plan, kilobytes = done.stdout.splitlines()
+    assert json.loads(plan)["parameters"] == pytest.approx(175e9, rel=0.003)
+    assert int(kilobytes) < 1e6

@@ -1,0 +1,119 @@
+"""What one process counts, against the equations of the papers."""
+
+from collections import Counter
+
+import pytest
+
+from foveal.studies.plan.layout import Layout
+from foveal.studies.plan.rank_step import RankStep, count_step
+from foveal.studies.plan.recorder import Message
+from foveal.tasks.config import load_config
+
+LAYERS, WIDTH, LENGTH, ROWS, VOCABULARY = 3, 32, 16, 4, 64
+TOKENS = ROWS * LENGTH
+SETTINGS = (
+    f"model.layers={LAYERS}",
+    f"model.width={WIDTH}",
+    f"data.context_length={LENGTH}",
+    f"data.batch_tokens={TOKENS}",
+    "model.projection_bias=false",
+    "training.precision=float32",
+)
+BLOCK = 12 * WIDTH**2 + 13 * WIDTH
+"""Parameters of a block: four projections and two layers of four times the width, biases, and two norms."""
+PARAMETERS = LAYERS * BLOCK + 2 * VOCABULARY * WIDTH + 2 * WIDTH
+
+
+def counted(layout: Layout = Layout(), *settings: str, preset: str = "attention") -> RankStep:  # noqa: B008
+    config = load_config(preset, (*SETTINGS, *settings))
+    return count_step(config, layout, VOCABULARY, ROWS)
+
+
+def flops(step: RankStep) -> int:
+    return sum(each.flops * count for each, count in step.operations.items())
+
+
+def test_a_single_process_has_all_parameters():
+    step = counted()
+    assert step.parameters.own == PARAMETERS
+    assert step.parameters.blocks == (BLOCK,) * LAYERS
+    assert not step.messages
+
+
+def test_weights_gradients_and_states_take_16_bytes_a_parameter():
+    """Rajbhandari et al. 2020, section 3.1, of float32 weights: 4 + 4 + 8."""
+    peak = counted().peak
+    counters = 4 * len([*range(LAYERS * 16 + 4)])
+    assert peak["weights"] == 4 * PARAMETERS
+    assert peak["optimizer states"] == pytest.approx(8 * PARAMETERS, abs=counters)
+    update = counted(Layout(2)).peak
+    assert update["gradients"] == 4 * PARAMETERS
+
+
+def test_products_are_those_of_the_equation():
+    """Three times the forward pass: 2 a weight and token, and 4 T D a token and layer of attention."""
+    a_token = 2 * (LAYERS * 12 * WIDTH**2 + VOCABULARY * WIDTH) + LAYERS * 4 * LENGTH * WIDTH
+    backward_of_attention = 2.5  # of the forward pass: the kernel computes the weights again
+    extra = (backward_of_attention - 2) * LAYERS * 4 * LENGTH * WIDTH
+    assert flops(counted()) == pytest.approx(TOKENS * (3 * a_token + extra))
+
+
+def test_blocks_that_are_computed_again_are_counted_apart():
+    plain, again = counted(), counted(Layout(), "training.activation_checkpointing=true")
+    assert plain.recomputed_flops == 0
+    assert flops(again) - again.recomputed_flops == flops(plain)
+    last_product = 2 * 4 * WIDTH**2  # nothing waits for it
+    assert again.recomputed_flops == TOKENS * LAYERS * (2 * 12 * WIDTH**2 - last_product + 4 * LENGTH * WIDTH)
+    assert again.kept < plain.kept / 3
+
+
+def test_split_layers_send_four_sums_a_layer():
+    """Shoeybi et al. 2019, section 3: two all-reduces forward, two backward, each of all vectors."""
+    step = counted(Layout(2, tp=2))
+    sums = Counter({each: count for each, count in step.messages.items() if each.size == 4 * TOKENS * WIDTH})
+    assert sums[Message("forward", "all-reduce", "tp", 4 * TOKENS * WIDTH)] == 2 * LAYERS + 1  # embedding
+    assert sums[Message("backward", "all-reduce", "tp", 4 * TOKENS * WIDTH)] == 2 * LAYERS + 1  # projection
+    split = LAYERS * (12 * WIDTH**2 + 7 * WIDTH) + 2 * VOCABULARY * WIDTH
+    assert step.parameters.own == PARAMETERS - split // 2
+    # The second computation ends before the last sum of each block, whose result nothing waits for.
+    again = counted(Layout(2, tp=2), "training.activation_checkpointing=true")
+    assert again.messages[Message("backward", "all-reduce", "tp", 4 * TOKENS * WIDTH)] == 3 * LAYERS + 1
+
+
+def test_copies_send_their_gradients_once():
+    step = counted(Layout(4))
+    assert {each.collective for each in step.messages} == {"all-to-all", "all-gather"}
+    for message, count in step.messages.items():
+        assert (message.phase, message.group, count) == ("update", "dp", 1)
+        assert message.size == pytest.approx(4 * PARAMETERS, rel=0.01)
+
+
+def test_micro_batches_multiply_the_work_but_not_the_update():
+    one, five = counted(), counted(Layout(micro_batches=5))
+    assert five.micro_batches == 5
+    assert flops(five) == 5 * flops(one)
+    updates = [each for each in one.operations if each.phase == "update"]
+    largest = max(updates, key=lambda operation: operation.moved)
+    assert five.operations[largest] == one.operations[largest] == 1
+
+
+def test_experts_get_equal_numbers_of_vectors():
+    """Two of eight experts compute a vector, whatever process has the weights."""
+    settings = ("model.experts.count=8", "model.expansion=2")
+    alone = counted(Layout(8), *settings, preset="moe")
+    shared = counted(Layout(8, ep=4), *settings, preset="moe")
+    experts = LAYERS * 8 * 2 * 2 * WIDTH**2
+    assert alone.parameters.experts == experts
+    assert shared.parameters.experts == experts // 4
+    assert alone.parameters.own - shared.parameters.own == experts - experts // 4
+    assert flops(shared) == flops(alone)
+    assert shared.routed == LAYERS * 2 * TOKENS * WIDTH * 2
+
+
+def test_half_weights_have_half_messages():
+    import torch
+
+    config = load_config("attention", [*SETTINGS[:-1], "training.precision=bfloat16"])
+    step = count_step(config, Layout(2, tp=2), VOCABULARY, ROWS, torch.bfloat16)
+    assert step.peak["weights"] == 2 * step.parameters.own
+    assert step.messages[Message("backward", "all-reduce", "tp", 2 * TOKENS * WIDTH)] == 2 * LAYERS + 1
