@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch import distributed as dist
 
 from foveal.core.errors import UserError
 
@@ -32,7 +31,7 @@ def is_fake(value: Any) -> bool:
     return isinstance(value, FakeTensor)
 
 
-def fake_store() -> dist.Store:
+def fake_store() -> Any:
     """Return the store of a fake process group."""
     return FakeStore()
 
