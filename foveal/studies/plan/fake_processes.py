@@ -10,6 +10,7 @@ from foveal.distributed.mesh import MeshRanks
 from foveal.distributed.tree import Gradients, TreeSum
 from foveal.distributed.world import ONE_PROCESS, Ranks, World
 from foveal.studies.plan.layout import Layout
+from foveal.studies.plan.torch_parts import fake_store
 
 
 class _Alone:
@@ -43,9 +44,7 @@ def process_of(layout: Layout) -> Iterator[World]:
     if size == 1:
         yield ONE_PROCESS
         return
-    from torch.testing._internal.distributed.fake_pg import FakeStore  # it registers the backend
-
-    dist.init_process_group("fake", rank=0, world_size=size, store=FakeStore())
+    dist.init_process_group("fake", rank=0, world_size=size, store=fake_store())
     try:
         if layout.tp > 1:
             yield _SplittingRanks(0, size, layout.tp)

@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 from torch import distributed as dist
-from torch.utils._pytree import tree_leaves
 
 from foveal.inspection.operation_mode import OperationMode, flop_formulas
+from foveal.studies.plan.torch_parts import tensors_in
 
 MemoryKind = Literal[
     "weights",
@@ -115,7 +115,7 @@ class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
         result = func(*args, **named)
         if func.namespace == "prim":  # asks for a device
             return result
-        read, written = _tensors((args, named)), _tensors(result)
+        read, written = tensors_in((args, named)), tensors_in(result)
         if func.namespace == "c10d":
             self._record_message(func, args, read)
             return result
@@ -154,10 +154,6 @@ class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
             self.held["working space"] += size
             self._compare_with_peak()
             self.held["working space"] -= size
-
-
-def _tensors(values: Any) -> list[Tensor]:
-    return [value for value in tree_leaves(values) if isinstance(value, Tensor)]
 
 
 def _key(tensor: Tensor) -> int:

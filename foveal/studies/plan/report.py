@@ -134,5 +134,5 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _gigabytes(size: int | float) -> str:
+def _gigabytes(size: int) -> str:
     return f"{size / GB:,.3f} GB" if size < GB else f"{size / GB:,.1f} GB"

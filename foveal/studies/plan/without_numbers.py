@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from foveal.inspection.operation_mode import OperationMode
+from foveal.studies.plan.torch_parts import READ_OF_A_NUMBER, fake_tensor_mode, is_fake
 
 ANY_NUMBER = 1
 """What a number of such a tensor is, where the step looks at one: finite, and not zero."""
@@ -20,7 +20,7 @@ ANY_NUMBER = 1
 @contextmanager
 def without_numbers() -> Iterator[None]:
     """Return a context in which new tensors of a CPU have shapes, but no numbers, and take no memory."""
-    with FakeTensorMode(allow_non_fake_inputs=True), _NumberReads(), _DropoutOfGPUs():
+    with fake_tensor_mode(), _NumberReads(), _DropoutOfGPUs():
         yield
 
 
@@ -37,12 +37,12 @@ class _NumberReads(OperationMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        aten, x = torch.ops.aten, args[0] if args else None
-        if func is aten._local_scalar_dense.default and isinstance(x, FakeTensor):
+        x: Any = args[0] if args else None
+        if func is READ_OF_A_NUMBER and is_fake(x):
             if x.is_floating_point():
                 return float(ANY_NUMBER)
             return self._sizes.pop(0) if self._sizes else ANY_NUMBER
-        if func is aten.bincount.default and isinstance(x, FakeTensor):
+        if func is torch.ops.aten.bincount.default and is_fake(x):
             groups = args[2] - 1  # the last one has the vectors without an expert
             ends = [x.numel() * group // groups for group in range(groups + 1)]
             self._sizes = [end - start for start, end in pairwise(ends)]

@@ -16,7 +16,9 @@ WHOLE = sum(BLOCKS) + OUTSIDE
 
 def step(micro_batches: int = 1, experts: int = 0, **messages: int) -> RankStep:
     sent = Counter({Message("update", name, "dp", size): 1 for name, size in messages.items()})
-    peak = Counter[MemoryKind]({"weights": 4 * WHOLE, "optimizer states": 8 * WHOLE, "activations": 100})
+    peak: Counter[MemoryKind] = Counter(
+        {"weights": 4 * WHOLE, "optimizer states": 8 * WHOLE, "activations": 100}
+    )
     parameters = Parameters(WHOLE, experts, BLOCKS, WHOLE // 2)
     return RankStep(parameters, 64, micro_batches, 20, 30, 40, 0, peak, Counter(), sent)
 
