@@ -37,6 +37,7 @@ class TagsDataConfig(DataConfig):
 class TagTarget(LabelEachTarget):
     """A tag for each word."""
 
+    is_stored = True
     settings = ("data.tags",)
 
     def column(self, config: DataConfig) -> str:

@@ -1,7 +1,7 @@
 """Examples of equal lengths as groups. Batches of similar lengths are computed from the groups, not from the
 rows, since there are far fewer groups than rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.data.core.examples import Examples, RaggedArray, RowIndices
+from foveal.data.core.examples import Column, Examples, RaggedArray, RowIndices
 
 CHUNK_ROWS = 1 << 18
 """Rows whose lengths are in memory at a time."""
@@ -31,7 +31,7 @@ class LengthGroups:
         """Return the groups that are stored with the examples, or compute them."""
         if isinstance(examples, GroupedExamples):
             return examples.groups
-        return group_by_length(examples, np.empty(len(examples), np.int64))
+        return group_by_length(examples.columns, np.empty(len(examples), np.int64))
 
     @property
     def counts(self) -> RowIndices:
@@ -47,15 +47,15 @@ class GroupedExamples(Examples):
 
     def subset(self, rows: Sequence[int]) -> "GroupedExamples":
         some = super().subset(rows)
-        return replace(some, groups=group_by_length(some, np.empty(len(some), np.int64)))
+        return replace(some, groups=group_by_length(some.columns, np.empty(len(some), np.int64)))
 
 
-def group_by_length(examples: Examples, rows: NDArray[Any]) -> LengthGroups:
-    """Return the groups of examples. `rows` (N,), which may be a file, is filled with the rows of the groups.
+def group_by_length(columns: Mapping[str, Column], rows: NDArray[Any]) -> LengthGroups:
+    """Return the groups of the rows of columns. `rows` (N,), which may be a file, is filled with the rows of the groups.
 
     Besides `rows`, the lengths of `CHUNK_ROWS` rows are in memory at a time.
     """
-    ragged = [column for column in examples.columns.values() if isinstance(column, RaggedArray)]
+    ragged = [column for column in columns.values() if isinstance(column, RaggedArray)]
     bounds = [
         1 + max((int(part.max(initial=0)) for part in _lengths(column)), default=0) for column in ragged
     ]
@@ -90,4 +90,4 @@ def group_by_length(examples: Examples, rows: NDArray[Any]) -> LengthGroups:
 def _lengths(column: RaggedArray) -> Iterator[RowIndices]:
     """Yield the lengths of the rows of a column, `CHUNK_ROWS` at a time."""
     for first in range(0, len(column), CHUNK_ROWS):
-        yield np.diff(column.offsets[first : first + CHUNK_ROWS + 1])
+        yield np.diff(column.offsets[first : first + CHUNK_ROWS + 1]).astype(np.int64)

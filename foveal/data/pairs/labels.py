@@ -60,6 +60,7 @@ class LabelTarget(Target[LabelProcessor]):
     settings: tuple[str, ...] = ("data.label",)
     field = "label"
     is_class = True
+    is_stored = True
     model_sizes = ("classes",)
 
     def column(self, config: DataConfig) -> str:

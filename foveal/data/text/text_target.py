@@ -1,6 +1,6 @@
 """Targets that are texts, generated token by token."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ class TextTarget(Target[TextTargetProcessor]):
     """A text for each source, from the column that the setting `data.text` or another setting names."""
 
     field = "target"
+    is_stored = True
     model_sizes = ("vocabulary",)
 
     def __init__(self, setting: str = "text"):
@@ -115,7 +116,7 @@ class TextTarget(Target[TextTargetProcessor]):
     def columns(self, values: list[Any]) -> dict[str, Column]:
         return {"target": RaggedArray.from_rows(values)}
 
-    def sizes(self, rows: list[Row], values: list[Any]) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], values: list[Any]) -> dict[str, int]:
         return {
             "target_tokens": sum(map(len, values)),
             "characters": sum(map(len, self.references(rows))),
