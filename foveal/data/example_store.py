@@ -1,5 +1,5 @@
-"""Prepared examples of DATA in the cache: rows are read, split and encoded once, in bounded memory, and then
-memory-mapped.
+"""Prepared examples of DATA in the cache, memory-mapped: rows are read, split and encoded once, in bounded
+memory.
 
 A store is a folder with the columns of each split, the files of the processor, and `facts.json`, which has the
 hashes of all files, its own among them. Rows that were read are in a folder of their own until the store is
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -54,6 +54,7 @@ EncodeRows = Callable[[Sequence[Row], list[SkippedRow], ContentHash], SplitData[
 """Encodes rows, and adds them to a hash. Rows that can't be used are added to the list."""
 
 
+@runtime_checkable
 class Workspace(Protocol):
     """Where the rows and examples of a preparation are."""
 
@@ -314,7 +315,10 @@ def _open_sealed(folder: Path, log: Log = lambda line: None) -> dict[str, Any] |
 
 def _reused_digests(reused: ReusedProcessors) -> list[Any]:
     source = None if reused.source is None else reused.source.to_json()
-    return [None if source is None else _sha256(source.encode() if isinstance(source, str) else source), reused.labels]
+    return [
+        None if source is None else _sha256(source.encode() if isinstance(source, str) else source),
+        reused.labels,
+    ]
 
 
 def _sha256(content: bytes) -> str:

@@ -61,7 +61,7 @@ class ArrayWriter:
 
 
 def _smallest_type(values: NDArray[Any]) -> np.dtype[Any]:
-    """Return the smallest type for numbers below 2^63. Hashes, which are unsigned, and fractions keep theirs."""
+    """Return the smallest type for signed integers. Hashes, which are unsigned, and fractions keep theirs."""
     if values.dtype.kind != "i":
         return values.dtype
     needed = np.promote_types(

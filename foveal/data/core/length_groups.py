@@ -51,7 +51,7 @@ class GroupedExamples(Examples):
 
 
 def group_by_length(columns: Mapping[str, Column], rows: NDArray[Any]) -> LengthGroups:
-    """Return the groups of the rows of columns. `rows` (N,), which may be a file, is filled with the rows of the groups.
+    """Return the groups of the rows of columns. `rows` (N,), which may be a file, is filled with theirs.
 
     Besides `rows`, the lengths of `CHUNK_ROWS` rows are in memory at a time.
     """

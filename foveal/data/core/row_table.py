@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ class RowTable(Sequence[Row], ABC):
         return self.row(chosen) if isinstance(chosen, int) else [*map(self.row, chosen)]
 
 
+@runtime_checkable
 class RowSink(Protocol):
     """Takes rows one by one, and then returns the table of all."""
 

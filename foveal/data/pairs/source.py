@@ -56,8 +56,8 @@ class Source(ABC, Generic[ProcessorT]):
     reads_lines: ClassVar[bool] = False
     """Whether a line of text is a source (`line_row`)."""
     is_stored: ClassVar[bool] = False
-    """Whether rows have texts or lists of texts alone, so that prepared examples may be stored in the cache. A
-    subclass has to say so itself."""
+    """Whether prepared examples may be stored in the cache: rows have texts and lists of texts alone. A
+    subclass says so itself."""
     model_sizes: ClassVar[tuple[str, ...] | None] = None
     """The sizes, beside settings, that an encoder of the source depends on; None if it needs data."""
 

@@ -100,7 +100,11 @@ class WordsSource(SentenceSource[Tokenizer], TextSource):
         return tokens if isinstance(tokens, str) else encoded
 
     def examples(
-        self, rows: Sequence[Row], values: list[EncodedWords], processor: Tokenizer, columns: Mapping[str, Column]
+        self,
+        rows: Sequence[Row],
+        values: list[EncodedWords],
+        processor: Tokenizer,
+        columns: Mapping[str, Column],
     ) -> Any:
         return super().examples(rows, [value.tokens for value in values], processor, columns)
 
