@@ -1,5 +1,4 @@
-"""Prepared examples of DATA in the cache, memory-mapped: rows are read, split and encoded once, in bounded
-memory.
+"""Prepared examples of DATA in the cache: read, split and encoded once as a stream, then memory-mapped.
 
 A store is a folder with the columns of each split, the files of the processor, and `facts.json`, which has the
 hashes of all files, its own among them. Rows that were read are in a folder of their own until the store is

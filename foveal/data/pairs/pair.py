@@ -115,11 +115,12 @@ class PairFormat:
         rows are added.
         """
 
+        all_values = iter(self.source.encode_all(rows, processor.source, config))
+
         def encode_row(row: Row) -> tuple[Any, Any] | str:
-            target = self.target.encode(row, processor.target, config)
+            target, value = self.target.encode(row, processor.target, config), next(all_values)
             if isinstance(target, str):
                 return target
-            value = self.source.encode(row, processor.source, config)
             return value if isinstance(value, str) else self._match_places(value, target)
 
         usable, pairs = encode_or_skip(rows, encode_row, skipped)

@@ -118,6 +118,10 @@ class Source(ABC, Generic[ProcessorT]):
     def encode(self, row: Row, processor: ProcessorT, config: DataConfig) -> Any | str:
         """Encode a row that has a target, or return the reason why the row can't be used."""
 
+    def encode_all(self, rows: Sequence[Row], processor: ProcessorT, config: DataConfig) -> list[Any | str]:
+        """Return the result of `encode` for each row."""
+        return [self.encode(row, processor, config) for row in rows]
+
     def encode_unlabeled(self, row: Row, processor: ProcessorT, config: DataConfig) -> Any | str:
         """Encode a row without a target, or return the reason why the row can't be used."""
         return self.encode(row, processor, config)

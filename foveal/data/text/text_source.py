@@ -1,6 +1,7 @@
 """Sources that are texts: a column of a table with labels, or the first text of each pair."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,13 @@ def encode_text(text: str, tokenizer: Tokenizer, max_length: int | None = None) 
     Unknown characters are dropped.
     """
     return add_special_tokens(tokenizer.encode_known(text)[0], tokenizer, max_length)
+
+
+def check_trained_length(tokens: TokenIds, config: DataConfig) -> TokenIds | str:
+    """Return the tokens of a training row, or the reason why they can't be used: there are too many."""
+    if len(tokens) > config.max_length:
+        return f"{len(tokens)} tokens, and data.max_length={config.max_length}: train with more"
+    return tokens
 
 
 class TextSource(Source[Tokenizer]):
@@ -94,7 +102,7 @@ class TextSource(Source[Tokenizer]):
 
     def texts(self, rows: Sequence[Row]) -> Iterable[str]:
         """Return the texts that a tokenizer is fitted to."""
-        return [row.fields["source"] for row in rows]
+        return (row.fields["source"] for row in rows)
 
     def files(self, processor: Tokenizer, target_processor: Any) -> dict[str, bytes]:
         return {f"{TEXT_FOLDER}/{TOKENIZER_FILE}": processor.to_json().encode()}
@@ -103,7 +111,11 @@ class TextSource(Source[Tokenizer]):
         return load_tokenizer(folder / TEXT_FOLDER)
 
     def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
-        return encode_text(row.fields["source"], processor, config.max_length)
+        return self.encode_all([row], processor, config)[0]
+
+    def encode_all(self, rows: Sequence[Row], processor: Tokenizer, config: DataConfig) -> list[Any | str]:
+        tokens = processor.encode_all_known([row.fields["source"] for row in rows])
+        return [add_special_tokens(each, processor, config.max_length) for each in tokens]
 
     def check_labels(self, data: str, labels: Sequence[str], rows: Sequence[Row], config: DataConfig) -> None:
         if len(labels) > len(rows) // 2 and len(rows) > 4:
@@ -164,7 +176,7 @@ class PairedTextSource(TextSource):
         self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors
     ) -> tuple[Tokenizer, Sequence[Row]]:
         if reused.source is None and config.shared_vocabulary:
-            texts = [*self.texts(rows), *(row.fields["target"] for row in rows)]
+            texts = chain(self.texts(rows), (row.fields["target"] for row in rows))
             return make_tokenizer(config.tokenizer, config.vocab_size, texts), rows
         return super().fit(data, rows, config, reused)
 
@@ -186,11 +198,9 @@ class PairedTextSource(TextSource):
         shared = (folder / TEXT_FOLDER).is_dir()
         return load_tokenizer(folder / (TEXT_FOLDER if shared else SOURCE_FOLDER))
 
-    def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
-        tokens = encode_text(row.fields["source"], processor)
-        if len(tokens) > config.max_length:
-            return f"{len(tokens)} tokens, and data.max_length={config.max_length}: train with more"
-        return tokens
+    def encode_all(self, rows: Sequence[Row], processor: Tokenizer, config: DataConfig) -> list[Any | str]:
+        tokens = processor.encode_all_known([row.fields["source"] for row in rows])
+        return [check_trained_length(add_special_tokens(each, processor), config) for each in tokens]
 
     def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
         return check_length(encode_text(row.fields["source"], processor), config.max_length)

@@ -1,6 +1,6 @@
 """Targets that are texts, generated token by token."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,18 +70,17 @@ class TextTarget(Target[TextTargetProcessor]):
 
     def fit(self, fitting: FittingData) -> TextTargetProcessor:
         source, processor, config = fitting.source, fitting.source_processor, fitting.config
-        texts = self.references(fitting.rows)
-        tokenizer = self.make_tokenizer(texts, source, processor, config)
+        tokenizer = self.make_tokenizer(self._texts(fitting.rows), source, processor, config)
         ratio = source.length_ratio(fitting.usable, processor, lambda row: self._count(row, tokenizer))
         return TextTargetProcessor(
-            tokenizer, LengthLimit.from_texts(tokenizer, texts, config.max_length, ratio)
+            tokenizer, LengthLimit.from_texts(tokenizer, self._texts(fitting.rows), config.max_length, ratio)
         )
 
     def sized_processor(self, sizes: Mapping[str, int]) -> SizedTextTarget:
         return SizedTextTarget(VocabularySize(sizes["vocabulary"]))
 
     def make_tokenizer(
-        self, texts: list[str], source: Source[Any], source_processor: Any, config: DataConfig
+        self, texts: Iterable[str], source: Source[Any], source_processor: Any, config: DataConfig
     ) -> Tokenizer:
         """Return the tokenizer of the target texts, which may be of another kind than the source's
         tokenizer."""
@@ -92,6 +91,9 @@ class TextTarget(Target[TextTargetProcessor]):
         if source.has_tokenizer and config.target_tokenizer != "same":
             kind = config.target_tokenizer
         return make_tokenizer(kind, config.vocab_size, texts)
+
+    def _texts(self, rows: Sequence[Row]) -> Iterator[str]:
+        return (row.fields[self.field] for row in rows)
 
     def _count(self, row: Row, tokenizer: Tokenizer) -> int:
         return len(tokenizer.encode_known(row.fields[self.field])[0])

@@ -18,7 +18,7 @@ from foveal.data.pairs.source import ProcessorT, Source
 from foveal.data.pairs.target import Target
 from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged_part
 from foveal.data.text.special_tokens import add_special_tokens
-from foveal.data.text.text_source import TextSource
+from foveal.data.text.text_source import TextSource, check_trained_length
 from foveal.data.text.tokenizers import TokenIds, Tokenizer
 from foveal.data.text.unlabeled_texts import check_length, read_unlabeled_texts
 from foveal.data.text.word_vocabulary import VOCABULARY_FILE, WordVocabulary, load_vocabulary
@@ -89,10 +89,11 @@ class WordsSource(SentenceSource[Tokenizer], TextSource):
 
     def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
         encoded = encode_words(row.fields["source"], processor)
-        if len(encoded.tokens) > config.max_length:
-            length = len(encoded.tokens)
-            return f"{length} tokens, and data.max_length={config.max_length}: train with more"
-        return encoded
+        tokens = check_trained_length(encoded.tokens, config)
+        return tokens if isinstance(tokens, str) else encoded
+
+    def encode_all(self, rows: Sequence[Row], processor: Tokenizer, config: DataConfig) -> list[Any | str]:
+        return [self.encode(row, processor, config) for row in rows]
 
     def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
         encoded = encode_words(row.fields["source"], processor)

@@ -43,6 +43,9 @@ class MapSource(TextSource):
             return f"{sizes}, and data.max_length={config.max_length}: train with more"
         return tokens
 
+    def encode_all(self, rows: Sequence[Row], processor: Tokenizer, config: DataConfig) -> list[Any | str]:
+        return [self.encode(row, processor, config) for row in rows]
+
     def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> TokenIds | str:
         return check_length(encode_text(row.fields["source"], processor), config.max_length)
 
