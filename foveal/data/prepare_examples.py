@@ -16,7 +16,7 @@ from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcess
 from foveal.data.core.row_table import RowTable
 from foveal.data.core.rows import Row, SkippedPart, SkippedRow, source_text
 from foveal.data.core.split_data import ContentHash, SplitData
-from foveal.data.example_store import InMemory, Workspace, find_store
+from foveal.data.example_store import find_store
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.split_names import is_unlabeled_name
 from foveal.data.open import OpenedData, open_data, open_path
@@ -28,6 +28,7 @@ from foveal.data.text.unknown_tokens import (
     log_unknown_tokens,
     unknown_target_facts,
 )
+from foveal.data.workspace import InMemory, Workspace
 from foveal.store.cache import shorten_unpacked_paths
 
 MAX_LOGGED_SKIPS = 5
@@ -84,8 +85,8 @@ def _prepare(
     _check_labels_left(data, rows, splits_off=[*files] == ["train"])
     fitted = processor or data_format.make_processor(data, rows["train"], config, reused)
 
-    def encode(some: Sequence[Row], skipped: list[SkippedRow], content: ContentHash) -> SplitData[Any]:
-        return data_format.encode(some, fitted, config, skipped, content)
+    def encode(chunk: Sequence[Row], skipped: list[SkippedRow], content: ContentHash) -> SplitData[Any]:
+        return data_format.encode(chunk, fitted, config, skipped, content)
 
     splits: dict[str, Any] = {}
     for split in SPLITS:
@@ -218,10 +219,10 @@ def _log_single_target(rows: RowTable, log: Log) -> None:
 
 def _log_contradictions(tables: Sequence[RowTable], log: Log) -> None:
     """Log how many equal sources have several labels, and the rows of the first of them."""
-    found = find_contradictions(tables)
-    if found.first is not None:
-        places = " and ".join(f"{row.location} ('{row.fields['label']}')" for row in found.first)
-        log(f"{found.rows:,} rows have the source of another row, but another label: {places}")
+    contradictions = find_contradictions(tables)
+    if contradictions.first is not None:
+        places = " and ".join(f"{row.location} ('{row.fields['label']}')" for row in contradictions.first)
+        log(f"{contradictions.rows:,} rows have the source of another row, but another label: {places}")
 
 
 def _log_lost_classes(

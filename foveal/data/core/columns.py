@@ -19,7 +19,7 @@ T = TypeVar("T")
 BLOCK_NUMBERS = 1 << 20
 """Numbers that are in memory at a time while a file gets a larger type."""
 VALUES, OFFSETS = "values", "offsets"
-FileTypes = dict[str, tuple[str, list[int]]]
+FileTypes = dict[str, list[Any]]
 """The type of the numbers in each file, and the shape that follows the first axis."""
 
 
@@ -51,13 +51,13 @@ class ArrayWriter:
         os.replace(wider, self._path)
         self._file = self._path.open("ab")
 
-    def close(self) -> tuple[str, list[int]]:
+    def close(self) -> list[Any]:
         """Sync the file. Return its type and shape."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
         kind = np.dtype(np.uint8) if self._type is None else self._type
-        return kind.newbyteorder("<").str, [*self._shape]
+        return [kind.newbyteorder("<").str, [*self._shape]]
 
 
 def _smallest_type(values: NDArray[Any]) -> np.dtype[Any]:

@@ -4,7 +4,7 @@ Keys are compared by 64-bit hashes, a part of all hashes at a time, so any numbe
 """
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,9 +52,9 @@ def find_contradictions(tables: Sequence[RowTable]) -> Contradictions:
     for part in range(parts):
         chosen = [_in_part(each, part, parts) for each in keys]
         rows = np.concatenate([start + each for start, each in zip(starts, chosen, strict=False)])
-        hashes = np.concatenate([each[some] for each, some in zip(keys, chosen, strict=True)])
+        hashes = np.concatenate([each[indices] for each, indices in zip(keys, chosen, strict=True)])
         ids = np.concatenate(
-            [own[each[some]] for own, each, some in zip(known, table_ids, chosen, strict=True)]
+            [own[each[indices]] for own, each, indices in zip(known, table_ids, chosen, strict=True)]
         )
         _, first_places, groups = np.unique(hashes, return_index=True, return_inverse=True)
         earlier = first_places[groups]
@@ -74,8 +74,9 @@ def _part_count(rows: int) -> int:
     return 1 + rows // COMPARED_ROWS
 
 
-def _in_part(keys: NDArray[np.uint64], part: int, parts: int) -> NDArray[np.int64]:
+def _in_part(keys: NDArray[Any], part: int, parts: int) -> NDArray[np.int64]:
     """Return the rows whose hashes are in one of several parts of all hashes, in order."""
-    chunks = range(0, len(keys), COMPARED_ROWS)
-    found = [start + np.flatnonzero(keys[start : start + COMPARED_ROWS] % parts == part) for start in chunks]
-    return np.concatenate([np.zeros(0, np.int64), *found])
+    rows = [np.zeros(0, np.int64)]
+    for start in range(0, len(keys), COMPARED_ROWS):
+        rows.append(start + np.flatnonzero(keys[start : start + COMPARED_ROWS] % parts == part))
+    return np.concatenate(rows)

@@ -67,7 +67,7 @@ class RowsByLength:
             if seed is None:
                 self._kept.clear()
             else:
-                rows = rows[np.lexsort((permute_indices(rows, count, seed), ranks))]
+                rows = rows[np.lexsort((permute_indices(rows.astype(np.int64), count, seed), ranks))]
             self._kept[block] = rows.astype(np.min_scalar_type(count))
         return self._kept[block]
 

@@ -46,8 +46,8 @@ class GroupedExamples(Examples):
     groups: LengthGroups
 
     def subset(self, rows: Sequence[int]) -> "GroupedExamples":
-        some = super().subset(rows)
-        return replace(some, groups=group_by_length(some.columns, np.empty(len(some), np.int64)))
+        subset = super().subset(rows)
+        return replace(subset, groups=group_by_length(subset.columns, np.empty(len(subset), np.int64)))
 
 
 def group_by_length(columns: Mapping[str, Column], rows: NDArray[Any]) -> LengthGroups:
@@ -65,17 +65,17 @@ def group_by_length(columns: Mapping[str, Column], rows: NDArray[Any]) -> Length
         for parts in zip(*map(_lengths, ragged), strict=True):
             yield np.stack(parts, 1) @ factors
 
-    found, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    known, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for part in codes():
         new, new_counts = np.unique(part, return_counts=True)
-        merged, place = np.unique(np.concatenate([found, new]), return_inverse=True)
+        merged, place = np.unique(np.concatenate([known, new]), return_inverse=True)
         counts = np.bincount(place, np.concatenate([counts, new_counts]), len(merged)).astype(np.int64)
-        found = merged
+        known = merged
     starts = np.append(0, counts.cumsum())
     free = starts[:-1].copy()
     first = 0
     for part in codes():
-        group = np.searchsorted(found, part)
+        group = np.searchsorted(known, part)
         order = np.argsort(group, kind="stable")
         ranked = group[order]
         new, begin, new_counts = np.unique(ranked, return_index=True, return_counts=True)
@@ -83,7 +83,7 @@ def group_by_length(columns: Mapping[str, Column], rows: NDArray[Any]) -> Length
         rows[free[ranked] + within] = first + order
         free[new] += new_counts
         first += len(part)
-    lengths = np.stack([found // factor % bound for factor, bound in zip(factors, bounds, strict=True)], 1)
+    lengths = np.stack([known // factor % bound for factor, bound in zip(factors, bounds, strict=True)], 1)
     return LengthGroups(lengths, starts, rows)
 
 

@@ -23,7 +23,7 @@ class RowTable(Sequence[Row], ABC):
 
     @property
     @abstractmethod
-    def keys(self) -> NDArray[np.uint64]:
+    def keys(self) -> NDArray[Any]:
         """A hash of each row's key, (N,)."""
 
     @property
@@ -33,7 +33,7 @@ class RowTable(Sequence[Row], ABC):
 
     @property
     @abstractmethod
-    def label_ids(self) -> NDArray[np.int64]:
+    def label_ids(self) -> NDArray[Any]:
         """The id of each row's label, or `NO_LABEL`, (N,)."""
 
     @abstractmethod
@@ -83,7 +83,7 @@ class ListedRows(RowTable):
         return self._rows[index]
 
     @property
-    def keys(self) -> NDArray[np.uint64]:
+    def keys(self) -> NDArray[Any]:
         return _key_hashes(self._rows)
 
     @property
@@ -93,7 +93,7 @@ class ListedRows(RowTable):
         return labels
 
     @property
-    def label_ids(self) -> NDArray[np.int64]:
+    def label_ids(self) -> NDArray[Any]:
         return _label_ids(self._rows, self.labels)
 
 
@@ -112,7 +112,7 @@ class StoredRows(RowTable):
         return Row(*read_json(self._columns["row"], index))
 
     @property
-    def keys(self) -> NDArray[np.uint64]:
+    def keys(self) -> NDArray[Any]:
         return self._column("key")
 
     @property
@@ -120,7 +120,7 @@ class StoredRows(RowTable):
         return {label: label_id for label_id, label in enumerate(self.facts["labels"])}
 
     @property
-    def label_ids(self) -> NDArray[np.int64]:
+    def label_ids(self) -> NDArray[Any]:
         return self._column("label")
 
     def _column(self, name: str) -> NDArray[Any]:

@@ -61,8 +61,8 @@ def max_token_count(tokenizer: Tokenizer, texts: Iterable[str]) -> int:
     at a time those are counted, from the longest on, that have more bytes than the maximum so far.
     """
     maximum, remaining = 0, iter(texts)
-    while some := {*islice(remaining, COUNTED_TEXTS)}:
-        for text in sorted(some, key=lambda text: len(text.encode()), reverse=True):
+    while chunk := {*islice(remaining, COUNTED_TEXTS)}:
+        for text in sorted(chunk, key=lambda text: len(text.encode()), reverse=True):
             if len(text.encode()) <= maximum:
                 break
             maximum = max(maximum, len(tokenizer.encode_known(text)[0]))
