@@ -134,7 +134,7 @@ def _write_groups(folder: Path, split: SplitName, facts: dict[str, Any]) -> dict
 def open_split(folder: Path, split: SplitName, facts: dict[str, Any]) -> SplitData[Any]:
     """Return the memory-mapped examples of a split that `InFiles` encoded."""
     columns = open_columns(folder, f"{split}-{EXAMPLES}", facts[EXAMPLES])
-    texts = open_columns(folder, f"{split}-{TEXTS}", facts[TEXTS])
+    texts: dict[str, Any] = open_columns(folder, f"{split}-{TEXTS}", facts[TEXTS])
     groups: dict[str, Any] = open_columns(folder, f"{split}-{GROUPS}", facts[GROUPS])
     size, lengths = facts["size"], texts["length"]
     sources, references = (
@@ -148,7 +148,7 @@ def open_split(folder: Path, split: SplitName, facts: dict[str, Any]) -> SplitDa
         sources,
         references,
         examples,
-        LazySequence(size, lambda row: int(lengths[row])),
+        LazySequence(size, lambda start, stop: lengths[start:stop].tolist()),
         facts["sizes"],
         facts["sha256"],
     )

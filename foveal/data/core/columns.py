@@ -7,6 +7,7 @@ integers are written in the smallest type that holds all of them. JSON values ar
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
@@ -18,6 +19,8 @@ from foveal.data.core.examples import Column, RaggedArray
 T = TypeVar("T")
 BLOCK_NUMBERS = 1 << 20
 """Numbers that are in memory at a time while a file gets a larger type."""
+READ_VALUES = 4096
+"""Values that are in memory at a time while all are read."""
 VALUES, OFFSETS = "values", "offsets"
 FileTypes = dict[str, list[Any]]
 """The type of the numbers in each file, and the shape that follows the first axis."""
@@ -127,15 +130,19 @@ def json_column(values: Iterable[Any]) -> RaggedArray:
     return RaggedArray(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
 
-def read_json(column: Column, row: int) -> Any:
-    """Return the value in a row of a column that `json_column` made."""
-    return json.loads(column[row].tobytes().decode("utf-8", "surrogatepass"))
+def read_json(column: Column, start: int, stop: int) -> list[Any]:
+    """Return the values in the rows `start` to `stop` of a column that `json_column` made."""
+    assert isinstance(column, RaggedArray)
+    offsets = column.offsets[start : stop + 1].tolist()
+    content = column.values[offsets[0] : offsets[-1]].tobytes()
+    texts = (content[begin - offsets[0] : end - offsets[0]] for begin, end in pairwise(offsets))
+    return [json.loads(text.decode("utf-8", "surrogatepass")) for text in texts]
 
 
 class LazySequence(Sequence[T], Generic[T]):
-    """`count` values, each of which is read when it is asked for."""
+    """`count` values, which are read when they are asked for. `read` returns those from a start to a stop."""
 
-    def __init__(self, count: int, read: Callable[[int], T]):
+    def __init__(self, count: int, read: Callable[[int, int], list[T]]):
         self._count, self._read = count, read
 
     def __len__(self) -> int:
@@ -147,7 +154,12 @@ class LazySequence(Sequence[T], Generic[T]):
     def __getitem__(self, index: slice) -> list[T]: ...
     def __getitem__(self, index: int | slice) -> T | list[T]:
         chosen = range(self._count)[index]
-        return self._read(chosen) if isinstance(chosen, int) else [*map(self._read, chosen)]
+        if isinstance(chosen, int):
+            return self._read(chosen, chosen + 1)[0]
+        if chosen.step == 1 and chosen:
+            return self._read(chosen.start, chosen.stop)
+        return [self[i] for i in chosen]
 
     def __iter__(self) -> Iterator[T]:
-        return map(self._read, range(self._count))
+        for start in range(0, self._count, READ_VALUES):
+            yield from self._read(start, min(self._count, start + READ_VALUES))

@@ -65,7 +65,7 @@ def find_contradictions(tables: Sequence[RowTable]) -> Contradictions:
 
     def row_at(index: int) -> Row:
         table = int(np.searchsorted(starts, index, "right")) - 1
-        return tables[table].row(index - int(starts[table]))
+        return tables[table][index - int(starts[table])]
 
     return Contradictions(count, (row_at(first[1]), row_at(first[0])) if count else None)
 

@@ -8,7 +8,14 @@ from typing import Any, Protocol, overload, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.data.core.columns import ColumnsWriter, FileTypes, json_column, open_columns, read_json
+from foveal.data.core.columns import (
+    ColumnsWriter,
+    FileTypes,
+    LazySequence,
+    json_column,
+    open_columns,
+    read_json,
+)
 from foveal.data.core.hash_split import text_hash
 from foveal.data.core.rows import Row
 
@@ -35,18 +42,6 @@ class RowTable(Sequence[Row], ABC):
     @abstractmethod
     def label_ids(self) -> NDArray[Any]:
         """The id of each row's label, or `NO_LABEL`, (N,)."""
-
-    @abstractmethod
-    def row(self, index: int) -> Row:
-        """Return the row at a valid index."""
-
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        chosen = range(len(self))[index]
-        return self.row(chosen) if isinstance(chosen, int) else [*map(self.row, chosen)]
 
 
 @runtime_checkable
@@ -79,7 +74,11 @@ class ListedRows(RowTable):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def row(self, index: int) -> Row:
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
         return self._rows[index]
 
     @property
@@ -97,19 +96,16 @@ class ListedRows(RowTable):
         return _label_ids(self._rows, self.labels)
 
 
-class StoredRows(RowTable):
-    """Rows in files, of which one is in memory at a time."""
+class StoredRows(LazySequence[Row], RowTable):
+    """Rows in files, of which a few are in memory at a time."""
 
     def __init__(self, folder: Path, facts: Mapping[str, Any]):
+        super().__init__(facts["count"], self._read_rows)
         self.facts = facts
         self._columns = open_columns(folder, facts["prefix"], facts["types"])
-        self._count: int = facts["count"]
 
-    def __len__(self) -> int:
-        return self._count
-
-    def row(self, index: int) -> Row:
-        return Row(*read_json(self._columns["row"], index))
+    def _read_rows(self, start: int, stop: int) -> list[Row]:
+        return [Row(*values) for values in read_json(self._columns["row"], start, stop)]
 
     @property
     def keys(self) -> NDArray[Any]:
