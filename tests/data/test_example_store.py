@@ -73,6 +73,7 @@ def batches_of(prepared: Prepared, data_format: PairFormat) -> list[dict[str, li
     config = DataConfig(batch_tokens=500)
     result = []
     for split in (prepared.train, prepared.valid, prepared.test):
+        assert split is not None
         training = data_format.source.train_batches(split.examples, config, 3)
         batches = [training.batch(epoch, i) for epoch in (0, 1) for i in range(training.per_epoch)]
         evaluation = data_format.source.eval_batches(split.examples, config)
@@ -155,7 +156,7 @@ def test_a_killed_preparation_goes_on_from_the_rows_that_were_read(
             return encode(*arguments)
 
         if not (child := os.fork()):
-            PairFormat.encode = encode_or_die  # type: ignore[method-assign]
+            PairFormat.encode = encode_or_die  # type: ignore[assignment, method-assign]
             prepare(path)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
