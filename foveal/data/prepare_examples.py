@@ -1,6 +1,8 @@
 """Examples of DATA: rows are read, split by content alone without leakage, and encoded."""
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from foveal.config import DataConfig
@@ -8,9 +10,13 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.terminal_text import counted
 from foveal.data.core.classes import to_number
-from foveal.data.core.hash_split import SPLITS, count_overlap
+from foveal.data.core.compare_rows import count_overlap, find_contradictions
+from foveal.data.core.hash_split import SPLITS, SplitName
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
+from foveal.data.core.row_table import RowTable
 from foveal.data.core.rows import Row, SkippedPart, SkippedRow, source_text
+from foveal.data.core.split_data import ContentHash, SplitData
+from foveal.data.example_store import find_store
 from foveal.data.files.data_part import DataPart
 from foveal.data.files.split_names import is_unlabeled_name
 from foveal.data.open import OpenedData, open_data, open_path
@@ -22,6 +28,7 @@ from foveal.data.text.unknown_tokens import (
     log_unknown_tokens,
     unknown_target_facts,
 )
+from foveal.data.workspace import InMemory, Workspace
 from foveal.store.cache import shorten_unpacked_paths
 
 MAX_LOGGED_SKIPS = 5
@@ -46,37 +53,61 @@ def prepare_examples(
 
     Raises: UserError: DATA can't be read, or a split has no rows that can be used.
     """
-    skipped: list[SkippedRow] = []
     opened = open_data(data, log, config.encoding)
-    data = opened.name
     files = open_splits(opened, valid, test, data_format, config, log)
-    rows = read_splits(data_format, files, config, skipped)
+
+    def prepare(workspace: Workspace, log: Log) -> PreparedData[PairProcessor, Any]:
+        return _prepare(data_format, opened.name, files, config, workspace, log, processor, reused)
+
+    store = find_store(data_format, files, config, processor, reused)
+    prepared = prepare(InMemory(), log) if store is None else store.load_or_build(prepare, log)
+    return replace(prepared, facts={"source": opened.name} | prepared.facts)
+
+
+def _prepare(
+    data_format: PairFormat,
+    data: str,
+    files: dict[SplitName, DataPart],
+    config: DataConfig,
+    workspace: Workspace,
+    log: Log,
+    processor: PairProcessor | None,
+    reused: ReusedProcessors,
+) -> PreparedData[PairProcessor, Any]:
+    """Read, split and encode the files of the splits of `data` in a workspace."""
+    rows, skipped = workspace.read(
+        lambda skipped, new_sink: read_splits(data_format, files, config, skipped, new_sink)
+    )
     _log_overlap(rows, log)
-    _log_contradictions([row for split in SPLITS for row in rows[split]], log)
+    _log_contradictions([rows[split] for split in SPLITS], log)
     _log_similar_labels(rows["train"], log)
     _log_single_target(rows["train"], log)
     _check_labels_left(data, rows, splits_off=[*files] == ["train"])
-    processor = processor or data_format.make_processor(data, rows["train"], config, reused)
+    fitted = processor or data_format.make_processor(data, rows["train"], config, reused)
+
+    def encode(chunk: Sequence[Row], skipped: list[SkippedRow], content: ContentHash) -> SplitData[Any]:
+        return data_format.encode(chunk, fitted, config, skipped, content)
+
     splits: dict[str, Any] = {}
     for split in SPLITS:
         unusable: list[SkippedRow] = []
-        splits[split] = data_format.encode(rows[split], processor, config, unusable)
+        splits[split] = workspace.encode(split, rows[split], encode, unusable)
         if rows[split] and not len(splits[split]):
             raise UserError(_unusable_split_error(split, str(files.get(split, data)), unusable))
         skipped += unusable
     _log_lost_classes(files["train"], rows, skipped, log)
     train, valid_split, test_split = (encoded if len(encoded) else None for encoded in splits.values())
     split_facts = {
-        split: encoded.facts | unknown_target_facts(processor, encoded)
+        split: encoded.facts | unknown_target_facts(fitted, encoded)
         for split, encoded in splits.items()
         if len(encoded)
     }
     for split in (files.keys() & split_facts.keys()) - {"train"}:
-        check_known_sources(str(files[split]), processor.source, splits[split].sources)
+        check_known_sources(str(files[split]), fitted.source, splits[split].sources)
         check_known_facts(str(files[split]), split_facts[split])
     log_unknown_tokens(split_facts, log)
-    facts = {"source": data, "skipped": len(skipped), "parts": split_facts}
-    return PreparedData(processor, train, valid_split, test_split, facts, tuple(skipped))
+    facts = {"skipped": len(skipped), "parts": split_facts}
+    return PreparedData(fitted, train, valid_split, test_split, facts, tuple(skipped))
 
 
 def prepare_eval_examples(
@@ -152,14 +183,14 @@ def _unusable_split_error(split: str, data: str, skipped: list[SkippedRow]) -> s
     return f"{data}: no rows {purpose}{first_skip(skipped)}; give rows that this model can use"
 
 
-def _check_labels_left(data: str, rows: dict[str, list[Row]], splits_off: bool) -> None:
+def _check_labels_left(data: str, rows: dict[SplitName, RowTable], splits_off: bool) -> None:
     """Check that there are two labels to train on, if there are two in all splits.
 
     `splits_off` says whether the held-out rows were split off from `data`, or come from files of their own.
 
     Raises: UserError: there is one.
     """
-    labels = {split: {row.fields.get("label") for row in rows[split]} for split in SPLITS}
+    labels = {split: set(rows[split].labels) for split in SPLITS}
     if len(labels["train"]) == 1 < len(set().union(*labels.values())):
         (label,) = labels["train"]
         held_out = len(rows["valid"]) + len(rows["test"])
@@ -170,7 +201,7 @@ def _check_labels_left(data: str, rows: dict[str, list[Row]], splits_off: bool) 
         )
 
 
-def _log_overlap(rows: dict[str, list[Row]], log: Log) -> None:
+def _log_overlap(rows: dict[SplitName, RowTable], log: Log) -> None:
     """Log how many held-out sources also occur in the training split, which makes the score too high."""
     for split in ("valid", "test"):
         overlap = count_overlap(rows["train"], rows[split])
@@ -178,38 +209,28 @@ def _log_overlap(rows: dict[str, list[Row]], log: Log) -> None:
             log(f"{split}: {overlap:,} of {len(rows[split]):,} sources are also in the training split")
 
 
-def _log_single_target(rows: list[Row], log: Log) -> None:
+def _log_single_target(rows: RowTable, log: Log) -> None:
     """Log if all rows have the same target text, because a model would learn to generate this text for any
     source."""
-    targets = {target for row in rows if isinstance(target := row.fields.get("target"), str)}
-    if len(targets) == 1:
-        (target,) = targets
+    target = rows[0].fields.get("target")
+    if isinstance(target, str) and all(row.fields["target"] == target for row in rows):
         log(f"all {len(rows):,} training rows have the text '{target}', so the model can learn nothing else")
 
 
-def _log_contradictions(rows: list[Row], log: Log) -> None:
+def _log_contradictions(tables: Sequence[RowTable], log: Log) -> None:
     """Log how many equal sources have several labels, and the rows of the first of them."""
-    first_rows: dict[str, Row] = {}
-    pairs: list[tuple[Row, Row]] = []
-    for row in rows:
-        first = first_rows.setdefault(row.key, row)
-        if (
-            row.key
-            and isinstance(row.fields.get("label"), str)
-            and first.fields["label"] != row.fields["label"]
-        ):
-            pairs.append((first, row))
-    if pairs:
-        places = " and ".join(f"{row.location} ('{row.fields['label']}')" for row in pairs[0])
-        log(f"{len(pairs):,} rows have the source of another row, but another label: {places}")
+    contradictions = find_contradictions(tables)
+    if contradictions.first is not None:
+        places = " and ".join(f"{row.location} ('{row.fields['label']}')" for row in contradictions.first)
+        log(f"{contradictions.rows:,} rows have the source of another row, but another label: {places}")
 
 
 def _log_lost_classes(
-    train: DataPart, rows: dict[str, list[Row]], skipped: list[SkippedRow], log: Log
+    train: DataPart, rows: dict[SplitName, RowTable], skipped: list[SkippedRow], log: Log
 ) -> None:
     """Log the folders of labels of which every file is skipped."""
     lost = {row.location for row in skipped if not isinstance(row, SkippedPart)}
-    labels = {label for row in rows["train"] if isinstance(label := row.fields.get("label"), str)}
+    labels = {label for label in rows["train"].labels if isinstance(label, str)}
     if not labels or train.table is not None or not train.is_folder or not labels <= {*train.filled_folders}:
         return
     used = {row.fields["label"] for split in SPLITS for row in rows[split] if row.location not in lost}
@@ -218,11 +239,11 @@ def _log_lost_classes(
             log(f"{train}: the class {folder} has no readable file")
 
 
-def _log_similar_labels(rows: list[Row], log: Log) -> None:
+def _log_similar_labels(rows: RowTable, log: Log) -> None:
     """Log labels that differ only in case or in how a number is written: they are separate classes, which is
     rarely intended."""
     spellings: dict[str | float, set[str]] = {}
-    for label in {label for row in rows if isinstance(label := row.fields.get("label"), str)}:
+    for label in (label for label in rows.labels if isinstance(label, str)):
         number = to_number(label)
         spellings.setdefault(label.casefold() if number is None else number, set()).add(label)
     for names in sorted(sorted(names) for names in spellings.values() if len(names) > 1):

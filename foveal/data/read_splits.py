@@ -1,11 +1,14 @@
 """The splits of DATA as rows: those of DATA or of `--valid` and `--test`, or held out by content."""
 
+from collections.abc import Callable
+
 from foveal.config import DataConfig
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.core.group_split import split_by_group
 from foveal.data.core.hash_split import SPLITS, SplitName, split_rows
-from foveal.data.core.rows import Row, SkippedRow
+from foveal.data.core.row_table import ListedRows, RowSink, RowTable, fill
+from foveal.data.core.rows import SkippedRow
 from foveal.data.files.aligned import check_same_order
 from foveal.data.files.data_part import DAMAGED_ZIP_ERRORS, DataPart
 from foveal.data.files.split_column import check_split_columns
@@ -84,9 +87,13 @@ def _has_values(part: DataPart, column: str) -> bool:
 
 
 def read_splits(
-    data_format: PairFormat, files: dict[SplitName, DataPart], config: DataConfig, skipped: list[SkippedRow]
-) -> dict[str, list[Row]]:
-    """Read the rows of each split.
+    data_format: PairFormat,
+    files: dict[SplitName, DataPart],
+    config: DataConfig,
+    skipped: list[SkippedRow],
+    new_sink: Callable[[], RowSink] = ListedRows,
+) -> dict[SplitName, RowTable]:
+    """Read the rows of each split into a sink.
 
     A single file is split by the hashes of the rows' keys, so that equal rows are in the same split. If the
     config has a group pattern, the file is split by group.
@@ -95,23 +102,26 @@ def read_splits(
     """
     fractions = {} if len(files) > 1 else {"valid": config.valid_fraction, "test": config.test_fraction}
     fractions = {split: fraction for split, fraction in fractions.items() if fraction}
-    rows: dict[str, list[Row]] = {split: [] for split in SPLITS}
+    sinks = {split: new_sink() for split in SPLITS}
     to_split = data_format.read(files["train"], config, skipped)
     for split, row in (
         split_by_group([*to_split], config, fractions)
         if config.group_pattern
         else split_rows(to_split, fractions)
     ):
-        rows[split].append(row)
+        sinks[split].append(row)
     for split, part in files.items():
         if split != "train":
-            rows[split] = list(data_format.read(part, config, skipped))
+            for row in data_format.read(part, config, skipped):
+                sinks[split].append(row)
+    rows = {split: sink.table() for split, sink in sinks.items()}
     for split in fractions:
         if not rows[split] and not config.group_pattern:  # few rows: one source is better than none
             sources = sorted({row.key for row in rows["train"]})
             if len(sources) > 1:
-                rows[split] = [row for row in rows["train"] if row.key == sources[0]]
-                rows["train"] = [row for row in rows["train"] if row.key != sources[0]]
+                train = rows["train"]
+                rows[split] = fill(new_sink(), (row for row in train if row.key == sources[0]))
+                rows["train"] = fill(new_sink(), (row for row in train if row.key != sources[0]))
     for split in (*files, *fractions):
         if not rows[split]:
             all_rows = [row for split in rows for row in rows[split]]

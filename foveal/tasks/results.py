@@ -85,10 +85,10 @@ class AnsweredRow(NamedTuple):
 class EvaluationResult:
     """A model's outputs for held-out examples, the references in the same order, and the scores."""
 
-    sources: list[str]
-    references: list[str]
+    sources: Sequence[str]
+    references: Sequence[str]
     outputs: list[str]
-    lengths: list[int]
+    lengths: Sequence[int]
     """The lengths of the sources, for scores by length."""
     scores: list[MetricResult]
     losses: list[float] | None = None

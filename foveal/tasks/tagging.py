@@ -37,6 +37,7 @@ class TagsDataConfig(DataConfig):
 class TagTarget(LabelEachTarget):
     """A tag for each word."""
 
+    is_stored = True
     settings = ("data.tags",)
 
     def column(self, config: DataConfig) -> str:
@@ -116,7 +117,7 @@ class TextTaggingTask(TaggingTask):
         words, held_out_words = ([text.split() for text in data.sources] for data in (train, held_out))
         tags = FrequentTags.fit(words, train.references)
         outputs = [tags.predict(sentence) for sentence in held_out_words]
-        result = tag_accuracy(held_out.references, outputs)
+        result = tag_accuracy([*held_out.references], outputs)
         return Baseline.of("the most frequent tag of each word", result)
 
     def source_in_words(self) -> str:

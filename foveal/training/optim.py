@@ -42,7 +42,7 @@ class Optimizer:
         self._parts = _update_rules(model, self._parameters, config, placement)
 
     def zero_grad(self) -> None:
-        for weight in self._parameters.values():
+        for weight in (*self._parameters.values(), *self.trainable.values()):
             weight.grad = None
 
     def take_gradients(self) -> Gradients:

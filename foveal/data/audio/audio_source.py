@@ -1,6 +1,6 @@
 """The source of recordings, from folders by class or with metadata, as log-mel frames."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -70,8 +70,8 @@ class AudioSource(Source[AudioFeatureExtractor]):
             yield Row(str(file), {"source": str(file), "file": file})
 
     def fit(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[AudioFeatureExtractor, list[Row]]:
+        self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[AudioFeatureExtractor, Sequence[Row]]:
         known: AudioFeatureExtractor | None = reused.source
         settings = _log_mel_settings(config) if known is None else known.settings
         usable = [row for row in rows if not isinstance(keep_frames(settings, row), str)]
@@ -98,7 +98,7 @@ class AudioSource(Source[AudioFeatureExtractor]):
         return frames if isinstance(frames, str) else processor.statistics.standardize(frames)
 
     def length_ratio(
-        self, rows: list[Row], processor: AudioFeatureExtractor, target_tokens: Callable[[Row], int]
+        self, rows: Sequence[Row], processor: AudioFeatureExtractor, target_tokens: Callable[[Row], int]
     ) -> float:
         return sum(map(target_tokens, rows)) / sum(map(len, _kept_frames(rows)))
 
@@ -111,10 +111,10 @@ class AudioSource(Source[AudioFeatureExtractor]):
         frames = batch.columns["source"].shape[1]
         return tuple(f"{HOP_SECONDS * frame:.2f} s" for frame in range(frames))
 
-    def names(self, rows: list[Row]) -> list[str]:
+    def names(self, rows: Sequence[Row]) -> list[str]:
         return [str(row.fields["file"]) for row in rows]
 
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         return {"frames": sum(examples.lengths("source"))}
 
 
@@ -159,5 +159,5 @@ def keep_frames(settings: LogMelSettings, row: Row) -> FloatArray | str:
     return frames
 
 
-def _kept_frames(rows: list[Row]) -> Iterator[FloatArray]:
+def _kept_frames(rows: Sequence[Row]) -> Iterator[FloatArray]:
     return (row.fields[FRAMES_FIELD] for row in rows)

@@ -47,13 +47,14 @@ def missing_label_error(label: str) -> str:
     return f"the label is '{label}', which is taken as missing; if it is a class, give it another name"
 
 
-def check_are_classes(data: str, labels: Sequence[str]) -> None:
-    """Check that labels are names of classes, and neither numbers to predict, nor lists of labels, nor
-    perhaps missing.
+def check_are_classes(data: str, labels: Iterable[str]) -> None:
+    """Check that labels, which may be counted, are names of classes, and neither numbers to predict, nor
+    lists of labels, nor perhaps missing.
 
     Raises: UserError: they are not.
     """
-    names = sorted(set(labels))
+    counts = Counter(labels)
+    names = sorted(counts)
     listed = next((name for name in names if name.startswith("[") and name.endswith("]")), "")
     if listed or (listed := _combined_label(names)):
         raise UserError(
@@ -62,30 +63,31 @@ def check_are_classes(data: str, labels: Sequence[str]) -> None:
         )
     if doubtful := next((name for name in names if _may_be_missing(name, names)), ""):
         raise UserError(
-            f"{data}: the label '{doubtful}' of {labels.count(doubtful):,} rows may be a class, or mean that "
+            f"{data}: the label '{doubtful}' of {counts[doubtful]:,} rows may be a class, or mean that "
             "there is none; give the class another name, such as other, or leave it empty in the rows without"
         )
-    check_are_no_numbers(data, labels)
+    check_are_no_numbers(data, counts)
 
 
-def check_are_no_numbers(data: str, labels: Sequence[str]) -> None:
-    """Check that labels are names of classes, and not numbers to predict.
+def check_are_no_numbers(data: str, labels: Iterable[str]) -> None:
+    """Check that labels, which may be counted, are names of classes, and not numbers to predict.
 
     Raises: UserError: they are numbers.
     """
-    names = sorted(set(labels))
+    counts = Counter(labels)
+    names, total = sorted(counts), counts.total()
     numbers = [number for number in map(to_number, names) if number is not None]
-    if len(numbers) < len(names) or len(labels) <= MIN_CHECKED_LABELS:
+    if len(numbers) < len(names) or total <= MIN_CHECKED_LABELS:
         return
     are_whole = all(number.is_integer() for number in numbers)
     if are_whole:
         is_sparse = len(names) > MAX_NUMBERS and max(numbers) - min(numbers) > 2 * len(names)
-        refused = 2 * len(names) > len(labels) or is_sparse
+        refused = 2 * len(names) > total or is_sparse
     else:
-        refused = len(names) > MAX_NUMBERS or 2 * len(names) > len(labels)
+        refused = len(names) > MAX_NUMBERS or 2 * len(names) > total
     if refused:
         raise UserError(
-            f"{data}: {len(names):,} different numbers as labels of {len(labels):,} rows, such as {names[0]}"
+            f"{data}: {len(names):,} different numbers as labels of {total:,} rows, such as {names[0]}"
             "; regression is not supported: make classes of them, such as low and high"
         )
 

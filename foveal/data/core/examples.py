@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 class RaggedArray:
     """Rows of different lengths in one array: row i is `values[offsets[i] : offsets[i + 1]]`.
 
-    `values` is (N,) for tokens, (N, C) for vectors; `offsets` is (rows + 1,).
+    `values` is (N,) for tokens, (N, C) for vectors; `offsets` is (rows + 1,), of any type of integers.
     """
 
     values: NDArray[Any]
-    offsets: NDArray[np.int64]
+    offsets: NDArray[Any]
 
     @classmethod
     def from_rows(cls, rows: Iterable[NDArray[Any]]) -> "RaggedArray":
@@ -34,11 +34,11 @@ class RaggedArray:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        return np.diff(self.offsets)
+        return np.diff(self.offsets).astype(np.int64)
 
     def padded(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return `rows` as (B, T) or (B, T, C) with zeros on the right, and their lengths (B,)."""
-        starts = self.offsets[rows]
+        starts = self.offsets[rows].astype(np.int64)
         lengths = self.offsets[rows + 1] - starts
         steps = np.arange(lengths.max(initial=0))
         present = steps < lengths[:, None]

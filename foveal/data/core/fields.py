@@ -44,6 +44,8 @@ def repeated_name_error(names: Sequence[str]) -> str:
 
 def as_texts(fields: Fields) -> Fields | str:
     """Return all fields as texts, numbers as in JSON; or say which field is empty or not text."""
+    if all(type(value) is str and value.isprintable() and value.strip() for value in fields.values()):
+        return fields  # as most rows; a printable text has no NUL and no half of a surrogate pair
     texts = {name: _number_as_json(value) for name, value in fields.items()}
     return _first_error(texts.items()) or texts
 

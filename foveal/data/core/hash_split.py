@@ -26,20 +26,19 @@ def split_rows(rows: Iterable[Row], fractions: Fractions) -> Iterator[tuple[Spli
         yield split_of_text(row.key, fractions), row
 
 
-def count_overlap(train: Iterable[Row], test: Iterable[Row]) -> int:
-    """Return how many rows of `test` have a key that also occurs in `train`."""
-    train_keys = {row.key for row in train}
-    return sum(row.key in train_keys for row in test)
-
-
 def split_of_text(text: str, fractions: Fractions) -> SplitName:
     """Return the split of a text: its hash is a number in [0, 1), which falls into one of the fractions."""
-    point = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+    point = text_hash(text) / 2**64
     for split, fraction in fractions.items():
         if point < fraction:
             return split
         point -= fraction
     return "train"
+
+
+def text_hash(text: str) -> int:
+    """Return the first 64 bits of the sha256 of a text."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def check_fractions(fractions: Fractions) -> None:

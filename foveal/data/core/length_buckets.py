@@ -1,25 +1,82 @@
 """Batches of examples of similar lengths, which need little padding.
 
-A batch is a pure function of (seed, epoch, index). Once the order of an epoch is computed, any batch can be
-computed directly.
+A batch is a pure function of (seed, epoch, index). Once the order of the rows of similar lengths is computed,
+any of their batches can be computed directly.
 """
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.runtime import derived_seed
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, Examples, RaggedArray, RowIndices
+from foveal.data.core.length_groups import LengthGroups
 from foveal.data.core.shuffle import permute_indices
 
 BUCKET_WIDTHS = (1, 2, 4, 8)
 """Widths of the buckets of the first column's lengths. The width that pads least is chosen."""
+MIN_BLOCK_ROWS = 1 << 16
+"""Rows, neighbors in the order of lengths, that are permuted at a time."""
+
+
+class RowsByLength:
+    """The rows of examples in an order of lengths in which neighbors differ little, cut into batches.
+
+    Batch i has the rows at `ends[i]` to `ends[i + 1]` of the order. Rows of equal lengths are in the order of
+    the data, or in that of a permutation. The order is made in blocks of whole groups, when it is needed.
+    """
+
+    def __init__(self, examples: Examples, max_tokens: int):
+        self._groups = LengthGroups.of(examples)
+        self._order, self.ends = bucket_by_length(self._groups, max_tokens)
+        counts = self._groups.counts[self._order]
+        self._group_ends = counts.cumsum()
+        blocks = np.searchsorted(self._group_ends, np.arange(MIN_BLOCK_ROWS, len(examples), MIN_BLOCK_ROWS))
+        self._block_groups = np.unique([0, *(blocks + 1), len(counts)])  # block b ends with a whole group
+        self._block_starts = np.append(0, self._group_ends)[self._block_groups]
+        self._kept: dict[int, NDArray[Any]] = {}
+        self._kept_seed: int | None = None
+
+    def rows(self, index: int, seed: int | None = None) -> RowIndices:
+        """Return the rows of batch `index`. A `seed` permutes rows of equal lengths.
+
+        Permuted blocks are kept until another seed is asked for.
+        """
+        start, stop = self.ends[index], self.ends[index + 1]
+        first, last = np.searchsorted(self._block_starts, [start, stop - 1], "right") - 1
+        parts = []
+        for block in range(first, last + 1):
+            begin = self._block_starts[block]
+            parts.append(self._block(block, seed)[max(0, start - begin) : stop - begin])
+        return np.concatenate(parts).astype(np.int64)
+
+    def _block(self, block: int, seed: int | None) -> NDArray[Any]:
+        """Return the rows of a block in their order. Without a seed, the last block alone is kept."""
+        if self._kept_seed != seed:
+            self._kept, self._kept_seed = {}, seed
+        if block not in self._kept:
+            ranks, rows = self._ranked_rows(block)
+            count = len(self._groups.rows)
+            if seed is None:
+                self._kept.clear()
+            else:
+                rows = rows[np.lexsort((permute_indices(rows.astype(np.int64), count, seed), ranks))]
+            self._kept[block] = rows.astype(np.min_scalar_type(count))
+        return self._kept[block]
+
+    def _ranked_rows(self, block: int) -> tuple[RowIndices, NDArray[Any]]:
+        """Return the ranks of the rows of a block, and the rows in the order of their ranks."""
+        groups = self._order[self._block_groups[block] : self._block_groups[block + 1]]
+        starts = self._groups.starts
+        rows = np.concatenate([self._groups.rows[starts[group] : starts[group + 1]] for group in groups])
+        return np.repeat(np.arange(len(groups)), self._groups.counts[groups]), rows
 
 
 class BucketedEvalBatches:
@@ -30,13 +87,12 @@ class BucketedEvalBatches:
 
     def __init__(self, examples: Examples, max_tokens: int):
         self._examples = examples
-        ranks, self._slices = bucket_by_length(column_lengths(examples), max_tokens)
-        self._order = np.argsort(ranks, kind="stable")
-        self.per_epoch = len(self._slices)
+        self._order = RowsByLength(examples, max_tokens)
+        self.per_epoch = len(self._order.ends) - 1
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
         """Return batch `index`. All epochs are equal."""
-        return collate_examples(self._examples, self._order[self._slices[index]])
+        return collate_examples(self._examples, self._order.rows(range(self.per_epoch)[index]))
 
 
 class BucketedTrainBatches:
@@ -48,23 +104,15 @@ class BucketedTrainBatches:
 
     def __init__(self, examples: Examples, max_tokens: int, seed: int):
         self._examples, self._seed = examples, seed
-        self._ranks, self._slices = bucket_by_length(column_lengths(examples), max_tokens)
-        self.per_epoch = len(self._slices)
-        self._last: tuple[int, RowIndices] | None = None
+        self._order = RowsByLength(examples, max_tokens)
+        self.per_epoch = len(self._order.ends) - 1
 
     def batch(self, epoch: int, index: int) -> ExampleBatch:
         index = range(self.per_epoch)[index]
         seed = derived_seed(self._seed, "batches", epoch)
         shuffled = permute_indices(np.array([index]), self.per_epoch, seed)
-        return collate_examples(self._examples, self._order(epoch)[self._slices[shuffled.item()]])
-
-    def _order(self, epoch: int) -> RowIndices:
-        """Return all examples in order of length, as permuted in the epoch. The last order is cached."""
-        if self._last is None or self._last[0] != epoch:
-            count = len(self._ranks)
-            ties = permute_indices(np.arange(count), count, derived_seed(self._seed, "examples", epoch))
-            self._last = epoch, np.lexsort((ties, self._ranks))
-        return self._last[1]
+        rows = self._order.rows(shuffled.item(), derived_seed(self._seed, "examples", epoch))
+        return collate_examples(self._examples, rows)
 
 
 def collate_examples(examples: Examples, rows: RowIndices) -> ExampleBatch:
@@ -93,32 +141,24 @@ def collate_columns(
     return columns, lengths
 
 
-def column_lengths(examples: Examples) -> RowIndices:
-    """Return the lengths of the rows in each of the K ragged columns, (rows, K)."""
-    ragged = [column for column in examples.columns.values() if isinstance(column, RaggedArray)]
-    return np.stack([column.lengths for column in ragged], 1)
-
-
-def bucket_by_length(lengths: RowIndices, max_tokens: int) -> tuple[RowIndices, list[slice]]:
-    """Return the rank of each row, and the slices of the ranked rows that form batches.
-
-    `lengths` is (rows, K). Rows of equal lengths have equal ranks.
+def bucket_by_length(groups: LengthGroups, max_tokens: int) -> tuple[RowIndices, RowIndices]:
+    """Return the order of the groups, and the ends of the batches of their rows, from 0 on.
 
     Raises: UserError: there are no rows.
     """
-    if not len(lengths):
+    if not len(groups.rows):
         raise UserError("no examples: give rows that can be used")
-    if len(lengths) == 1:
-        return np.zeros(1, np.int64), [slice(0, 1)]
-    candidates = [_sort_ranks(lengths, width) for width in BUCKET_WIDTHS]
-    ranks = min(candidates, key=lambda ranks: _padded_tokens(lengths[np.argsort(ranks)], max_tokens))
-    return ranks, fewest_cuts(lengths[np.argsort(ranks)], max_tokens)
+    orders = [np.argsort(_sort_ranks(groups.lengths, width)) for width in BUCKET_WIDTHS]
+    order = min(
+        orders, key=lambda order: _padded_tokens(groups.lengths[order], groups.counts[order], max_tokens)
+    )
+    return order, fewest_cuts(groups.lengths[order], groups.counts[order], max_tokens)
 
 
 def _sort_ranks(lengths: RowIndices, width: int) -> RowIndices:
-    """Return the rank of each row in the order of lengths.
+    """Return the rank of each group in the order of lengths.
 
-    Rows are ordered by buckets of their first length, `width` wide, then by their other lengths, then by
+    Groups are ordered by buckets of their first length, `width` wide, then by their other lengths, then by
     their first length. The direction of each key alternates whenever the previous key increases, so neighbors
     differ little.
     """
@@ -130,31 +170,60 @@ def _sort_ranks(lengths: RowIndices, width: int) -> RowIndices:
     return ranks
 
 
-def fewest_cuts(lengths: RowIndices, max_tokens: int) -> list[slice]:
-    """Split ordered rows of `lengths` (N, K) into as few batches of at most `max_tokens` as possible, all
-    about equally full."""
-    fewest = len(_batch_ends(lengths, max_tokens))
-    mean = min(max_tokens, int(lengths.sum()) // fewest)
+def fewest_cuts(lengths: RowIndices, counts: RowIndices, max_tokens: int) -> RowIndices:
+    """Return the ends, from 0 on, of as few batches of at most `max_tokens` as possible, all about equally
+    full.
+
+    The rows are ordered: `counts[g]` (G,) rows of `lengths[g]` (G, K), group after group.
+    """
+    fewest = len(_batch_ends(lengths, counts, max_tokens))
+    mean = min(max_tokens, int(lengths.sum(1) @ counts) // fewest)
     # The smallest budget that needs no more batches, so that the last batch is not a small remainder.
     budgets = range(mean, max_tokens + 1)
-    smallest = budgets[bisect_left(budgets, -fewest, key=lambda budget: -len(_batch_ends(lengths, budget)))]
-    return [slice(*ends) for ends in pairwise([0, *_batch_ends(lengths, smallest)])]
+
+    def negative_count(budget: int) -> int:
+        return -len(_batch_ends(lengths, counts, budget))
+
+    smallest = budgets[bisect_left(budgets, -fewest, key=negative_count)]
+    return np.append(0, _batch_ends(lengths, counts, smallest))
 
 
-def _padded_tokens(lengths: RowIndices, max_tokens: int) -> int:
+def _padded_tokens(lengths: RowIndices, counts: RowIndices, max_tokens: int) -> int:
     """Return the number of tokens of all batches, including padding."""
-    ends = [0, *_batch_ends(lengths, max_tokens)]
-    return int((np.maximum.reduceat(lengths, ends[:-1]).sum(1) * np.diff(ends)).sum())
+    ends = np.append(0, _batch_ends(lengths, counts, max_tokens))
+    group_ends = counts.cumsum()
+    first = np.searchsorted(group_ends, ends[:-1], "right")
+    last = np.searchsorted(group_ends, ends[1:] - 1, "right")
+    ranges = np.stack([first, last + 1], 1).flatten()  # every other range is that of a batch
+    longest = np.maximum.reduceat(np.append(lengths, lengths[-1:], 0), ranges)[::2]
+    return int((longest.sum(1) * np.diff(ends)).sum())
 
 
-def _batch_ends(lengths: RowIndices, max_tokens: int) -> list[int]:
+def _batch_ends(lengths: RowIndices, counts: RowIndices, max_tokens: int) -> RowIndices:
     """Return the ends of the batches. Each batch takes as many rows as fit, at least one."""
-    ends: list[int] = []
-    start = 0
-    while start < len(lengths):
-        max_rows = max(1, max_tokens // max(1, int(lengths[start].sum())))
-        longest = np.maximum.accumulate(lengths[start : start + max_rows]).sum(1)
-        fitting = np.searchsorted(longest * np.arange(1, len(longest) + 1), max_tokens, "right")
-        start += max(1, int(fitting))
-        ends.append(start)
-    return ends
+    ends: list[RowIndices] = []
+    group, left, end = 0, int(counts[0]), 0
+    while True:
+        max_rows = max(1, max_tokens // max(1, int(lengths[group].sum())))
+        if full := left // max_rows:  # batches of rows of this group alone
+            ends.append(end + max_rows * np.arange(1, full + 1))
+            end, left = end + full * max_rows, left % max_rows
+        elif left:
+            longest = np.maximum.accumulate(lengths[group : group + max_rows]).sum(1)
+            rows = np.cumsum(counts[group : group + max_rows]) - counts[group] + left
+            most = max_tokens // np.maximum(longest, 1)
+            too_many = np.flatnonzero(most < rows)
+            fitting = int(rows[-1])
+            if len(too_many):
+                index = int(too_many[0])
+                fitting = max(int(most[index]), int(rows[index - 1]) if index else 1)
+            fitting = min(fitting, max_rows)
+            end += fitting
+            ends.append(np.array([end]))
+            last = int(np.searchsorted(rows, fitting))  # the group in which the batch ends
+            group, left = group + last, int(rows[last]) - fitting
+        if not left:
+            group += 1
+            if group == len(counts):
+                return np.concatenate(ends)
+            left = int(counts[group])

@@ -1,5 +1,6 @@
 """Features of sources that need no training: the inputs of a baseline."""
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -42,4 +43,5 @@ def _summary(steps: Float[Tensor, "T C"]) -> Float[Tensor, " D"]:
 def _rows(examples: Examples) -> list[Tensor]:
     column = examples.columns["source"]
     assert isinstance(column, RaggedArray)
-    return [torch.from_numpy(column[row]) for row in range(len(column))]
+    rows = map(column.__getitem__, range(len(column)))
+    return [torch.from_numpy(row.astype(np.int64) if row.dtype.kind in "iu" else row) for row in rows]

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -17,12 +17,12 @@ ExamplesT = TypeVar("ExamplesT", bound=Examples, covariant=True)
 class SplitData(Generic[ExamplesT]):
     """A split: names, references and examples of its rows, in the same order."""
 
-    sources: list[str]
+    sources: Sequence[str]
     """The name of each row: its text, or the name of its file."""
-    references: list[Any]
+    references: Sequence[Any]
     """The targets: labels, texts, or lists with a label for each place. Empty without targets."""
     examples: ExamplesT
-    lengths: list[int]
+    lengths: Sequence[int]
     """The rows' lengths in words, frames, steps or moves, for scores by length. Empty if all lengths are
     equal."""
     sizes: dict[str, int]
@@ -40,12 +40,18 @@ class SplitData(Generic[ExamplesT]):
         return {"examples": len(self), **self.sizes, "sha256": self.sha256}
 
 
-def content_hash(rows: Iterable[Any]) -> str:
-    """Return the sha256 of the rows as JSON."""
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(json.dumps(row).encode())
-    return digest.hexdigest()
+class ContentHash:
+    """The sha256 of rows as JSON, which are added some at a time."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, rows: Iterable[Any]) -> None:
+        for row in rows:
+            self._digest.update(json.dumps(row).encode())
+
+    def hexdigest(self) -> str:
+        return self._digest.hexdigest()
 
 
 def word_counts(texts: Iterable[str]) -> list[int]:

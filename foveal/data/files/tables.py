@@ -199,7 +199,7 @@ def _csv(path: AnyPath, columns: Sequence[str], hint: str, max_bytes: int, encod
             fields = _fields(line, lines, separator, max_bytes)
             if isinstance(fields, str):
                 yield f"line {line.number}", fields
-            elif len(header) > 1 and [field.strip() for field in fields] == header:
+            elif len(header) > 1 and fields[0].strip() == header[0] and [*map(str.strip, fields)] == header:
                 yield f"line {line.number}", "the names of the columns again; remove the line"
             elif len(fields) == len(header):
                 yield f"line {line.number}", {column: fields[index] for column, index in indices.items()}

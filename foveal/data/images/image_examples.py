@@ -68,7 +68,7 @@ class ImageExamples(Examples):
         return pixels[top : top + size, left : left + size]
 
 
-def image_statistics(rows: list[Row]) -> Statistics:
+def image_statistics(rows: Sequence[Row]) -> Statistics:
     """Return the channel statistics of all images. An image with several rows counts once."""
     unique = {id(row.fields["picture"]): row.fields["picture"] for row in rows}
     return Statistics.from_data(_pixel_batches([*unique.values()]))

@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -47,12 +47,12 @@ class PixelSource(Source[ImageProcessor], ABC):
     model_sizes = ()
 
     @abstractmethod
-    def statistics(self, rows: list[Row]) -> Statistics:
+    def statistics(self, rows: Sequence[Row]) -> Statistics:
         """Return the channel statistics of all pixels of the rows."""
 
     def fit(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[ImageProcessor, list[Row]]:
+        self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[ImageProcessor, Sequence[Row]]:
         known: ImageProcessor | None = reused.source
         statistics = self.statistics(rows) if known is None else known.statistics
         return ImageProcessor(statistics, config.image.size), rows
@@ -72,7 +72,7 @@ class PixelSource(Source[ImageProcessor], ABC):
             size = int(parse_json((folder / IMAGE_SIZE_FILE).read_bytes())["size"])
         return ImageProcessor(Statistics.load(folder), size)
 
-    def names(self, rows: list[Row]) -> list[str]:
+    def names(self, rows: Sequence[Row]) -> list[str]:
         return [row.fields["name"] for row in rows]
 
 
@@ -105,14 +105,14 @@ class ImageSource(PixelSource):
         for row in load_row_images(unlabeled_images(part), config.image, skipped):
             yield Row(row.location, {"source": row.fields["name"], **row.fields})
 
-    def statistics(self, rows: list[Row]) -> Statistics:
+    def statistics(self, rows: Sequence[Row]) -> Statistics:
         return image_statistics(rows)
 
     def encode(self, row: Row, processor: ImageProcessor, config: DataConfig) -> Any | str:
         return row.fields["picture"]
 
     def examples(
-        self, rows: list[Row], values: list[Any], processor: ImageProcessor, columns: Mapping[str, Column]
+        self, rows: Sequence[Row], values: list[Any], processor: ImageProcessor, columns: Mapping[str, Column]
     ) -> ImageExamples:
         return ImageExamples.from_data(values, processor, columns)
 
@@ -123,10 +123,10 @@ class ImageSource(PixelSource):
         crop = examples.center_crop(row)
         return np.broadcast_to(crop, (*crop.shape[:2], 3))
 
-    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+    def lengths(self, rows: Sequence[Row], examples: Any) -> list[int]:
         return []
 
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         return {"images": len({row.key for row in rows})}
 
     def train_batches(self, examples: Any, config: DataConfig, seed: int) -> ImageTrainBatches:

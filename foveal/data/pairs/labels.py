@@ -1,5 +1,6 @@
 """Targets that are classes: one label for a source, or a label for each place of the source."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,6 +61,7 @@ class LabelTarget(Target[LabelProcessor]):
     settings: tuple[str, ...] = ("data.label",)
     field = "label"
     is_class = True
+    is_stored = True
     model_sizes = ("classes",)
 
     def column(self, config: DataConfig) -> str:
@@ -67,15 +69,15 @@ class LabelTarget(Target[LabelProcessor]):
 
     def fit(self, fitting: FittingData) -> LabelProcessor:
         data, rows, source = fitting.data, fitting.usable, fitting.source
-        labels = [label for row in rows for label in self.label_list(row)]
+        labels = Counter(label for row in rows for label in self.label_list(row))
         subject = source.same_label.format(count=len(rows))
         self.check_labels(data, labels)
         names = class_names(data, labels, subject, source.label_hint, fitting.reused.labels)
         source.check_labels(data, names, rows, fitting.config)
         return LabelProcessor(names)
 
-    def check_labels(self, data: str, labels: list[str]) -> None:
-        """Check that the labels of the training rows are classes.
+    def check_labels(self, data: str, labels: Counter[str]) -> None:
+        """Check that the labels of the training rows, which are counted, are classes.
 
         Raises: UserError: they are not.
         """
@@ -119,7 +121,7 @@ class LabelEachTarget(LabelTarget):
         words = as_words({column: value})
         return words if isinstance(words, str) else {self.field: [*map(str.strip, words["tokens"])]}
 
-    def check_labels(self, data: str, labels: list[str]) -> None:
+    def check_labels(self, data: str, labels: Counter[str]) -> None:
         check_are_no_numbers(data, labels)  # tags may join features, such as Case=Nom|Number=Sing
 
     def label_list(self, row: Row) -> list[str]:

@@ -1,6 +1,6 @@
 """Targets without a processor, and the target of a task without targets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,5 +43,5 @@ class NoTarget(UnfittedTarget):
     def columns(self, values: list[Any]) -> dict[str, Column]:
         return {}
 
-    def references(self, rows: list[Row]) -> list[Any]:
+    def references(self, rows: Sequence[Row]) -> list[Any]:
         return []

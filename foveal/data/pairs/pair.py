@@ -11,7 +11,7 @@ from foveal.data.core.examples import Column, RaggedArray
 from foveal.data.core.fields import Fields
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
 from foveal.data.core.rows import Row, SkippedRow, encode_or_skip
-from foveal.data.core.split_data import SplitData, content_hash
+from foveal.data.core.split_data import ContentHash, SplitData
 from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.own_columns import place_columns, shard_columns
 from foveal.data.pairs.source import Source
@@ -81,7 +81,7 @@ class PairFormat:
         return shard_columns(part.files if part.is_table else [table], part.encoding, rows)
 
     def make_processor(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
+        self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors = NO_REUSE
     ) -> PairProcessor:
         """Return a processor fitted to the training rows, with the processors in `reused`.
 
@@ -102,15 +102,25 @@ class PairFormat:
         return PairProcessor(source, self.target.load(folder, source))
 
     def encode(
-        self, rows: list[Row], processor: PairProcessor, config: DataConfig, skipped: list[SkippedRow]
+        self,
+        rows: Sequence[Row],
+        processor: PairProcessor,
+        config: DataConfig,
+        skipped: list[SkippedRow],
+        content: ContentHash | None = None,
     ) -> SplitData[Any]:
-        """Encode rows. Rows that the model can't use are added to `skipped`."""
+        """Encode rows. Rows that the model can't use are added to `skipped`.
+
+        Of rows that are encoded in several parts, `content` is the hash of the parts before, to which these
+        rows are added.
+        """
+
+        all_values = iter(self.source.encode_all(rows, processor.source, config))
 
         def encode_row(row: Row) -> tuple[Any, Any] | str:
-            target = self.target.encode(row, processor.target, config)
+            target, value = self.target.encode(row, processor.target, config), next(all_values)
             if isinstance(target, str):
                 return target
-            value = self.source.encode(row, processor.source, config)
             return value if isinstance(value, str) else self._match_places(value, target)
 
         usable, pairs = encode_or_skip(rows, encode_row, skipped)
@@ -118,18 +128,20 @@ class PairFormat:
         columns = self._places(values) | self.target.columns(targets)
         examples = self.source.examples(usable, values, processor.source, columns)
         references = self.target.references(usable)
+        content = content or ContentHash()
+        content.add(self._hashed(usable, references))
         return SplitData(
             self.source.names(usable),
             references,
             examples,
             self.source.lengths(usable, examples),
             self.source.sizes(usable, examples) | self.target.sizes(usable, targets),
-            content_hash(self._hashed(usable, references)),
+            content.hexdigest(),
             self.source.content_hashes(usable),
         )
 
     def encode_unlabeled(
-        self, rows: list[Row], processor: PairProcessor, config: DataConfig, skipped: list[SkippedRow]
+        self, rows: Sequence[Row], processor: PairProcessor, config: DataConfig, skipped: list[SkippedRow]
     ) -> tuple[list[Row], Any]:
         """Return the rows that the model can read, and their examples. Other rows are added to `skipped`."""
         usable, values = encode_or_skip(
@@ -151,7 +163,7 @@ class PairFormat:
             f"{len(target)} labels for {count} {self.source.place}s; give each {self.source.place} one label"
         )
 
-    def _hashed(self, rows: list[Row], references: list[Any]) -> Iterator[Any]:
+    def _hashed(self, rows: Sequence[Row], references: list[Any]) -> Iterator[Any]:
         """Yield the content of each row that the sha256 of the split covers."""
         if not self.target.field:
             return map(self.source.identity, rows)

@@ -55,6 +55,9 @@ class Source(ABC, Generic[ProcessorT]):
     """Whether the source consists of tokens."""
     reads_lines: ClassVar[bool] = False
     """Whether a line of text is a source (`line_row`)."""
+    is_stored: ClassVar[bool] = False
+    """Whether prepared examples may be stored in the cache: rows have texts and lists of texts alone. A
+    subclass says so itself."""
     model_sizes: ClassVar[tuple[str, ...] | None] = None
     """The sizes, beside settings, that an encoder of the source depends on; None if it needs data."""
 
@@ -86,8 +89,8 @@ class Source(ABC, Generic[ProcessorT]):
 
     @abstractmethod
     def fit(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[ProcessorT, list[Row]]:
+        self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[ProcessorT, Sequence[Row]]:
         """Return a processor, and the rows that the processor can read.
 
         The processor is fitted to the training rows, or taken from `reused`.
@@ -115,12 +118,16 @@ class Source(ABC, Generic[ProcessorT]):
     def encode(self, row: Row, processor: ProcessorT, config: DataConfig) -> Any | str:
         """Encode a row that has a target, or return the reason why the row can't be used."""
 
+    def encode_all(self, rows: Sequence[Row], processor: ProcessorT, config: DataConfig) -> list[Any | str]:
+        """Return the result of `encode` for each row."""
+        return [self.encode(row, processor, config) for row in rows]
+
     def encode_unlabeled(self, row: Row, processor: ProcessorT, config: DataConfig) -> Any | str:
         """Encode a row without a target, or return the reason why the row can't be used."""
         return self.encode(row, processor, config)
 
     def examples(
-        self, rows: list[Row], values: list[Any], processor: ProcessorT, columns: Mapping[str, Column]
+        self, rows: Sequence[Row], values: list[Any], processor: ProcessorT, columns: Mapping[str, Column]
     ) -> Any:
         """Return examples with the encoded `values` of rows and the `columns` of their targets."""
         return Examples({"source": RaggedArray.from_rows(values), **columns})
@@ -129,21 +136,21 @@ class Source(ABC, Generic[ProcessorT]):
         """Return the index of each place in an encoded row."""
         return np.arange(len(value))
 
-    def length_ratio(self, rows: list[Row], processor: ProcessorT, target_tokens: Any) -> float:
+    def length_ratio(self, rows: Sequence[Row], processor: ProcessorT, target_tokens: Any) -> float:
         """Return the largest number of target tokens per token or frame of the source; 0 if not meaningful.
 
         `target_tokens` is a function from a row to the number of its target's tokens.
         """
         return 0.0
 
-    def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
+    def check_labels(self, data: str, labels: Sequence[str], rows: Sequence[Row], config: DataConfig) -> None:
         """Check the labels of the training rows.
 
         Raises: UserError: there are far too many labels.
         """
 
     @abstractmethod
-    def names(self, rows: list[Row]) -> list[str]:
+    def names(self, rows: Sequence[Row]) -> list[str]:
         """Return the name of each row."""
 
     def identity(self, row: Row) -> Any:
@@ -154,17 +161,17 @@ class Source(ABC, Generic[ProcessorT]):
         """Return the JSON value of a row and its target that the sha256 of a split covers."""
         return self.identity(row), reference
 
-    def content_hashes(self, rows: list[Row]) -> list[str]:
+    def content_hashes(self, rows: Sequence[Row]) -> list[str]:
         """Return the sha256 of each source's content; an empty list if sources are texts."""
         return [row.fields["source"] for row in rows]
 
-    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+    def lengths(self, rows: Sequence[Row], examples: Any) -> list[int]:
         """Return the length of each source, for scores by length. Empty if all sources have the same size."""
         lengths: list[int] = examples.lengths("source")
         return lengths
 
     @abstractmethod
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         """Return sizes of the sources other than their number."""
 
     def train_batches(self, examples: Any, config: DataConfig, seed: int) -> Any:

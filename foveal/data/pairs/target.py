@@ -1,7 +1,7 @@
 """The target of a task: its column, its classes or tokens, and its files."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -25,9 +25,9 @@ class FittingData:
 
     data: str
     """The name of DATA, for errors."""
-    rows: list[Row]
+    rows: Sequence[Row]
     """The training rows."""
-    usable: list[Row]
+    usable: Sequence[Row]
     """The training rows that the source can read."""
     source: Source[Any]
     source_processor: Any
@@ -46,6 +46,8 @@ class Target(ABC, Generic[ProcessorT]):
     """Whether each place of a source has its own label."""
     is_class: ClassVar[bool] = False
     """Whether the name of a folder can be the target of all files in the folder."""
+    is_stored: ClassVar[bool] = False
+    """As of a source."""
     model_sizes: ClassVar[tuple[str, ...] | None] = None
     """The sizes that a head for the target depends on; None if it needs data."""
 
@@ -86,11 +88,11 @@ class Target(ABC, Generic[ProcessorT]):
     def columns(self, values: list[Any]) -> dict[str, Column]:
         """Return the columns of a batch with the encoded `values` of rows."""
 
-    def references(self, rows: list[Row]) -> list[Any]:
+    def references(self, rows: Sequence[Row]) -> list[Any]:
         """Return the targets of rows as in the data."""
         return [row.fields[self.field] for row in rows]
 
-    def sizes(self, rows: list[Row], values: list[Any]) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], values: list[Any]) -> dict[str, int]:
         """Return sizes of the targets other than their number."""
         return {}
 

@@ -60,8 +60,8 @@ class SeriesSource(Source[Statistics]):
             yield Row(row.location, {"source": row.location, "values": row.fields["values"]})
 
     def fit(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[Statistics, list[Row]]:
+        self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[Statistics, Sequence[Row]]:
         usable = [row for row in rows if not _length_error(row, config.max_length)]
         if not usable:
             reason = _length_error(rows[0], config.max_length)
@@ -96,17 +96,17 @@ class SeriesSource(Source[Statistics]):
         return AugmentedSeriesBatches(batches, series, seed) if is_changed else batches
 
     def length_ratio(
-        self, rows: list[Row], processor: Statistics, target_tokens: Callable[[Row], int]
+        self, rows: Sequence[Row], processor: Statistics, target_tokens: Callable[[Row], int]
     ) -> float:
         return sum(map(target_tokens, rows)) / sum(len(row.fields["values"]) for row in rows)
 
     def simple_features(self, train: Examples, held_out: Examples) -> SimpleFeatures:
         return summary_statistics(train, held_out)
 
-    def names(self, rows: list[Row]) -> list[str]:
+    def names(self, rows: Sequence[Row]) -> list[str]:
         return [row.location for row in rows]
 
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         return {"steps": sum(examples.lengths("source"))}
 
 

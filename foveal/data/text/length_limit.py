@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 
 from foveal.config.old_names import upgrade_fields
@@ -13,6 +14,9 @@ from foveal.data.text.tokenizer_base import Tokenizer
 LENGTH_LIMIT_FILE = "limit.json"
 LENGTH_MARGIN = 1.5
 """The limit as a multiple of the longest target in training."""
+
+COUNTED_TEXTS = 1 << 16
+"""Texts that are in memory at a time while the longest is looked for."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,15 @@ class LengthLimit:
 def max_token_count(tokenizer: Tokenizer, texts: Iterable[str]) -> int:
     """Return the number of tokens of the text with the most tokens.
 
-    This need not be the text with the most characters. A token has at least one byte, so texts are counted
-    from the longest on, until a text has fewer bytes than the maximum so far.
+    This need not be the text with the most characters. A token has at least one byte, so of `COUNTED_TEXTS`
+    at a time those are counted, from the longest on, that have more bytes than the maximum so far.
     """
-    maximum = 0
-    for text in sorted(set(texts), key=lambda text: len(text.encode()), reverse=True):
-        if len(text.encode()) <= maximum:
-            break
-        maximum = max(maximum, len(tokenizer.encode_known(text)[0]))
+    maximum, remaining = 0, iter(texts)
+    while chunk := {*islice(remaining, COUNTED_TEXTS)}:
+        for text in sorted(chunk, key=lambda text: len(text.encode()), reverse=True):
+            if len(text.encode()) <= maximum:
+                break
+            maximum = max(maximum, len(tokenizer.encode_known(text)[0]))
     return maximum
 
 

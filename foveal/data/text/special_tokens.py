@@ -53,6 +53,9 @@ def add_special_tokens(tokens: TokenIds, tokenizer: Tokenizer, max_length: int |
     The last tokens are cut if the result would be longer than `max_length`.
     """
     special_tokens = SpecialTokens(tokenizer.size)
-    front = [special_tokens.bos] if tokenizer.add_bos else []
-    cut = tokens if max_length is None else tokens[: max(0, max_length - len(front) - 1)]
-    return np.concatenate([np.array(front, np.int64), cut, np.array([special_tokens.eos])])
+    front = int(tokenizer.add_bos)
+    count = len(tokens) if max_length is None else min(len(tokens), max(0, max_length - front - 1))
+    result = np.full(front + count + 1, special_tokens.eos)
+    result[:front] = special_tokens.bos
+    result[front:-1] = tokens[:count]
+    return result

@@ -1,7 +1,7 @@
 """Subword tokenizers of the library `tokenizers`: byte-pair encoding, and BERT's word pieces."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from typing import Any
 
@@ -50,6 +50,9 @@ class BPETokenizer(Tokenizer):
     def encode(self, text: str) -> TokenIds:
         return _encode(self._fast, text)
 
+    def encode_all_known(self, texts: Sequence[str]) -> list[TokenIds]:
+        return _encode_all(self._fast, texts)
+
     def to_json(self) -> str:
         return str(self._fast.to_str())
 
@@ -80,14 +83,24 @@ class WordPieceTokenizer(Tokenizer):
     def encode(self, text: str) -> TokenIds:
         return _encode(self._fast, text)
 
+    def encode_all_known(self, texts: Sequence[str]) -> list[TokenIds]:
+        return _encode_all(self._fast, texts)
+
     def to_json(self) -> str:
         return str(self._fast.to_str())
 
 
 def _encode(fast: Any, text: str) -> TokenIds:
-    encode_utf8(text)
-    encodings = fast.encode_batch_fast(list(_chunks(text)), add_special_tokens=False)
-    return np.fromiter(chain.from_iterable(encoding.ids for encoding in encodings), np.int64)
+    return _encode_all(fast, [text])[0]
+
+
+def _encode_all(fast: Any, texts: Sequence[str]) -> list[TokenIds]:
+    for text in texts:
+        encode_utf8(text)
+    chunks = [[*_chunks(text)] for text in texts]
+    encodings = iter(fast.encode_batch_fast([*chain.from_iterable(chunks)], add_special_tokens=False))
+    parts = (chain.from_iterable(next(encodings).ids for _ in each) for each in chunks)
+    return [np.fromiter(ids, np.int64) for ids in parts]
 
 
 def _chunks(text: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Sources that are texts: a column of a table with labels, or the first text of each pair."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,13 @@ def encode_text(text: str, tokenizer: Tokenizer, max_length: int | None = None) 
     return add_special_tokens(tokenizer.encode_known(text)[0], tokenizer, max_length)
 
 
+def check_trained_length(tokens: TokenIds, config: DataConfig) -> TokenIds | str:
+    """Return the tokens of a training row, or the reason why they can't be used: there are too many."""
+    if len(tokens) > config.max_length:
+        return f"{len(tokens)} tokens, and data.max_length={config.max_length}: train with more"
+    return tokens
+
+
 class TextSource(Source[Tokenizer]):
     """A text in a column of a table. Texts that are too long for the model are truncated."""
 
@@ -55,6 +63,7 @@ class TextSource(Source[Tokenizer]):
     same_label = "all {count:,} rows to train on have the label"
     label_hint = " (data.label=NAME is the column)"
     has_tokenizer = True
+    is_stored = True
     reads_lines = True
     model_sizes = ("vocabulary",)
 
@@ -84,16 +93,16 @@ class TextSource(Source[Tokenizer]):
         return {self.column(config): row.fields["source"] if isinstance(row, Row) else None}
 
     def fit(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[Tokenizer, list[Row]]:
+        self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[Tokenizer, Sequence[Row]]:
         return reused.source or make_tokenizer(config.tokenizer, config.vocab_size, self.texts(rows)), rows
 
     def sized_processor(self, sizes: Mapping[str, int], config: DataConfig) -> VocabularySize:
         return VocabularySize(sizes["vocabulary"])
 
-    def texts(self, rows: list[Row]) -> Iterable[str]:
+    def texts(self, rows: Sequence[Row]) -> Iterable[str]:
         """Return the texts that a tokenizer is fitted to."""
-        return [row.fields["source"] for row in rows]
+        return (row.fields["source"] for row in rows)
 
     def files(self, processor: Tokenizer, target_processor: Any) -> dict[str, bytes]:
         return {f"{TEXT_FOLDER}/{TOKENIZER_FILE}": processor.to_json().encode()}
@@ -102,9 +111,13 @@ class TextSource(Source[Tokenizer]):
         return load_tokenizer(folder / TEXT_FOLDER)
 
     def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
-        return encode_text(row.fields["source"], processor, config.max_length)
+        return self.encode_all([row], processor, config)[0]
 
-    def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
+    def encode_all(self, rows: Sequence[Row], processor: Tokenizer, config: DataConfig) -> list[Any | str]:
+        tokens = processor.encode_all_known([row.fields["source"] for row in rows])
+        return [add_special_tokens(each, processor, config.max_length) for each in tokens]
+
+    def check_labels(self, data: str, labels: Sequence[str], rows: Sequence[Row], config: DataConfig) -> None:
         if len(labels) > len(rows) // 2 and len(rows) > 4:
             raise UserError(
                 f"{data}: {len(labels):,} labels in {len(rows):,} rows: is '{config.label}' the column of "
@@ -117,22 +130,23 @@ class TextSource(Source[Tokenizer]):
     def position_names(self, batch: ExampleBatch, name: str, processor: Tokenizer) -> tuple[str, ...]:
         return token_names(batch.columns["source"][0].tolist(), processor)
 
-    def names(self, rows: list[Row]) -> list[str]:
+    def names(self, rows: Sequence[Row]) -> list[str]:
         return [row.fields["source"] for row in rows]
 
-    def content_hashes(self, rows: list[Row]) -> list[str]:
+    def content_hashes(self, rows: Sequence[Row]) -> list[str]:
         return []
 
-    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+    def lengths(self, rows: Sequence[Row], examples: Any) -> list[int]:
         return word_counts(self.names(rows))
 
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         return {"tokens": sum(examples.lengths("source")), "characters": sum(map(len, self.names(rows)))}
 
 
 class PairedTextSource(TextSource):
     """The first text of each pair, from two columns of a table or two aligned files."""
 
+    is_stored = True
     settings = (
         "data.source",
         "data.encoding",
@@ -159,10 +173,10 @@ class PairedTextSource(TextSource):
             yield Row(row.location, {"source": source, "target": text}, text_key(source))
 
     def fit(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[Tokenizer, list[Row]]:
+        self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[Tokenizer, Sequence[Row]]:
         if reused.source is None and config.shared_vocabulary:
-            texts = [*self.texts(rows), *(row.fields["target"] for row in rows)]
+            texts = chain(self.texts(rows), (row.fields["target"] for row in rows))
             return make_tokenizer(config.tokenizer, config.vocab_size, texts), rows
         return super().fit(data, rows, config, reused)
 
@@ -170,7 +184,7 @@ class PairedTextSource(TextSource):
         return processor if config.shared_vocabulary else None
 
     def length_ratio(
-        self, rows: list[Row], processor: Tokenizer, target_tokens: Callable[[Row], int]
+        self, rows: Sequence[Row], processor: Tokenizer, target_tokens: Callable[[Row], int]
     ) -> float:
         sample = rows[:: len(rows) // RATIO_SAMPLE + 1]
         source_tokens = sum(len(processor.encode_known(row.fields["source"])[0]) for row in sample)
@@ -184,14 +198,12 @@ class PairedTextSource(TextSource):
         shared = (folder / TEXT_FOLDER).is_dir()
         return load_tokenizer(folder / (TEXT_FOLDER if shared else SOURCE_FOLDER))
 
-    def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
-        tokens = encode_text(row.fields["source"], processor)
-        if len(tokens) > config.max_length:
-            return f"{len(tokens)} tokens, and data.max_length={config.max_length}: train with more"
-        return tokens
+    def encode_all(self, rows: Sequence[Row], processor: Tokenizer, config: DataConfig) -> list[Any | str]:
+        tokens = processor.encode_all_known([row.fields["source"] for row in rows])
+        return [check_trained_length(add_special_tokens(each, processor), config) for each in tokens]
 
     def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
         return check_length(encode_text(row.fields["source"], processor), config.max_length)
 
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         return {"source_tokens": sum(examples.lengths("source"))}

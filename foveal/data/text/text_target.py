@@ -1,6 +1,6 @@
 """Targets that are texts, generated token by token."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ class TextTarget(Target[TextTargetProcessor]):
     """A text for each source, from the column that the setting `data.text` or another setting names."""
 
     field = "target"
+    is_stored = True
     model_sizes = ("vocabulary",)
 
     def __init__(self, setting: str = "text"):
@@ -69,18 +70,17 @@ class TextTarget(Target[TextTargetProcessor]):
 
     def fit(self, fitting: FittingData) -> TextTargetProcessor:
         source, processor, config = fitting.source, fitting.source_processor, fitting.config
-        texts = self.references(fitting.rows)
-        tokenizer = self.make_tokenizer(texts, source, processor, config)
+        tokenizer = self.make_tokenizer(self._texts(fitting.rows), source, processor, config)
         ratio = source.length_ratio(fitting.usable, processor, lambda row: self._count(row, tokenizer))
         return TextTargetProcessor(
-            tokenizer, LengthLimit.from_texts(tokenizer, texts, config.max_length, ratio)
+            tokenizer, LengthLimit.from_texts(tokenizer, self._texts(fitting.rows), config.max_length, ratio)
         )
 
     def sized_processor(self, sizes: Mapping[str, int]) -> SizedTextTarget:
         return SizedTextTarget(VocabularySize(sizes["vocabulary"]))
 
     def make_tokenizer(
-        self, texts: list[str], source: Source[Any], source_processor: Any, config: DataConfig
+        self, texts: Iterable[str], source: Source[Any], source_processor: Any, config: DataConfig
     ) -> Tokenizer:
         """Return the tokenizer of the target texts, which may be of another kind than the source's
         tokenizer."""
@@ -91,6 +91,9 @@ class TextTarget(Target[TextTargetProcessor]):
         if source.has_tokenizer and config.target_tokenizer != "same":
             kind = config.target_tokenizer
         return make_tokenizer(kind, config.vocab_size, texts)
+
+    def _texts(self, rows: Sequence[Row]) -> Iterator[str]:
+        return (row.fields[self.field] for row in rows)
 
     def _count(self, row: Row, tokenizer: Tokenizer) -> int:
         return len(tokenizer.encode_known(row.fields[self.field])[0])
@@ -115,7 +118,7 @@ class TextTarget(Target[TextTargetProcessor]):
     def columns(self, values: list[Any]) -> dict[str, Column]:
         return {"target": RaggedArray.from_rows(values)}
 
-    def sizes(self, rows: list[Row], values: list[Any]) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], values: list[Any]) -> dict[str, int]:
         return {
             "target_tokens": sum(map(len, values)),
             "characters": sum(map(len, self.references(rows))),

@@ -62,6 +62,10 @@ class Tokenizer(ABC):
         ones."""
         return self.encode(text), Counter()
 
+    def encode_all_known(self, texts: Sequence[str]) -> list[TokenIds]:
+        """Return the token ids of each text, as `encode_known` does."""
+        return [self.encode_known(text)[0] for text in texts]
+
     def count_units(self, texts: Iterable[str]) -> UnitCounts:
         """Count the known and unknown units of texts. A tokenizer that encodes any text counts none."""
         known, unknown = 0, Counter[str]()

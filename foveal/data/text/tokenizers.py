@@ -8,7 +8,7 @@ WordPiece is imported with a BERT model.
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +52,14 @@ class CharacterTokenizer(Tokenizer):
             return ids.astype(np.int64), Counter()
         points, counts = np.unique(points[~known], return_counts=True)
         return ids[known].astype(np.int64), Counter(dict(zip(map(chr, points), counts.tolist(), strict=True)))
+
+    def encode_all_known(self, texts: Sequence[str]) -> list[TokenIds]:
+        points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
+        ids = self._ids[points].astype(np.int64)
+        known = ids >= 0
+        ends = np.cumsum([*map(len, texts)], dtype=np.int64)
+        known_ends = np.append(0, known.cumsum())[ends]  # how many are known up to the end of each text
+        return np.split(ids[known], known_ends[:-1])
 
     def to_json(self) -> str:
         return json.dumps({"kind": self.kind, "vocabulary": self.vocabulary})

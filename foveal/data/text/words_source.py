@@ -18,7 +18,7 @@ from foveal.data.pairs.source import ProcessorT, Source
 from foveal.data.pairs.target import Target
 from foveal.data.text.conll import CONLL_SUFFIXES, read_tagged_part
 from foveal.data.text.special_tokens import add_special_tokens
-from foveal.data.text.text_source import TextSource
+from foveal.data.text.text_source import TextSource, check_trained_length
 from foveal.data.text.tokenizers import TokenIds, Tokenizer
 from foveal.data.text.unlabeled_texts import check_length, read_unlabeled_texts
 from foveal.data.text.word_vocabulary import VOCABULARY_FILE, WordVocabulary, load_vocabulary
@@ -66,31 +66,34 @@ class SentenceSource(Source[ProcessorT], ABC):
     def own_columns(self, row: Row | SkippedRow, config: DataConfig) -> Fields:
         return {"tokens": row.fields["source"] if isinstance(row, Row) else None}
 
-    def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
+    def check_labels(self, data: str, labels: Sequence[str], rows: Sequence[Row], config: DataConfig) -> None:
         """Accept any number of tags."""
 
-    def names(self, rows: list[Row]) -> list[str]:
+    def names(self, rows: Sequence[Row]) -> list[str]:
         return [" ".join(row.fields["source"]) for row in rows]
 
-    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+    def lengths(self, rows: Sequence[Row], examples: Any) -> list[int]:
         return [len(row.fields["source"]) for row in rows]
 
-    def content_hashes(self, rows: list[Row]) -> list[str]:
+    def content_hashes(self, rows: Sequence[Row]) -> list[str]:
         return []
 
 
 class WordsSource(SentenceSource[Tokenizer], TextSource):
     """A sentence as tokens. Each word is encoded with a space before it, and its place is its first token."""
 
-    def texts(self, rows: list[Row]) -> Iterable[str]:
+    is_stored = True
+
+    def texts(self, rows: Sequence[Row]) -> Iterable[str]:
         return (" " + " ".join(row.fields["source"]) for row in rows)
 
     def encode(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
         encoded = encode_words(row.fields["source"], processor)
-        if len(encoded.tokens) > config.max_length:
-            length = len(encoded.tokens)
-            return f"{length} tokens, and data.max_length={config.max_length}: train with more"
-        return encoded
+        tokens = check_trained_length(encoded.tokens, config)
+        return tokens if isinstance(tokens, str) else encoded
+
+    def encode_all(self, rows: Sequence[Row], processor: Tokenizer, config: DataConfig) -> list[Any | str]:
+        return [self.encode(row, processor, config) for row in rows]
 
     def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> Any | str:
         encoded = encode_words(row.fields["source"], processor)
@@ -98,25 +101,30 @@ class WordsSource(SentenceSource[Tokenizer], TextSource):
         return tokens if isinstance(tokens, str) else encoded
 
     def examples(
-        self, rows: list[Row], values: list[EncodedWords], processor: Tokenizer, columns: Mapping[str, Column]
+        self,
+        rows: Sequence[Row],
+        values: list[EncodedWords],
+        processor: Tokenizer,
+        columns: Mapping[str, Column],
     ) -> Any:
         return super().examples(rows, [value.tokens for value in values], processor, columns)
 
     def places(self, value: EncodedWords) -> TokenIds:
         return value.places
 
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         return {"words": sum(self.lengths(rows, examples)), "tokens": sum(examples.lengths("source"))}
 
 
 class WordFormsSource(SentenceSource[WordVocabulary]):
     """A sentence as words, each of which is encoded as the ids of its forms and characters."""
 
+    is_stored = True
     settings = ("data.text", "data.encoding", "data.max_length", "data.batch_tokens")
 
     def fit(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[WordVocabulary, list[Row]]:
+        self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[WordVocabulary, Sequence[Row]]:
         words = (word for row in rows for word in row.fields["source"])
         return reused.source or WordVocabulary.fit(words), rows
 
@@ -141,7 +149,7 @@ class WordFormsSource(SentenceSource[WordVocabulary]):
             return f"{len(words)} words, and the model reads at most {config.max_length}: cut it"
         return processor.encode(words)
 
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         return {"words": sum(self.lengths(rows, examples))}
 
 

@@ -42,7 +42,7 @@ def frame_indices(clips: Sequence[NDArray[np.uint8]]) -> RaggedArray:
     return RaggedArray(np.arange(lengths.sum()), lengths.cumsum())
 
 
-def clip_statistics(rows: list[Row]) -> Statistics:
+def clip_statistics(rows: Sequence[Row]) -> Statistics:
     """Return the channel statistics of all frames."""
     clips: list[NDArray[np.uint8]] = [row.fields["frames"] for row in rows]
     return Statistics.from_data(frames.reshape(-1, frames.shape[3]).astype(np.float32) for frames in clips)

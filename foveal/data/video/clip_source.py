@@ -1,6 +1,6 @@
 """The source of clips, from videos, animations, folders of frames and arrays."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -65,18 +65,18 @@ class ClipSource(PixelSource):
         rows = usable_rows(islice(labeled_clips(part, target, config), most), [])
         return [row.fields[target.field] for row in rows]
 
-    def statistics(self, rows: list[Row]) -> Statistics:
+    def statistics(self, rows: Sequence[Row]) -> Statistics:
         return clip_statistics(rows)
 
     def encode(self, row: Row, processor: ImageProcessor, config: DataConfig) -> Any | str:
         return row.fields["frames"]
 
     def examples(
-        self, rows: list[Row], values: list[Any], processor: ImageProcessor, columns: Mapping[str, Column]
+        self, rows: Sequence[Row], values: list[Any], processor: ImageProcessor, columns: Mapping[str, Column]
     ) -> ClipExamples:
         return ClipExamples.from_data(values, processor, columns)
 
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         return {"frames": sum(examples.lengths("source"))}
 
     def train_batches(self, examples: Any, config: DataConfig, seed: int) -> Any:

@@ -1,6 +1,6 @@
 """Images without targets, with pixel values from 0 to 1."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from foveal.config import DataConfig
@@ -25,7 +25,7 @@ class UnlabeledImageSource(ImageSource):
             yield keyed_by_content(row, {})
 
     def fit(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[ImageProcessor, list[Row]]:
+        self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[ImageProcessor, Sequence[Row]]:
         channels = config.image.channels
         return ImageProcessor(Statistics((0.0,) * channels, (255.0,) * channels), config.image.size), rows

@@ -1,6 +1,6 @@
 """The source and the target of navigation: instructions with maps, and the moves of paths."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,11 +43,14 @@ class MapSource(TextSource):
             return f"{sizes}, and data.max_length={config.max_length}: train with more"
         return tokens
 
+    def encode_all(self, rows: Sequence[Row], processor: Tokenizer, config: DataConfig) -> list[Any | str]:
+        return [self.encode(row, processor, config) for row in rows]
+
     def encode_unlabeled(self, row: Row, processor: Tokenizer, config: DataConfig) -> TokenIds | str:
         return check_length(encode_text(row.fields["source"], processor), config.max_length)
 
     def examples(
-        self, rows: list[Row], values: list[Any], processor: Tokenizer, columns: Mapping[str, Column]
+        self, rows: Sequence[Row], values: list[Any], processor: Tokenizer, columns: Mapping[str, Column]
     ) -> Examples:
         """Return columns `source` (tokens), `map` (H, W) and `start` (3,), and the columns of the target.
 
@@ -65,12 +68,12 @@ class MapSource(TextSource):
         fields = row.fields
         return fields["map"], fields["source"], [*map(int, fields["start"])], reference
 
-    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+    def lengths(self, rows: Sequence[Row], examples: Any) -> list[int]:
         """Return the number of moves of the shortest path to each goal."""
         fewest: list[int] = examples.columns["shortest"].tolist()
         return fewest
 
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         return {f"{side}_tokens": sum(examples.lengths(side)) for side in ("source", "target")}
 
 
@@ -122,7 +125,7 @@ class MovesTarget(Target[MovesProcessor]):
             "shortest": np.array([path.fewest for path in values], np.int64),
         }
 
-    def references(self, rows: list[Row]) -> list[Any]:
+    def references(self, rows: Sequence[Row]) -> list[Any]:
         return [moves_to_text(row.fields["path"]) for row in rows]
 
 

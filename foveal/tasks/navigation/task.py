@@ -104,7 +104,7 @@ class NavigationTask(ExampleTask):
         if preview_examples is not None:
             rows = np.arange(min(NUM_PREVIEWS, len(preview_examples)))
             batch = collate_examples(preview_examples.examples, rows)
-            previews = PreviewExamples(batch, [preview_examples.sources[row] for row in rows], moves_to_text)
+            previews = PreviewExamples(batch, [*preview_examples.sources[: len(rows)]], moves_to_text)
         make = ReinforceNavigationObjective if self._reinforces else NavigationObjective
         return make(self.model, self.processor.target.length_limit, previews)
 

@@ -234,12 +234,13 @@ class ClassificationTask(LabelingTask, ABC):
         rows = [predicted[row] for row in range(len(data))]
         labels = (self.labels_of(data.examples, row) for row in range(len(data)))
         outputs = [names[row.ids[0]] for names, row in zip(labels, rows, strict=True)]
-        is_correct = [[text == output] for text, output in zip(data.references, outputs, strict=True)]
-        scores = self.label_scores(data.references, outputs)
-        scores += named_scores(self.settings, data.references, outputs, scores)
+        references = [*data.references]
+        is_correct = [[text == output] for text, output in zip(references, outputs, strict=True)]
+        scores = self.label_scores(references, outputs)
+        scores += named_scores(self.settings, references, outputs, scores)
         scores.append(calibration_error([row.probabilities for row in rows], is_correct))
         losses = [row.loss for row in rows]
-        return EvaluationResult(data.sources, data.references, outputs, data.lengths, scores, losses)
+        return EvaluationResult(data.sources, references, outputs, data.lengths, scores, losses)
 
     def label_scores(self, references: list[str], outputs: list[str]) -> list[MetricResult]:
         """Return the scores of the likeliest labels."""
@@ -263,7 +264,7 @@ class TaggingTask(LabelingTask, ABC):
         """Return the score of the most frequent label."""
         frequent = Counter(chain.from_iterable(train.references)).most_common(1)[0][0]
         outputs = [[frequent] * len(labels) for labels in held_out.references]
-        return Baseline.of("the most frequent label", tag_accuracy(held_out.references, outputs))
+        return Baseline.of("the most frequent label", tag_accuracy([*held_out.references], outputs))
 
     def split_rows(self, batch: ExampleBatch, places: list[LikeliestLabels]) -> list[list[LikeliestLabels]]:
         remaining = iter(places)
@@ -277,17 +278,16 @@ class TaggingTask(LabelingTask, ABC):
         mark entities."""
         labels, rows = self.labels, [predicted[row] for row in range(len(data))]
         outputs = [[labels[label_id] for label_id in row.ids] for row in rows]
-        is_correct = [[*map(eq, *pair)] for pair in zip(data.references, outputs, strict=True)]
-        scores = [tag_accuracy(data.references, outputs), tag_macro_f1(data.references, outputs)]
+        references = [*data.references]
+        is_correct = [[*map(eq, *pair)] for pair in zip(references, outputs, strict=True)]
+        scores = [tag_accuracy(references, outputs), tag_macro_f1(references, outputs)]
         scores.append(calibration_error([row.probabilities for row in rows], is_correct))
         if are_entity_tags(labels):
-            scores.append(entity_f1(data.references, outputs))
-        scores += named_scores(self.settings, data.references, outputs, scores)
-        references, texts = ([" ".join(row) for row in rows] for rows in (data.references, outputs))
+            scores.append(entity_f1(references, outputs))
+        scores += named_scores(self.settings, references, outputs, scores)
+        joined, texts = ([" ".join(row) for row in rows] for rows in (references, outputs))
         losses = [row.loss for row in rows]
-        return EvaluationResult(
-            data.sources, references, texts, data.lengths, scores, losses, place=self.place
-        )
+        return EvaluationResult(data.sources, joined, texts, data.lengths, scores, losses, place=self.place)
 
 
 def summarize_labels(names: tuple[str, ...]) -> str:

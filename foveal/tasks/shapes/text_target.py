@@ -127,7 +127,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         if preview_examples is not None:
             rows = np.arange(min(NUM_PREVIEWS, len(preview_examples)))
             batch = self.eval_batch(preview_examples.examples, rows)
-            titles = [self.preview_title(preview_examples.sources[row]) for row in rows]
+            titles = [*map(self.preview_title, preview_examples.sources[: len(rows)])]
             previews = PreviewExamples(batch, titles, target.decode)
         is_hard = samples_positions(self.config.model)
         make = HardAttentionObjective if is_hard else SequenceToSequenceObjective

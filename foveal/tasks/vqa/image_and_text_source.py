@@ -105,8 +105,8 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
         return part.table
 
     def fit(
-        self, data: str, rows: list[Row], config: DataConfig, reused: ReusedProcessors
-    ) -> tuple[ImageAndTextProcessor, list[Row]]:
+        self, data: str, rows: Sequence[Row], config: DataConfig, reused: ReusedProcessors
+    ) -> tuple[ImageAndTextProcessor, Sequence[Row]]:
         size, known = config.image.size, reused.source
         if isinstance(known, ImageAndTextProcessor):
             return ImageAndTextProcessor(known.statistics, size, known.text, known.history), rows
@@ -144,7 +144,7 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
 
     def examples(
         self,
-        rows: list[Row],
+        rows: Sequence[Row],
         values: list[EncodedQuestion],
         processor: ImageAndTextProcessor,
         columns: Mapping[str, Column],
@@ -164,7 +164,7 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
         images = ImageExamples.from_data((pictures[content] for content in index_of), processor, {})
         return VQAExamples({**source_columns, **columns}, images, table)
 
-    def check_labels(self, data: str, labels: Sequence[str], rows: list[Row], config: DataConfig) -> None:
+    def check_labels(self, data: str, labels: Sequence[str], rows: Sequence[Row], config: DataConfig) -> None:
         if len(labels) > len(rows) // 2 and len(rows) > 4:
             raise UserError(
                 f"{data}: {len(labels):,} answers to {len(rows):,} questions, too many to choose among: "
@@ -180,19 +180,19 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
         crop = examples.images.center_crop(int(examples.columns["image"][row]))
         return np.broadcast_to(crop, (*crop.shape[:2], 3))
 
-    def names(self, rows: list[Row]) -> list[str]:
+    def names(self, rows: Sequence[Row]) -> list[str]:
         return [_row_title(row) for row in rows]
 
     def hashed(self, row: Row, reference: Any) -> Any:
         return [*map(row.fields.get, ("content", "history", "question", "choices")), reference]
 
-    def content_hashes(self, rows: list[Row]) -> list[str]:
+    def content_hashes(self, rows: Sequence[Row]) -> list[str]:
         return []
 
-    def lengths(self, rows: list[Row], examples: Any) -> list[int]:
+    def lengths(self, rows: Sequence[Row], examples: Any) -> list[int]:
         return word_counts(row.fields["question"] for row in rows)
 
-    def sizes(self, rows: list[Row], examples: Any) -> dict[str, int]:
+    def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
         return {"images": len(examples.images)}
 
     def train_batches(self, examples: Any, config: DataConfig, seed: int) -> VQABatches:
@@ -224,7 +224,7 @@ def _history(row: Row) -> str:
     return str(row.fields["history"])
 
 
-def _choices(rows: list[Row], values: list[EncodedQuestion]) -> tuple[ChoiceTable, RaggedArray]:
+def _choices(rows: Sequence[Row], values: list[EncodedQuestion]) -> tuple[ChoiceTable, RaggedArray]:
     """Return a table with every choice once, and the indices of each row's choices."""
     index_of: dict[str, int] = {}
     tokens: dict[str, TokenIds] = {}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from foveal.core.errors import UserError
 from foveal.data.core import length_buckets as module
+from foveal.data.core import length_groups
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.length_buckets import BucketedEvalBatches, BucketedTrainBatches, fewest_cuts
@@ -89,8 +90,36 @@ def test_cuts_are_the_fewest_and_the_most_even(lengths: list[tuple[int, int]]) -
         for way in ways
         if (largest := max(cost[ends] for ends in pairwise(way))) <= budget
     )
-    found = fewest_cuts(table, budget)
-    assert (len(found), max(cost[cut.start, cut.stop] for cut in found)) == (fewest, evenest)
+    found = fewest_cuts(table, np.ones(count, np.int64), budget).tolist()
+    assert (len(found) - 1, max(cost[ends] for ends in pairwise(found))) == (fewest, evenest)
+
+
+@given(
+    lengths=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=12),
+    counts=st.lists(st.integers(1, 30), min_size=12, max_size=12),
+    budget=st.integers(1, 200),
+)
+def test_rows_of_a_group_are_cut_as_rows_one_by_one(
+    lengths: list[tuple[int, int]], counts: list[int], budget: int
+) -> None:
+    table, repeats = np.array(lengths), np.array(counts[: len(lengths)])
+    one_by_one = fewest_cuts(table.repeat(repeats, 0), np.ones(repeats.sum(), np.int64), budget)
+    assert fewest_cuts(table, repeats, budget).tolist() == one_by_one.tolist()
+
+
+@given(lengths=LENGTHS, size=st.integers(1, 70))
+def test_order_does_not_depend_on_the_sizes_of_blocks_and_chunks(
+    lengths: list[tuple[int, int]], size: int
+) -> None:
+    def rows() -> list[list[int]]:
+        batches = BucketedTrainBatches(pairs(lengths), 40, seed=1)
+        return [batches.batch(2, i).rows.tolist() for i in range(batches.per_epoch)]
+
+    whole = rows()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MIN_BLOCK_ROWS", size)
+        patch.setattr(length_groups, "CHUNK_ROWS", size)
+        assert rows() == whole
 
 
 def test_a_batch_does_not_depend_on_what_came_before() -> None:
