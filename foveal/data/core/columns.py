@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from foveal.core.parse_json import parse_json
 from foveal.data.core.examples import Column, RaggedArray
 
 T = TypeVar("T")
@@ -136,7 +137,7 @@ def read_json(column: Column, start: int, stop: int) -> list[Any]:
     offsets = column.offsets[start : stop + 1].tolist()
     content = column.values[offsets[0] : offsets[-1]].tobytes()
     texts = (content[begin - offsets[0] : end - offsets[0]] for begin, end in pairwise(offsets))
-    return [json.loads(text.decode("utf-8", "surrogatepass")) for text in texts]
+    return [parse_json(text.decode("utf-8", "surrogatepass")) for text in texts]
 
 
 class LazySequence(Sequence[T], Generic[T]):
