@@ -104,7 +104,8 @@ def test_a_full_disk(here: Path, whole: dict[str, Any], monkeypatch: pytest.Monk
     assert told.code == 1
     assert told.out == ""
     assert told.last.startswith("foveal: ")
-    assert below.rstrip("/") in told.last
+    # Checkpoints and weights are written beside the training, whose log may meet the full disk first.
+    assert any(path in told.last for path in (below.rstrip("/"), "run/metrics.jsonl"))
     assert "can't write: No space left on device (" in told.last
     assert told.last.endswith(" MB free)")
     made = moment not in ("preparing the data", "making the run")
