@@ -14,3 +14,7 @@ class UserError(Exception):
 
 class RunFailed(Exception):
     """A failure while running that the user did not cause. The command line exits with 1."""
+
+
+class TrainingDiverged(RunFailed):
+    """Too many steps gave numbers that are not finite, which all ranks find together."""

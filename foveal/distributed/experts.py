@@ -4,7 +4,6 @@ Each `ep` ranks that follow each other have all experts together. All other weig
 """
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import Any
 
 import torch
@@ -61,8 +60,7 @@ class ExpertRanks(MeshRanks):
         return summed
 
     def _sum_copies(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:
-        own = reduce(add_gradients, (tree.nodes[node] for node in sorted(tree.nodes, key=lambda n: n.place)))
-        return unflatten(self._copies.all_reduce(flatten(own, weights)), weights)
+        return unflatten(self._copies.all_reduce(flatten(tree.own_total(), weights)), weights)
 
 
 class SharedExperts(ExpertGroup):

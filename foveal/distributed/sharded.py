@@ -7,7 +7,6 @@ are gathered again, and the gradients are added up over the ranks so that each r
 
 import warnings
 from collections.abc import Callable, Iterator
-from functools import reduce
 from typing import Any
 
 import torch
@@ -19,7 +18,7 @@ from torch.distributed.tensor import DTensor
 from foveal.distributed.mesh import MeshRanks
 from foveal.distributed.partial import AxisCut, PartialWeights, Parts
 from foveal.distributed.placement import Placement
-from foveal.distributed.tree import Gradients, TreeSum, add_gradients
+from foveal.distributed.tree import Gradients, TreeSum
 from foveal.distributed.world import Ranks, lost_rank_ends
 
 
@@ -31,7 +30,7 @@ class ShardedRanks(MeshRanks):
 
     def sum(self, tree: TreeSum[Gradients], weights: Any) -> Gradients:
         """Return the sum of the own slots, whose gradients are already added up over the ranks."""
-        return reduce(add_gradients, (tree.nodes[node] for node in sorted(tree.nodes, key=lambda n: n.place)))
+        return tree.own_total()
 
 
 class ShardedWeights(PartialWeights):

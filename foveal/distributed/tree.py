@@ -6,6 +6,7 @@ are equal bit for bit.
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Generic, NamedTuple, TypeVar
 
 import torch
@@ -54,6 +55,10 @@ class TreeSum(Generic[Value]):
         if len(self.nodes) != 1 or self._parent(next(iter(self.nodes))) is not None:
             raise ValueError(f"only the sums of {sorted(self.nodes)} of {self.slots} slots were added")
         return next(iter(self.nodes.values()))
+
+    def own_total(self) -> Value:
+        """Return the sum of the slots that were added, which need not be all."""
+        return reduce(self._add, (self.nodes[node] for node in sorted(self.nodes, key=lambda n: n.place)))
 
     def _parent(self, node: Node) -> Node | None:
         """Return the node above; None at the root."""

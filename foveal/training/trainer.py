@@ -13,7 +13,7 @@ from itertools import pairwise
 from torch import nn
 
 from foveal.core.callbacks import Callback, TrainingInfo
-from foveal.core.errors import RunFailed, UserError
+from foveal.core.errors import TrainingDiverged, UserError
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.distributed.world import ONE_PROCESS, World
 from foveal.store.plan import Plan, Plans
@@ -138,7 +138,7 @@ class Trainer:
             self.time_left.try_outputs(counters.step, counters.seconds, self.state.plan)
             if self.state.plan and counters.step >= self.state.plan.total_steps:
                 if counters.step and counters.step == counters.skipped_steps:
-                    raise RunFailed(
+                    raise TrainingDiverged(
                         f"each of the {counters.step:,} steps gave numbers that are not finite: nothing is "
                         "learned; try a lower optimizer.lr"
                     )
@@ -205,7 +205,7 @@ class Trainer:
         state.metrics.write(record)
         self.callbacks.emit(Callback.on_skipped_step, record)
         if counters.skipped_steps >= config.max_nonfinite_steps:
-            raise RunFailed(
+            raise TrainingDiverged(
                 f"{counters.skipped_steps} consecutive steps gave numbers that are not finite, the last in "
                 f"step {counters.step} in {result.first_nonfinite}; try a lower optimizer.lr"
             )

@@ -9,11 +9,11 @@ from foveal import __version__
 from foveal.api.training.parts import make_objective, open_parts
 from foveal.api.training.report import test_together, trained_model
 from foveal.config import TrainingConfig
-from foveal.core.errors import UserError
+from foveal.core.errors import TrainingDiverged, UserError
 from foveal.core.signals import SignalHandler
 from foveal.core.terminal_text import counted
 from foveal.distributed.launch import note_run
-from foveal.distributed.world import World
+from foveal.distributed.world import World, lost_rank
 from foveal.store.run import RunFolder
 from foveal.training.agreement import Agreement
 from foveal.training.trainer import FinishedError, Trainer
@@ -56,13 +56,17 @@ def follow(world: World, signals: SignalHandler) -> None:
     """Train the run of the main rank until it is finished or stopped, and share its test.
 
     Raises: UserError: this rank does not see the run, or sees other data.
+    Raises: RankLost: the training has diverged, which the main rank says.
     """
     parts = open_parts(meet(world, None), None)
     trainer = Trainer(
         parts.run, parts.task.model, make_objective(parts), parts.batches, parts.valid, world=world
     )
-    with suppress(FinishedError):  # the main rank says so
-        trainer.run(signals)
+    try:
+        with suppress(FinishedError):  # the main rank says so
+            trainer.run(signals)
+    except TrainingDiverged:
+        raise lost_rank() from None
     if parts.tested is not None:
         parts, objective = trained_model(parts, trainer)
         test_together(parts, objective, "test", Agreement(world, signals))
