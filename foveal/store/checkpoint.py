@@ -17,6 +17,7 @@ from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.store import durable
+from foveal.store.checkpoint_list import list_checkpoints
 from foveal.store.regular_files import open_regular, read_regular
 from foveal.store.sealed import open_json, seal_json
 from foveal.store.stored_tensors import is_of_group
@@ -108,7 +109,7 @@ class Draft:
         with self._closing():
             durable.write_synced(self.part / MANIFEST, seal_json(manifest))
         folder = self.path.parent
-        old = [other for other in _oldest_first(folder) if other not in (self.path, previous)]
+        old = [other for other in list_checkpoints(folder) if other not in (self.path, previous)]
         for other in (*filter(lambda each: _belongs_to(each, self.run), old), *_unfinished(folder, self.run)):
             shutil.rmtree(other, ignore_errors=True)
         return self.path
@@ -139,7 +140,7 @@ def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     Raises: UserError: there are checkpoints, and all are damaged.
     """
     damaged: list[str] = []
-    for path in reversed(_oldest_first(folder)):
+    for path in reversed(list_checkpoints(folder)):
         try:
             return _read_verified(path), damaged
         except NewerFormatError:
@@ -151,15 +152,6 @@ def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
             f"{folder}: no checkpoint can be used (restore one, or train a new run): {'; '.join(damaged)}"
         )
     return None, []
-
-
-def _oldest_first(folder: Path) -> list[Path]:
-    """Return the folders of checkpoints from the oldest to the newest. A run that was sent may have none."""
-    checkpoints = []
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if match := re.fullmatch(r"(\d+)(?:-(\d+))?", path.name):
-            checkpoints.append((int(match[1]), int(match[2] or 1), path))
-    return [path for _, _, path in sorted(checkpoints)]
 
 
 def _part_suffix(run: str) -> str:

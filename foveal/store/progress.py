@@ -1,10 +1,10 @@
 """How far the training of a run has come, read from its newest checkpoint without torch."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
+from foveal.store.checkpoint_list import list_checkpoints
 from foveal.store.regular_files import read_regular
 from foveal.store.sealed_json import open_json
 
@@ -14,13 +14,10 @@ def read_progress(checkpoints: Path) -> dict[str, Any]:
 
     Raises: UserError: the checkpoint is damaged.
     """
-    folders = []
-    for path in checkpoints.iterdir() if checkpoints.is_dir() else ():
-        if match := re.fullmatch(r"(\d+)(?:-(\d+))?", path.name):
-            folders.append((int(match[1]), int(match[2] or 1), path))
+    folders = list_checkpoints(checkpoints)
     if not folders:
         return {}
-    file = max(folders)[2] / "state.json"
+    file = folders[-1] / "state.json"
     progress: dict[str, Any] = open_json(read_regular(file), str(file))["progress"]
     return progress
 

@@ -10,6 +10,7 @@ from foveal.config import Config
 from foveal.core.errors import UserError
 from foveal.core.module_facts import fit_weights, reusable_encoder
 from foveal.data.core.prepared_data import NO_REUSE, ReusedProcessors
+from foveal.store.checkpoint_list import list_checkpoints
 from foveal.store.regular_files import read_regular
 from foveal.store.run import RunFolder
 from foveal.store.sealed import check_finite, load_weights, open_tensors
@@ -128,7 +129,7 @@ def load_initial_weights(run: RunFolder, model: nn.Module) -> None:
 
 def _weights(run: RunFolder) -> dict[str, Tensor]:
     if not run.weights.is_file():
-        if run.checkpoints.is_dir() and any(run.checkpoints.iterdir()):
+        if list_checkpoints(run.checkpoints):
             raise UserError(
                 f"{run.weights}: missing; foveal resume {run.path} writes those of the newest checkpoint"
             )

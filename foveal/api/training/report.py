@@ -18,6 +18,7 @@ from foveal.inspection.files import write_payload
 from foveal.inspection.histograms.measure import layer_probe
 from foveal.metrics.report import Report, make_report
 from foveal.store.cache import shorten_unpacked_paths
+from foveal.store.checkpoint_list import list_checkpoints
 from foveal.store.scores import write_scores
 from foveal.tasks.base import TOKEN, Task
 from foveal.tasks.results import EvaluationResult, LabelsByRow
@@ -70,7 +71,9 @@ def train_and_report(
             _report(parts, objective, trainer, on_result, all_callbacks, Agreement(world, signals))
         except Interrupted as stop:
             step = f" at step {trainer.state.counters.step:,}; "
-            saved = "its last checkpoint stays" if any(run.checkpoints.iterdir()) else "nothing is saved yet"
+            saved = (
+                "its last checkpoint stays" if list_checkpoints(run.checkpoints) else "nothing is saved yet"
+            )
             saved = saved if signals.urgent else "everything is saved"
             raise TrainingInterrupted(
                 stop.number, f"{step}{saved}; go on with: {shell_command('resume', run.path)}"
