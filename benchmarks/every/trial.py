@@ -61,23 +61,39 @@ class Outcome:
 
 def run(arguments: list[str], folder: Path, limit: int = CPU_SECONDS) -> tuple[int, str, str]:
     """Run the command in `folder`, in a copy of this process. Return its exit code and its two outputs."""
+    code = ended(started(arguments, folder, {}, "", limit))
+    return code, (folder / "out").read_text(), (folder / "err").read_text()
+
+
+def started(
+    arguments: list[str], folder: Path, variables: dict[str, str], suffix: str, limit: int = CPU_SECONDS
+) -> int:
+    """Start the command in `folder`, in a copy of this process with more variables in its environment.
+
+    Return its process. Its outputs are the files `out` and `err` with the suffix.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     process = os.fork()
     if process == 0:
-        _run_here(arguments, folder, limit)
-    _, status = os.waitpid(process, 0)
-    return os.waitstatus_to_exitcode(status), (folder / "out").read_text(), (folder / "err").read_text()
+        os.environ |= variables
+        _run_here(arguments, folder, suffix, limit)
+    return process
 
 
-def _run_here(arguments: list[str], folder: Path, limit: int) -> None:
+def ended(process: int) -> int:
+    """Return the exit code of a process, after its end."""
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def _run_here(arguments: list[str], folder: Path, suffix: str, limit: int) -> None:
     """Run the command in at most `limit` seconds of CPU time, and end this process."""
     code = 1
     try:
         os.chdir(folder)
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 10))
         for number, name in ((1, "out"), (2, "err")):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            os.dup2(os.open(name + suffix, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         sys.argv = ["foveal", *arguments]
         try:
             cli.main()

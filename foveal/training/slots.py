@@ -54,7 +54,7 @@ class Slots:
 
     def whole_carries(self, carries: list[State]) -> list[State]:
         """Return the carry of all rows of each micro-batch. All ranks call this together."""
-        if self.world.processes == 1 or all(carry is None for carry in carries):
+        if self.world.processes == 1:
             return carries
         on_cpu = [
             map_state(lambda leaf: leaf.cpu() if isinstance(leaf, Tensor) else leaf, each) for each in carries

@@ -103,3 +103,14 @@ def test_a_batch_of_fewer_rows_than_slots() -> None:
     assert all(torch.allclose(weight, after[name], atol=1e-8) for name, weight in weights.items())
     with pytest.raises(UserError, match="fewer rows than slots"):
         train_steps("batch-norm", Slots(64), torch.float32)
+
+
+def carry_on_rank(world: World) -> list[Any]:
+    """Return the carry of all rows, of which the last rank has none and the others have one each."""
+    carry = None if world.rank == world.size - 1 else {"h": torch.full((1, 2), float(world.rank))}
+    return Slots(world.size, world).whole_carries([carry])
+
+
+def test_the_carry_is_joined_with_a_rank_that_has_no_rows() -> None:
+    for (carry,) in run_ranks(3, carry_on_rank):
+        assert carry["h"].tolist() == [[0.0, 0.0], [1.0, 1.0]]
