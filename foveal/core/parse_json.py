@@ -17,7 +17,7 @@ def parse_json(text: str | bytes) -> Any:
 
     Raises: ValueError: the text is not JSON, or has more than `MAX_DEPTH` levels.
     """
-    return _parse(text, dict)
+    return _parse(text, None)
 
 
 def parse_row(text: str | bytes) -> Any:
@@ -28,7 +28,7 @@ def parse_row(text: str | bytes) -> Any:
     return _parse(text, _object)
 
 
-def _parse(text: str | bytes, make_object: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> Any:
+def _parse(text: str | bytes, make_object: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None) -> Any:
     too_deep = ValueError(f"more than {MAX_DEPTH} lists and objects inside each other")
     try:
         value = json.loads(text, object_pairs_hook=make_object)

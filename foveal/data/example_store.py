@@ -28,7 +28,7 @@ from foveal.store.regular_files import read_regular
 from foveal.store.sealed_folder import open_sealed_folder, seal_folder
 from foveal.store.sealed_json import open_json, seal_json
 
-STORE_VERSION = 1
+STORE_VERSION = 2
 """Changes with the rules of reading, splitting, encoding and storing, so that older stores are not used."""
 MIN_STORED_BYTES = 1 << 22
 """Bytes of data from which on examples are stored. Less is prepared again in about the same time."""
