@@ -1,9 +1,11 @@
 """What the ranks beside the main rank do with the files of a run: they read checkpoints, and write their
 parts of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from foveal.store.durable import Chunk
 from foveal.store.metrics_log import LogPosition
 from foveal.store.plan import Plans
 from foveal.training.run_files import RunFiles
@@ -36,6 +38,11 @@ class FollowerFiles(RunFiles):
 
     def write_plans(self, plans: Plans) -> None:
         """Do nothing."""
+
+    def _write_again(self, weights: Sequence[Chunk]) -> str:
+        """Free the best weights, which the main rank keeps."""
+        self.state.best = None
+        return ""
 
     def _new_draft(self) -> tuple[str, str]:
         return "", ""

@@ -177,6 +177,11 @@ class RunFiles:
             with self._averaged():
                 last = self._whole_weights("last", None)
             weights = last.sealed() if last else []
+        return self._write_again(weights)
+
+    def _write_again(self, weights: Sequence[durable.Chunk]) -> str:
+        """Write the kept weights if they are others than those of the file. Return in words what was
+        written."""
         path = self.folder.weights
         if not weights or (path.is_file() and read_regular(path) == b"".join(weights)):
             return ""

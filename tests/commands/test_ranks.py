@@ -219,6 +219,26 @@ def test_a_killed_rank_ends_all_and_another_number_goes_on(rank: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_full_disk_of_one_rank_ends_all(rank: int) -> None:
+    placed = ("--ranks", "2", "--fsdp")
+    settings = "training.checkpoint_seconds=0.2", "training.precision=float32"
+    finish(*train("whole", *settings, *placed, steps=400))
+    process = start(*train("full", *settings, *placed, steps=400))
+    wait_for_step("full", 40)
+    psutil.Process(rank_of(process.pid, rank)).rlimit(psutil.RLIMIT_FSIZE, (1000, 1000))
+    since = time.monotonic()
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - since < 10
+    assert process.returncode == 1
+    (line,) = err.splitlines()
+    assert f"rank {rank}: " in line or rank == 0
+    assert "File too large" in line
+    finish("resume", "full", *placed)
+    assert ending("full") == ending("whole")
+
+
+@pytest.mark.slow
 def test_killed_ranks_start_again_by_themselves() -> None:
     often = "training.checkpoint_seconds=0.2"
     finish(*train("whole", often, steps=400))

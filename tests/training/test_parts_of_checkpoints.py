@@ -149,6 +149,15 @@ def train_in(world: World, path: Path, share: bool, stop_at: int = 0) -> int:
     return began[0]
 
 
+def restore_on_rank(world: World, path: Path) -> None:
+    """Restore the newest checkpoint on a rank, which writes a file only if it is the main rank."""
+    trainer = trainer_of(world, path, True)
+    if not world.is_main:
+        durable.atomic_write = lambda *_: pytest.fail("only the main rank writes")
+    trainer.files.restore()
+    assert (trainer.state.best is not None) == world.is_main
+
+
 def saved_in(path: Path) -> dict[str, bytes]:
     saved, damaged = load_latest(path / "checkpoints")
     assert not damaged
@@ -182,6 +191,9 @@ def test_ranks_that_share_the_weights_write_their_parts(tmp_path: Path) -> None:
     others = {"state.json", "carry.safetensors", "best.safetensors"}
     assert saved_in(tmp_path / "stopped").keys() == parts | others
     shutil.copytree(tmp_path / "stopped", tmp_path / "alone")
+    (tmp_path / "stopped" / "model.safetensors").unlink()
+    run_ranks(2, restore_on_rank, tmp_path / "stopped")
+    assert (tmp_path / "stopped" / "model.safetensors").exists()
     assert run_ranks(2, train_in, tmp_path / "stopped", True) == [4, 4]
     assert (tmp_path / "stopped" / "model.safetensors").read_bytes() == (
         tmp_path / "whole" / "model.safetensors"
