@@ -31,7 +31,7 @@ from benchmarks.kill import TIMES
 from tests.support.trained_presets import trained_presets
 
 STEPS, SLOTS = 3, 8
-WORLDS = 1, 2, 4, 8
+WORLDS = 2, 4, 8
 LARGE = 8
 """The factor for the tokens of a batch that has fewer rows than slots."""
 
@@ -79,7 +79,7 @@ def _rank_variables(ranks: int) -> list[dict[str, str]]:
     return [shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
 
 
-def verdict(preset: str, precision: str, data: Path, folder: Path) -> str:
+def verdict(preset: str, precision: str, worlds: list[int], data: Path, folder: Path) -> str:
     """Return in words how the trainings of a preset compare; empty if all are equal."""
     settings: tuple[str, ...] = (f"training.precision={precision}", "training.keep=last")
     job = Job(preset, data, folder / "as-it-is", settings)
@@ -93,7 +93,7 @@ def verdict(preset: str, precision: str, data: Path, folder: Path) -> str:
     if message:
         return message
     whole = job.ending(1)
-    for ranks in WORLDS[1:]:
+    for ranks in worlds:
         if message := job.train(ranks):
             return f"{ranks} ranks: {message}"
         other = job.ending(ranks)
@@ -108,6 +108,7 @@ def main() -> None:
     )
     parser.add_argument("--only", default="*", metavar="PATTERN", help="presets whose names match")
     parser.add_argument("--precision", default="float32", choices=["float32", "bfloat16"])
+    parser.add_argument("--ranks", nargs="+", type=int, default=WORLDS, help="numbers of ranks beside 1")
     options = parser.parse_args()
     data = os.environ.get("FOVEAL_DATA")
     if data is None:
@@ -123,12 +124,13 @@ def main() -> None:
         for number, name in enumerate(chosen, 1):
             rows = task_data(base(name).task, Path(data), folder / "data")
             assert rows is not None, f"no data for the preset {name}: add them to benchmarks/every/data.py"
-            said = verdict(name, options.precision, rows, folder / "runs")
+            said = verdict(name, options.precision, options.ranks, rows, folder / "runs")
             shutil.rmtree(folder / "runs")
             print(f"{number}/{len(chosen)} {name}: {said or 'equal'}", file=sys.stderr, flush=True)
             others += [f"| {name} | {said} |"] if said else []
     equal = len(chosen) - len(others)
-    print(f"{options.precision}, {STEPS} steps in {SLOTS} slots on {', '.join(map(str, WORLDS))} ranks:")
+    ranks = ", ".join(map(str, [1, *options.ranks]))
+    print(f"{options.precision}, {STEPS} steps in {SLOTS} slots on {ranks} ranks:")
     print(f"{equal} of {len(chosen)} presets end with the same bits")
     if others:
         print("\n".join(["", "| preset | what is said |", "|---|---|", *others]))

@@ -28,8 +28,15 @@ from foveal.store.regular_files import read_regular
 from foveal.store.sealed_folder import open_sealed_folder, seal_folder
 from foveal.store.sealed_json import open_json, seal_json
 
-STORE_VERSION = 2
+STORE_VERSION = 3
 """Changes with the rules of reading, splitting, encoding and storing, so that older stores are not used."""
+OF_BATCHES: dict[str, bool | set[str]] = {
+    "batch_tokens": True,
+    "image": {"batch_size", "tta", "tta_scales"},
+    "augment": True,
+    "series": {"batch_size", "jitter", "scaling"},
+}
+"""Settings of batches, which prepared examples do not depend on."""
 MIN_STORED_BYTES = 1 << 22
 """Bytes of data from which on examples are stored. Less is prepared again in about the same time."""
 PROCESSOR_FOLDER = "processor"
@@ -112,7 +119,8 @@ class ExampleStore:
         if facts is None:
             return None
         processor = self.processor or self.data_format.load_processor(folder / PROCESSOR_FOLDER)
-        splits = {split: open_split(folder, split, facts["splits"][split]) for split in facts["splits"]}
+        kind = self.data_format.source.examples((), [], processor.source, {})
+        splits = {split: open_split(folder, split, each, kind) for split, each in facts["splits"].items()}
         for line in facts["lines"]:
             log(line)
         skipped = tuple(SkippedRow(*row) for row in facts["skipped"])
@@ -139,7 +147,7 @@ def find_store(
         [type(each).__qualname__ for each in (data_format.source, data_format.target)],
         {split: [(name, s.st_size, s.st_mtime_ns) for name, s in stats[split]] for split in stats},
         {split: parts[split].encoding for split in parts},
-        config.model_dump(mode="json", exclude={"batch_tokens"}),
+        config.model_dump(mode="json", exclude=OF_BATCHES),
         data_format.target.column(config),
     )
     return ExampleStore(data_format, config, key, processor, reused)

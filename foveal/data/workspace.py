@@ -92,8 +92,9 @@ class InFiles:
         content, sizes, size, last_log = ContentHash(), Counter[str](), 0, time.monotonic()
         for start in range(0, len(rows), CHUNK_ROWS):
             part = encode(rows[start : start + CHUNK_ROWS], skipped, content)
-            examples.write(part.examples.columns)
+            part.examples.write(examples, part.content_hashes)
             texts.write({"source": json_column(part.sources), "reference": json_column(part.references)})
+            texts.write({"content": json_column(part.content_hashes)})
             texts.write({"length": np.array(part.lengths, np.int64)})
             sizes.update(part.sizes)
             size += len(part)
@@ -101,10 +102,13 @@ class InFiles:
                 last_log = time.monotonic()
                 self.log(f"{split}: encoded {start:,} of {len(rows):,} rows")
         facts: dict[str, Any] = {EXAMPLES: examples.close(), TEXTS: texts.close(), "size": size}
-        facts |= {"sizes": dict(sizes), "sha256": content.hexdigest()}
-        facts[GROUPS] = _write_groups(self.new, split, facts) if size else {}
+        columns = open_columns(self.new, f"{split}-{EXAMPLES}", facts[EXAMPLES])
+        of_all = dict(sizes) | part.examples.in_files(columns).sizes
+        facts |= {"sizes": of_all, "sha256": content.hexdigest()}
+        is_plain = type(part.examples) is Examples
+        facts[GROUPS] = _write_groups(self.new, split, facts) if size and is_plain else {}
         self.splits[split] = facts
-        return open_split(self.new, split, facts)
+        return open_split(self.new, split, facts, part.examples)
 
 
 def _write_rows(folder: Path, read: ReadRows) -> dict[str, Any]:
@@ -131,16 +135,18 @@ def _write_groups(folder: Path, split: SplitName, facts: dict[str, Any]) -> dict
     return writer.close() | {"rows.values": [kind.str, []]}
 
 
-def open_split(folder: Path, split: SplitName, facts: dict[str, Any]) -> SplitData[Any]:
-    """Return the memory-mapped examples of a split that `InFiles` encoded."""
+def open_split(folder: Path, split: SplitName, facts: dict[str, Any], kind: Examples) -> SplitData[Any]:
+    """Return the memory-mapped examples of a split that `InFiles` encoded, which are of the same kind as
+    others."""
     columns = open_columns(folder, f"{split}-{EXAMPLES}", facts[EXAMPLES])
-    texts: dict[str, Any] = open_columns(folder, f"{split}-{TEXTS}", facts[TEXTS])
-    groups: dict[str, Any] = open_columns(folder, f"{split}-{GROUPS}", facts[GROUPS])
-    size, lengths = facts["size"], texts["length"]
-    sources, references = (
-        LazySequence(size, partial(read_json, texts[name])) for name in ("source", "reference")
+    texts = open_columns(folder, f"{split}-{TEXTS}", facts[TEXTS])
+    groups = open_columns(folder, f"{split}-{GROUPS}", facts[GROUPS])
+    lengths = texts["length"]
+    sources, references, contents = (
+        LazySequence(len(texts[name]), partial(read_json, texts[name]))
+        for name in ("source", "reference", "content")
     )
-    examples = Examples(columns)
+    examples = kind.in_files(columns)
     if groups:
         groups |= {name: groups[name].astype(np.int64) for name in ("lengths", "starts")}
         examples = GroupedExamples(columns, LengthGroups(**groups))
@@ -148,7 +154,8 @@ def open_split(folder: Path, split: SplitName, facts: dict[str, Any]) -> SplitDa
         sources,
         references,
         examples,
-        LazySequence(size, lambda start, stop: lengths[start:stop].tolist()),
+        LazySequence(len(lengths), lambda start, stop: lengths[start:stop].tolist()),
         facts["sizes"],
         facts["sha256"],
+        contents,
     )

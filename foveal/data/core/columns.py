@@ -1,12 +1,14 @@
 """Columns in files: written as a stream, and read through a memory map, so they can have any size.
 
-A column is a file of numbers, and for rows of different lengths a second file with their offsets. Signed
-integers are written in the smallest type that holds all of them. JSON values are rows of bytes.
+A column is a file of numbers, and for rows of different lengths a second file with their offsets. Arrays of
+different shapes have a third file with the shapes. Signed integers are written in the smallest type that
+holds all of them. JSON values are rows of bytes.
 """
 
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
@@ -15,13 +17,14 @@ from numpy.typing import NDArray
 
 from foveal.core.parse_json import parse_json
 from foveal.data.core.examples import Column, RaggedArray
+from foveal.data.core.hash_split import text_hash
 
 T = TypeVar("T")
 BLOCK_NUMBERS = 1 << 20
 """Numbers that are in memory at a time while a file gets a larger type."""
 READ_VALUES = 4096
 """Values that are in memory at a time while all are read."""
-VALUES, OFFSETS = "values", "offsets"
+VALUES, OFFSETS, SHAPES = "values", "offsets", "shapes"
 to_json = json.JSONEncoder(ensure_ascii=False).encode
 FileTypes = dict[str, list[Any]]
 """The type of the numbers in each file, and the shape that follows the first axis."""
@@ -81,19 +84,44 @@ class ColumnsWriter:
         self._folder, self._prefix = folder, prefix
         self._files: dict[str, ArrayWriter] = {}
         self._ends: dict[str, int] = {}
+        self._places: dict[str, dict[int, int]] = {}
 
     def write(self, columns: Mapping[str, Column]) -> None:
         """Append the rows of some columns."""
         for name, column in columns.items():
             if isinstance(column, RaggedArray):
-                if name not in self._ends:
-                    self._write(f"{name}.{OFFSETS}", np.zeros(1, np.int64))
-                end = self._ends.get(name, 0)
-                self._write(f"{name}.{OFFSETS}", end + column.offsets[1:])
+                self._write_offsets(name, column.offsets[1:])
                 self._write(f"{name}.{VALUES}", column.values)
-                self._ends[name] = end + int(column.offsets[-1])
             else:
                 self._write(f"{name}.{VALUES}", column)
+
+    def write_arrays(self, name: str, arrays: Sequence[NDArray[Any]]) -> None:
+        """Append arrays of one number of axes to a column, one after the other."""
+        if len(arrays):
+            self._write_offsets(name, np.cumsum([array.size for array in arrays]))
+            self._write(f"{name}.{SHAPES}", np.array([array.shape for array in arrays], np.int64))
+        for array in arrays:
+            self._write(f"{name}.{VALUES}", array.reshape(-1))
+
+    def write_once(self, name: str, keys: Iterable[str], arrays: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
+        """Append those arrays whose keys are new to a column. Return the place of each array in it."""
+        place_by_key = self._places.setdefault(name, {})
+        places, new = [], []
+        for key, array in zip(map(text_hash, keys), arrays, strict=True):
+            if key not in place_by_key:
+                place_by_key[key] = len(place_by_key)
+                new.append(array)
+            places.append(place_by_key[key])
+        self.write_arrays(name, new)
+        return np.array(places, np.int64)
+
+    def _write_offsets(self, name: str, ends: NDArray[Any]) -> None:
+        """Append the ends of rows, which are counted from the end of the rows before."""
+        if name not in self._ends:
+            self._write(f"{name}.{OFFSETS}", np.zeros(1, np.int64))
+        before = self._ends.get(name, 0)
+        self._write(f"{name}.{OFFSETS}", before + ends)
+        self._ends[name] = before + (int(ends[-1]) if len(ends) else 0)
 
     def _write(self, name: str, values: NDArray[Any]) -> None:
         if name not in self._files:
@@ -105,15 +133,37 @@ class ColumnsWriter:
         return {name: file.close() for name, file in self._files.items()}
 
 
-def open_columns(folder: Path, prefix: str, types: FileTypes) -> dict[str, Column]:
+@dataclass(frozen=True)
+class ShapedArrays(Sequence[NDArray[Any]]):
+    """Arrays of different shapes: row i of `flat` has the numbers of array i, of the shape `shapes[i]`."""
+
+    flat: RaggedArray
+    shapes: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.flat)
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NDArray[Any]]: ...
+    def __getitem__(self, index: int | slice) -> NDArray[Any] | list[NDArray[Any]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        return self.flat[index].reshape(self.shapes[index])
+
+
+def open_columns(folder: Path, prefix: str, types: FileTypes) -> dict[str, Any]:
     """Return the columns that a writer wrote, as memory maps."""
     files = {name: _memory_map(folder / f"{prefix}.{name}", *types[name]) for name in types}
-    columns: dict[str, Column] = {}
+    columns: dict[str, Any] = {}
     for file, values in files.items():
         name, _, part = file.rpartition(".")
+        offsets, shapes = files.get(f"{name}.{OFFSETS}"), files.get(f"{name}.{SHAPES}")
         if part == VALUES:
-            offsets = files.get(f"{name}.{OFFSETS}")
             columns[name] = values if offsets is None else RaggedArray(values, offsets)
+            if shapes is not None:
+                columns[name] = ShapedArrays(columns[name], shapes)
     return columns
 
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from foveal.data.core.columns import ColumnsWriter
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,19 @@ class RaggedArray:
         return padded, lengths
 
 
+def distinct(arrays: Iterable[NDArray[Any]]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
+    """Return the arrays without those that are the same object as one before, and the place of each there."""
+    place_by_id: dict[int, int] = {}
+    unique: list[NDArray[Any]] = []
+    places = []
+    for array in arrays:
+        place = place_by_id.setdefault(id(array), len(unique))
+        if place == len(unique):
+            unique.append(array)
+        places.append(place)
+    return unique, np.array(places, np.int64)
+
+
 RowIndices = NDArray[np.int64]
 ExamplesT = TypeVar("ExamplesT", bound="Examples")
 Column = RaggedArray | NDArray[Any]
@@ -66,6 +82,19 @@ class Examples:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes other than the number of rows, which parts of the examples do not add up to."""
+        return {}
+
+    def write(self, writer: "ColumnsWriter", contents: Sequence[str]) -> None:
+        """Append the rows to files. `contents` are the hashes of the rows' sources, unless they are texts."""
+        writer.write(self.columns)
+
+    def in_files(self: ExamplesT, columns: Mapping[str, Any]) -> ExamplesT:
+        """Return the examples of all rows that were written, from the columns in files."""
+        return replace(self, columns=columns)
 
     def subset(self: ExamplesT, rows: Sequence[int]) -> ExamplesT:
         """Return the examples at the indices `rows`."""

@@ -16,11 +16,15 @@ from foveal.data.core.columns import (
     open_columns,
     read_json,
 )
+from foveal.data.core.examples import distinct
+from foveal.data.core.fields import Fields
 from foveal.data.core.hash_split import text_hash
 from foveal.data.core.rows import Row
 
-BUFFERED_ROWS = 4096
-"""Rows that are in memory before they are written."""
+BUFFERED_ROWS, BUFFERED_BYTES = 4096, 1 << 26
+"""Rows that are in memory before they are written, and bytes of their arrays."""
+PLACE = "place of"
+"""The start of the name of the column with the place of each row's array. Several rows may share one."""
 NO_LABEL = -1
 """The index in place of a label that a row does not have."""
 
@@ -105,7 +109,14 @@ class StoredRows(LazySequence[Row], RowTable):
         self._columns = open_columns(folder, facts["prefix"], facts["types"])
 
     def _read_rows(self, start: int, stop: int) -> list[Row]:
-        return [Row(*values) for values in read_json(self._columns["row"], start, stop)]
+        rows = [Row(*values) for values in read_json(self._columns["row"], start, stop)]
+        for name in self.facts["arrays"]:
+            arrays: dict[int, NDArray[Any]] = {}
+            for row, place in zip(rows, self._columns[f"{PLACE} {name}"][start:stop].tolist(), strict=True):
+                if place not in arrays:
+                    arrays[place] = self._columns[name][place]
+                row.fields[name] = arrays[place]
+        return rows
 
     @property
     def keys(self) -> NDArray[Any]:
@@ -126,18 +137,21 @@ class StoredRows(LazySequence[Row], RowTable):
 
 
 class RowFiles:
-    """Writes rows into files of a folder, whose names begin with `prefix`."""
+    """Writes rows into files of a folder, whose names begin with `prefix`. If a field is an array, it is one
+    in all rows."""
 
     def __init__(self, folder: Path, prefix: str):
         self._folder, self._prefix = folder, prefix
         self._columns = ColumnsWriter(folder, prefix)
         self._rows: list[Row] = []
         self._labels: dict[Hashable, int] = {}
-        self._count = 0
+        self._array_counts: dict[str, int] = {}
+        self._count = self._buffered_bytes = 0
 
     def append(self, row: Row) -> None:
         self._rows.append(row)
-        if len(self._rows) == BUFFERED_ROWS:
+        self._buffered_bytes += sum(array.nbytes for array in _arrays(row).values())
+        if len(self._rows) == BUFFERED_ROWS or self._buffered_bytes >= BUFFERED_BYTES:
             self._flush()
 
     def table(self) -> RowTable:
@@ -145,15 +159,33 @@ class RowFiles:
             self._flush()
         types: FileTypes = self._columns.close()
         facts = {"prefix": self._prefix, "types": types, "count": self._count, "labels": [*self._labels]}
-        return StoredRows(self._folder, facts)
+        return StoredRows(self._folder, facts | {"arrays": [*self._array_counts]})
 
     def _flush(self) -> None:
         rows = self._rows
-        values = [(row.location, row.fields, row.key) for row in rows]
+        for name in _arrays(rows[0]):
+            self._write_arrays(name, [row.fields[name] for row in rows])
+        values = [(row.location, _without_arrays(row), row.key) for row in rows]
         ids = _label_ids(rows, self._labels)
         self._columns.write({"row": json_column(values), "key": _key_hashes(rows), "label": ids})
-        self._count += len(rows)
+        self._count, self._buffered_bytes = self._count + len(rows), 0
         rows.clear()
+
+    def _write_arrays(self, name: str, arrays: list[NDArray[Any]]) -> None:
+        """Write the arrays of a field. One that several rows have is written once."""
+        first = self._array_counts.get(name, 0)
+        unique, places = distinct(arrays)
+        self._columns.write_arrays(name, unique)
+        self._columns.write({f"{PLACE} {name}": first + places})
+        self._array_counts[name] = first + len(unique)
+
+
+def _arrays(row: Row) -> dict[str, NDArray[Any]]:
+    return {name: value for name, value in row.fields.items() if isinstance(value, np.ndarray)}
+
+
+def _without_arrays(row: Row) -> Fields:
+    return {name: value for name, value in row.fields.items() if not isinstance(value, np.ndarray)}
 
 
 def _key_hashes(rows: Sequence[Row]) -> NDArray[np.uint64]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -28,7 +28,7 @@ class SplitData(Generic[ExamplesT]):
     sizes: dict[str, int]
     """Sizes other than the number of examples."""
     sha256: str
-    content_hashes: list[str] = field(default_factory=list)
+    content_hashes: Sequence[str] = ()
     """The sha256 of each row's source, unless sources are texts."""
 
     def __len__(self) -> int:

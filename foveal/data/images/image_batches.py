@@ -61,7 +61,7 @@ class ImageEvalBatches:
     def _views(self, rows: RowIndices) -> Tensor:
         """Return the views of the images, with pixel values from 0 to 255."""
         size, image = self._examples.processor.size, self._image
-        pixels = (torch.from_numpy(self._examples[row]).permute(2, 0, 1) for row in rows.tolist())
+        pixels = (torch.tensor(self._examples[row]).permute(2, 0, 1) for row in rows.tolist())
         return torch.cat([make_views(each, size, image.tta, self._scales) for each in pixels]).float()
 
 
@@ -111,7 +111,7 @@ class ImageTrainBatches:
             area, ratio = uniform("size", 2 * CROP_TRIES).chunk(2)
             boxes = random_crop_boxes(shapes, area, ratio, *uniform("place", 2)).tolist()
             pairs = zip(rows.tolist(), boxes, strict=True)
-            crops = [resized_crop(torch.from_numpy(self._examples[row]), box, size) for row, box in pairs]
+            crops = [resized_crop(torch.tensor(self._examples[row]), box, size) for row, box in pairs]
             levels = torch.stack(crops).float()
         elif augment.crop == "none":
             levels = center_crops(self._examples, rows)

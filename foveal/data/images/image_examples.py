@@ -1,16 +1,23 @@
 """Images as examples: 8-bit pixels, which are standardized in batches."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.data.core.examples import Column, Examples
+from foveal.data.core.columns import ColumnsWriter
+from foveal.data.core.examples import Column, Examples, distinct
+from foveal.data.core.hash_split import text_hash
 from foveal.data.core.rows import Row
 from foveal.data.core.standardize import FloatArray, Statistics
 from foveal.data.images.image_decoding import upscale, upscaled_shape
 from foveal.data.images.pixel_levels import Pixels
+
+PIXELS = "pixels"
+"""The column of different images in files."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +48,22 @@ class ImageExamples(Examples):
         cls, pictures: Iterable[Pixels], processor: ImageProcessor, columns: Mapping[str, Column]
     ) -> "ImageExamples":
         """Return the examples of some images. An array that occurs several times is stored once."""
-        index_by_id: dict[int, int] = {}
-        unique: list[Pixels] = []
-        indices = []
-        for picture in pictures:
-            index = index_by_id.setdefault(id(picture), len(unique))
-            if index == len(unique):
-                unique.append(picture)
-            indices.append(index)
-        return cls({"picture": np.array(indices, np.int64), **columns}, processor, unique)
+        unique, places = distinct(pictures)
+        return cls({"picture": places, **columns}, processor, unique)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"images": len(self.unique_images)}
+
+    def write(self, writer: ColumnsWriter, contents: Sequence[str]) -> None:
+        picture = np.asarray(self.columns["picture"])
+        first_rows = np.unique(picture, return_index=True)[1]
+        places = writer.write_once(PIXELS, [contents[row] for row in first_rows], self.unique_images)
+        writer.write({**self.columns, "picture": places[picture]})
+
+    def in_files(self, columns: Mapping[str, Any]) -> "ImageExamples":
+        own = {name: column for name, column in columns.items() if name != PIXELS}
+        return replace(self, columns=own, unique_images=columns.get(PIXELS, ()))
 
     def __getitem__(self, row: int) -> Pixels:
         """Return the image of a row (H, W, C)."""
@@ -70,13 +84,19 @@ class ImageExamples(Examples):
 
 def image_statistics(rows: Sequence[Row]) -> Statistics:
     """Return the channel statistics of all images. An image with several rows counts once."""
-    unique = {id(row.fields["picture"]): row.fields["picture"] for row in rows}
-    return Statistics.from_data(_pixel_batches([*unique.values()]))
+    return Statistics.from_data(_pixel_batches(_different_pictures(rows)))
 
 
-def _pixel_batches(pictures: list[Pixels]) -> Iterator[FloatArray]:
+def _different_pictures(rows: Sequence[Row]) -> Iterator[Pixels]:
+    seen = set[int]()
+    for row in rows:
+        content = text_hash(row.fields["content"])
+        if content not in seen:
+            seen.add(content)
+            yield row.fields["picture"]
+
+
+def _pixel_batches(pictures: Iterator[Pixels]) -> Iterator[FloatArray]:
     """Yield the pixels (N, C) of 256 images at a time."""
-    batch_size = 256
-    for start in range(0, len(pictures), batch_size):
-        batch = pictures[start : start + batch_size]
+    while batch := [*islice(pictures, 256)]:
         yield np.concatenate([pixels.reshape(-1, pixels.shape[-1]) for pixels in batch]).astype(np.float32)

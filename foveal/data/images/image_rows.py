@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from foveal.core.allocator import free_memory
 from foveal.core.errors import UserError
 from foveal.data.core.rows import Row, SkippedRow, usable_rows
 from foveal.data.files.utf8 import AnyPath
-from foveal.data.images.image_decoding import DecodedImage
 from foveal.data.images.image_files import load_image
 from foveal.data.images.pixel_levels import Pixels
 
@@ -26,37 +26,40 @@ def load_row_images(
     """Replace the field `image` of rows by `picture`, its pixels, and `content`, its hash.
 
     Rows whose image can't be read are added to `skipped`. A file that several rows name is read once, and
-    equal images share one array.
+    equal images share one array, as long as one of the rows is kept.
 
     Raises: UserError: the images don't fit into memory.
     """
-    files: dict[str, DecodedImage | str] = {}
-    unique: dict[str, Pixels] = {}
+    errors, contents = dict[str, str](), dict[str, str]()
+    kept = WeakValueDictionary[str, Pixels]()  # arrays that the reader of the rows has not freed
     total_bytes = checked_bytes = 0
     for row in usable_rows(rows, skipped):
         fields = dict(row.fields)
         file = _image_key(image := fields.pop("image"), row.location)
-        if file not in files:
+        pixels = kept.get(contents.get(file, ""))
+        if pixels is None and file not in errors:
             decoded = load_image(image, config.size, config.channels)
-            if isinstance(decoded, DecodedImage):
-                total_bytes += 0 if decoded.content in unique else decoded.pixels.nbytes
-                decoded = DecodedImage(unique.setdefault(decoded.content, decoded.pixels), decoded.content)
-            files[file] = decoded
+            if isinstance(decoded, str):
+                errors[file] = decoded
+            else:
+                contents[file] = decoded.content
+                total_bytes += 0 if decoded.content in kept else decoded.pixels.nbytes
+                pixels = kept.setdefault(decoded.content, decoded.pixels)
             if total_bytes >= checked_bytes + MEMORY_CHECK_BYTES:
                 checked_bytes = total_bytes
-                _check_memory(row.location, len(unique), total_bytes, config.size)
-        decoded = files[file]
-        if isinstance(decoded, str):
-            skipped.append(SkippedRow(row.location, decoded))
+                _check_memory(row.location, [*kept.values()], config.size)
+        if pixels is None:
+            skipped.append(SkippedRow(row.location, errors[file]))
         else:
-            yield Row(row.location, {**fields, "picture": decoded.pixels, "content": decoded.content})
+            yield Row(row.location, {**fields, "picture": pixels, "content": contents[file]})
 
 
-def _check_memory(location: str, count: int, total_bytes: int, size: int) -> None:
+def _check_memory(location: str, kept: list[Pixels], size: int) -> None:
     free = free_memory()
     if free is not None and free < MIN_FREE_BYTES:
+        gigabytes = sum(pixels.nbytes for pixels in kept) / 1e9
         raise UserError(
-            f"{location}: memory is full after {count:,} images, which take {total_bytes / 1e9:.1f} GB; "
+            f"{location}: memory is full after {len(kept):,} images, which take {gigabytes:.1f} GB; "
             f"lower data.image.size={size}, or give fewer images"
         )
 

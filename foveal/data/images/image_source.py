@@ -87,6 +87,7 @@ class ImageSource(PixelSource):
     max_simple_features = 3 * BASELINE_SIDE**2
     settings = ("data.encoding", "data.image", "data.augment")
     same_label = "all of the {count:,} images to train on have the label"
+    is_stored = True
 
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
@@ -127,7 +128,8 @@ class ImageSource(PixelSource):
         return []
 
     def sizes(self, rows: Sequence[Row], examples: Any) -> dict[str, int]:
-        return {"images": len({row.key for row in rows})}
+        sizes: dict[str, int] = examples.sizes
+        return sizes
 
     def train_batches(self, examples: Any, config: DataConfig, seed: int) -> ImageTrainBatches:
         return ImageTrainBatches(examples, config.image.batch_size, config.augment, seed)

@@ -56,7 +56,7 @@ class Source(ABC, Generic[ProcessorT]):
     reads_lines: ClassVar[bool] = False
     """Whether a line of text is a source (`line_row`)."""
     is_stored: ClassVar[bool] = False
-    """Whether prepared examples may be stored in the cache: rows have texts and lists of texts alone. A
+    """Whether prepared examples may be stored in the cache: rows have texts, lists of texts and arrays. A
     subclass says so itself."""
     model_sizes: ClassVar[tuple[str, ...] | None] = None
     """The sizes, beside settings, that an encoder of the source depends on; None if it needs data."""

@@ -32,6 +32,7 @@ class SeriesSource(Source[Statistics]):
     same_label = "all of the {count:,} series to train on have the label"
     place = "step"
     model_sizes = ("channels",)
+    is_stored = True
 
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]

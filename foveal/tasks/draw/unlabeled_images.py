@@ -18,6 +18,8 @@ from foveal.data.pairs.target import Target
 class UnlabeledImageSource(ImageSource):
     """Images without labels, with pixel values from 0 (black) to 1 (white), which are not standardized."""
 
+    is_stored = True
+
     def read(
         self, part: DataPart, target: Target[Any], config: DataConfig, skipped: list[SkippedRow]
     ) -> Iterator[Row]:
