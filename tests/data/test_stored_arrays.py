@@ -14,8 +14,8 @@ from foveal.data.core.columns import ShapedArrays
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.pairs.pair import PairFormat, PairProcessor
 from tests.support.labeled_images import write_images
-from tests.support.pair_formats import IMAGE_LABEL, IMAGE_TEXT, SERIES_LABEL
-from tests.support.small_series import write_ts
+from tests.support.pair_formats import IMAGE_LABEL, IMAGE_TEXT, SERIES_LABEL, SERIES_LABELS
+from tests.support.small_series import write_steps, write_ts
 
 Prepared = PreparedData[PairProcessor, Any]
 SETTINGS: dict[str, Any] = {
@@ -82,8 +82,13 @@ def batches_of(prepared: Prepared, data_format: PairFormat) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("data_format", "write"),
-    [(IMAGE_LABEL, write_copies), (IMAGE_TEXT, write_captions), (SERIES_LABEL, write_ts)],
-    ids=["images", "captions", "series"],
+    [
+        (IMAGE_LABEL, write_copies),
+        (IMAGE_TEXT, write_captions),
+        (SERIES_LABEL, write_ts),
+        (SERIES_LABELS, write_steps),
+    ],
+    ids=["images", "captions", "series", "steps"],
 )
 def test_stored_examples_equal_those_in_memory(
     data_format: PairFormat, write: Callable[[], str], stored: Callable[[], None]

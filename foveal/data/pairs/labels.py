@@ -112,6 +112,7 @@ class LabelEachTarget(LabelTarget):
     settings: tuple[str, ...] = ()
     field = "labels"
     is_class = False
+    is_stored = True
     each_place = True
 
     def column(self, config: DataConfig) -> str:
