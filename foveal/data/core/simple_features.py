@@ -1,5 +1,7 @@
 """Features of sources that need no training: the inputs of a baseline."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -40,8 +42,9 @@ def _summary(steps: Float[Tensor, "T C"]) -> Float[Tensor, " D"]:
     return torch.cat([value for part in parts for value in part])
 
 
-def _rows(examples: Examples) -> list[Tensor]:
+def _rows(examples: Examples) -> Iterator[Tensor]:
+    """Yield copies of the rows, one at a time, which may be in files that can't be written."""
     column = examples.columns["source"]
     assert isinstance(column, RaggedArray)
-    rows = map(column.__getitem__, range(len(column)))
-    return [torch.from_numpy(row.astype(np.int64) if row.dtype.kind in "iu" else row) for row in rows]
+    for row in map(column.__getitem__, range(len(column))):
+        yield torch.tensor(row.astype(np.int64) if row.dtype.kind in "iu" else row)

@@ -28,7 +28,7 @@ class CaptioningTask(SequenceToSequenceTask, ABC):
         return replace(result, scores=[*result.scores, by_content])
 
 
-def cider_by_content(content_hashes: Sequence[str], texts: list[str], outputs: list[str]) -> MetricResult:
+def cider_by_content(content_hashes: Sequence[str], texts: Sequence[str], outputs: list[str]) -> MetricResult:
     """Return CIDEr-D of the output for each content, with all texts of the content as references.
 
     Each row has the sha256 of its content, a text, and an output. All rows of a content have the same output.
