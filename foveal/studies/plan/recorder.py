@@ -32,7 +32,12 @@ NEW_IN_PHASE: dict[Phase, MemoryKind] = {
 OF_WEIGHTS = ("weights", "copies of weights")
 WITHOUT_WORK = ("empty_like", "new_empty", "new_empty_strided")
 """Operations that neither read nor write."""
-COLLECTIVES = {"allreduce_": "all-reduce", "_allgather_base_": "all-gather", "alltoall_base_": "all-to-all"}
+COLLECTIVES = {
+    "allreduce_": "all-reduce",
+    "_allgather_base_": "all-gather",
+    "_reduce_scatter_base_": "reduce-scatter",
+    "alltoall_base_": "all-to-all",
+}
 """The field's names of torch's messages."""
 
 
