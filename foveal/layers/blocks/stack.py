@@ -64,7 +64,7 @@ class Stack(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State, AuxLosses]:
-        check_input(x, state, self.shapes, x)
+        check_input(x, state, self.shapes, x, self.stream.length(x))
         if state is not None and len(state["blocks"]) != len(self.blocks):
             raise ValueError(f"a state of {len(state['blocks'])} blocks; needed: {len(self.blocks)}")
         after: dict[str, State] = {}
