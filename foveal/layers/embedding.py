@@ -29,9 +29,7 @@ class Embedding(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.normal_(self.table)
 
-    def forward(
-        self, tokens: Int[Tensor, "B T"], stream: TensorGroup = ONE_PART
-    ) -> Float[Tensor, "B t D"]:
+    def forward(self, tokens: Int[Tensor, "B T"], stream: TensorGroup = ONE_PART) -> Float[Tensor, "B t D"]:
         """Return the vectors; with a `stream` that ranks cut, those of the own positions."""
         if self.group is ONE_PART:
             return stream.cut(F.embedding(tokens, self.table))
@@ -71,8 +69,6 @@ class OneHot(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.eye_(self.rows)
 
-    def forward(
-        self, tokens: Int[Tensor, "B T"], stream: TensorGroup = ONE_PART
-    ) -> Float[Tensor, "B t V"]:
+    def forward(self, tokens: Int[Tensor, "B T"], stream: TensorGroup = ONE_PART) -> Float[Tensor, "B t V"]:
         """Return the vectors; with a `stream` that ranks cut, those of the own positions."""
         return stream.cut(F.embedding(tokens, self.rows))

@@ -81,7 +81,9 @@ class Stack(nn.Module):
                 if fused_states:
                     states += fused_states
                     continue
-            x, block_state, aux = run_block(self.stream.with_length(blocks[layer]), x, before[layer], lengths=lengths)
+            x, block_state, aux = run_block(
+                self.stream.with_length(blocks[layer]), x, before[layer], lengths=lengths
+            )
             states.append(block_state)
             total = add_aux(total, aux)
         return x, {"blocks": tuple(states)} | after, total
