@@ -1,20 +1,22 @@
 """The stream between split layers, cut along the sequence (Korthikanti et al. 2022, section 4.2.2).
 
-Norms, dropout, residuals and biases after g compute each position alone, so each rank computes some of the
-positions. f becomes a gather, whose gradient is summed and scattered; g becomes a sum that is scattered, whose
-gradient is gathered.
+Norms, dropout, residuals and biases after g compute each position alone, so each rank computes some of them.
 
     f   forward: gather             backward: reduce-scatter
     g   forward: reduce-scatter     backward: gather
+
+A product keeps its inputs for the backward pass. Of what f gathered, a rank keeps the own positions, and
+gathers them again.
 """
 
-from collections.abc import Callable
-from typing import Any, cast
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch import distributed as dist
+from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional as F
 
 from foveal.distributed.tensor_group import Compute, TensorGroup
@@ -32,16 +34,20 @@ class SequenceGroup(TensorGroup):
         super().__init__(whole.rank, whole.size)
         self.whole, self.group = whole, group
         self._length = 0
+        self._entered: tuple[Tensor, Tensor] | None = None
+        """All positions of what entered a layer last, and the own ones."""
 
     def enter(self, x: Tensor) -> Tensor:
-        entered: Tensor = _Enter.apply(_to_autocast(x), self, self._length)  # type: ignore[no-untyped-call]
+        own = _to_autocast(x)
+        entered: Tensor = _Enter.apply(own, self, self._length)  # type: ignore[no-untyped-call]
+        self._entered = entered.detach(), own.detach()
         return entered
 
     def enter_whole(self, x: Tensor) -> Tensor:
         return self.whole.enter(x)
 
     def leave(self, part: Tensor) -> Tensor:
-        self._length = part.shape[1]
+        self._length, self._entered = part.shape[1], None
         own: Tensor = _Leave.apply(part, self)  # type: ignore[no-untyped-call]
         return own
 
@@ -63,6 +69,9 @@ class SequenceGroup(TensorGroup):
     def own_lengths(self, lengths: Int[Tensor, " B"] | None) -> Int[Tensor, " B"] | None:
         return None if lengths is None else (lengths - self.rows(self._length).start).clamp(min=0)
 
+    def keeping_own(self) -> AbstractContextManager[object]:
+        return saved_tensors_hooks(self._keep, self._restore)
+
     def with_length(self, compute: Compute) -> Compute:
         length = self._length
 
@@ -79,7 +88,7 @@ class SequenceGroup(TensorGroup):
         parts = own.new_empty(self.size, *padded.shape)
         with lost_rank_ends():
             dist.all_gather_single(parts, padded[None], self.group)
-        return parts.transpose(0, 1).flatten(1, 2)[:, :length]
+        return parts.transpose(0, 1).flatten(1, 2)[:, :length].contiguous()
 
     def sum_positions(self, part: Float[Tensor, "B T D"]) -> Float[Tensor, "B t D"]:
         """Return the own positions of the sum of the parts of all ranks."""
@@ -95,6 +104,31 @@ class SequenceGroup(TensorGroup):
     def own_positions(self, whole: Float[Tensor, "B T D"]) -> Float[Tensor, "B t D"]:
         """Return the own of all positions."""
         return whole[:, self.rows(whole.shape[1])].contiguous()
+
+    def _keep(self, saved: Tensor) -> "Tensor | _Kept":
+        """Return what is kept of a tensor that the backward pass needs."""
+        if self._entered is None:
+            return saved
+        entered, own = self._entered
+        if saved.untyped_storage()._cdata != entered.untyped_storage()._cdata:
+            return saved
+        return _Kept(own, entered.shape[1], saved.shape, saved.stride(), saved.storage_offset())
+
+    def _restore(self, kept: "Tensor | _Kept") -> Tensor:
+        if isinstance(kept, Tensor):
+            return kept
+        whole = self.gather_positions(kept.own, kept.length)
+        return whole.as_strided(kept.shape, kept.stride, kept.offset)
+
+
+class _Kept(NamedTuple):
+    """The own positions of a tensor of `length` positions, of which a view was needed."""
+
+    own: Tensor
+    length: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int | torch.SymInt
 
 
 class _Enter(torch.autograd.Function):

@@ -8,6 +8,7 @@ Between the layers of a stack is its *stream* (B, T, D). Each rank has all of it
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeVar, runtime_checkable
 
 from jaxtyping import Float, Int
@@ -85,6 +86,11 @@ class TensorGroup:
     def own_lengths(self, lengths: Int[Tensor, " B"] | None) -> Int[Tensor, " B"] | None:
         """Return how many of the own positions of the stream are no padding."""
         return lengths
+
+    def keeping_own(self) -> AbstractContextManager[object]:
+        """Return a context in which layers keep the own positions alone of what entered, for the backward
+        pass."""
+        return nullcontext()
 
     def with_length(self, compute: Compute) -> Compute:
         """Return a computation with the stream, which may be done again when the group has another one."""

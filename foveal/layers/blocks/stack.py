@@ -75,17 +75,17 @@ class Stack(nn.Module):
         states: list[State] = []
         total: AuxLosses = {}
         plan = active_plan(self) if lengths is None else ()
-        while (layer := len(states)) < len(blocks):
-            if plan:
-                x, fused_states = try_fused_decode_step(plan[layer:], x, before[layer:])
-                if fused_states:
-                    states += fused_states
-                    continue
-            x, block_state, aux = run_block(
-                self.stream.with_length(blocks[layer]), x, before[layer], lengths=lengths
-            )
-            states.append(block_state)
-            total = add_aux(total, aux)
+        with self.stream.keeping_own():
+            while (layer := len(states)) < len(blocks):
+                if plan:
+                    x, fused_states = try_fused_decode_step(plan[layer:], x, before[layer:])
+                    if fused_states:
+                        states += fused_states
+                        continue
+                block = self.stream.with_length(blocks[layer])
+                x, block_state, aux = run_block(block, x, before[layer], lengths=lengths)
+                states.append(block_state)
+                total = add_aux(total, aux)
         return x, {"blocks": tuple(states)} | after, total
 
     def encode(

@@ -61,12 +61,12 @@ class CrossAttention(MultiHeadAttention):
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
         require_state(state)
-        x = self.group.enter(x)
+        own_lengths = self.group.own_lengths(lengths)
+        x = self.group.enter(zero_padding(x, own_lengths))
         check_input(x, state, self.shapes, self.key.weight)
-        x = zero_padding(x, lengths)
         keys, values, mask = (state[name] for name in self.shapes)
         y = self._attend(self._project(x, self.query), keys, values, mask[:, None])
-        return zero_padding(y, self.group.own_lengths(lengths)), state
+        return zero_padding(y, own_lengths), state
 
 
 class CrossAttentionSettings(StrictModel):

@@ -73,8 +73,8 @@ class MultiHeadAttention(TappedModule):
     def _project(self, x: Float[Tensor, "B T D"], *layers: Linear) -> Float[Tensor, "B T E K"]:
         """Return the heads of all `layers`, concatenated.
 
-        x has entered the group. The heads are computed by a single product. For few positions, each layer has its own product, which
-        needs no copy of the weights.
+        x has entered the group. The heads are computed by a single product. For few positions, each layer has
+        its own product, which needs no copy of the weights.
         """
         if x.shape[0] * x.shape[1] < self.width:
             heads = torch.cat([linear(x, layer.weight, layer.bias) for layer in layers], 2)
