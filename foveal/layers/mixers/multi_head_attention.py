@@ -104,7 +104,7 @@ class MultiHeadAttention(TappedModule):
         visible: Bool[Tensor, "#B #T S"] | None,
         causal: bool = False,
         window: int = 0,
-    ) -> Float[Tensor, "B T D"]:
+    ) -> Float[Tensor, "B t D"]:
         """Apply `ops.attention.dot_product.attention`, then the output layer."""
         q, k, v = (tensor.transpose(1, 2) for tensor in (q, k, v))  # (B, H, T, K)
         mask = None if visible is None else visible[:, None]
