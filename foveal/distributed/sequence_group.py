@@ -84,7 +84,7 @@ class SequenceGroup(TensorGroup):
     def gather_positions(self, own: Float[Tensor, "B t D"], length: int) -> Float[Tensor, "B T D"]:
         """Return the positions of all ranks."""
         each = -(-length // self.size)
-        padded = F.pad(own, (0, 0, 0, each - own.shape[1])).contiguous()
+        padded = _pad_positions(own, each).contiguous()
         parts = own.new_empty(self.size, *padded.shape)
         with lost_rank_ends():
             dist.all_gather_single(parts, padded[None], self.group)
@@ -94,7 +94,7 @@ class SequenceGroup(TensorGroup):
         """Return the own positions of the sum of the parts of all ranks."""
         own = self.rows(part.shape[1])
         each = -(-part.shape[1] // self.size)
-        padded = F.pad(part, (0, 0, 0, each * self.size - part.shape[1]))
+        padded = _pad_positions(part, each * self.size)
         by_rank = torch.unflatten(padded, 1, (self.size, each)).transpose(0, 1).contiguous()
         summed = by_rank.new_empty(by_rank.shape[1:])
         with lost_rank_ends():
@@ -181,6 +181,11 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         return ctx.group.own_positions(gradient), None, None
+
+
+def _pad_positions(x: Tensor, count: int) -> Tensor:
+    missing = count - x.shape[1]
+    return F.pad(x, (0, 0, 0, missing)) if missing else x
 
 
 def _to_autocast(x: Tensor) -> Tensor:
