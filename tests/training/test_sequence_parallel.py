@@ -53,6 +53,8 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
         block(), layers.Block(layers.GRU(WIDTH, WIDTH), layers.MLP(WIDTH, 8), "layer", residual=True)
     ),
 }
+OFTEN = ["pre-norm, rotary", "post-norm, sinusoids", "experts"]
+"""Models that are compared at every change."""
 LENGTHS = [None, [5, 2], [1, 1]]
 """Rows of five positions, of which one rank has but one; ragged ones; one position, which one rank has."""
 
@@ -99,8 +101,9 @@ def gradients_on(world: World, dtype: torch.dtype, names: list[str]) -> list[tup
 @pytest.mark.parametrize(
     ("dtype", "names", "tolerance"),
     [
-        (torch.float64, [*MODELS], 1e-12),
-        pytest.param(torch.float32, ["pre-norm, rotary"], 1e-5, id="noise of the kernel"),
+        pytest.param(torch.float64, OFTEN, 1e-12, id="often"),
+        pytest.param(torch.float64, [*MODELS], 1e-12, id="all", marks=pytest.mark.slow),
+        pytest.param(torch.float32, OFTEN[:1], 1e-5, id="noise of the kernel", marks=pytest.mark.slow),
     ],
 )
 def test_one_process_has_the_same_loss_and_gradients(
@@ -123,21 +126,26 @@ def test_one_process_has_the_same_loss_and_gradients(
                     assert near, (name, path, lengths)
 
 
-def shapes_on(world: World, name: str) -> list[int]:
-    """Return how many positions each block and the last norm pass on."""
-    model = make(name, torch.float64)
-    MeshRanks(world.rank, world.size, world.size).place(model, lambda: None)
-    passed: list[int] = []
-    for block in model.stack.blocks:  # type: ignore[union-attr]
-        block.register_forward_hook(lambda module, inputs, outputs: passed.append(outputs[0].shape[1]))
-    model.norm.register_forward_hook(  # type: ignore[union-attr, operator]
-        lambda module, inputs, output: passed.append(output.shape[1])
-    )
-    loss_of(model, [5, 5])
-    return passed
+def positions_on(world: World, names: list[str]) -> list[list[int]]:
+    """Return how many positions each block and the last norm of each model pass on."""
+    results = []
+    for name in names:
+        model: Any = make(name, torch.float64)
+        MeshRanks(world.rank, world.size, world.size).place(model, lambda: None)
+        passed: list[int] = []
+        for module in (*model.stack.blocks, model.norm):
+            module.register_forward_hook(lambda module, inputs, y, passed=passed: passed.append(_count(y)))
+        loss_of(model, [5, 5])
+        results.append(passed)
+    return results
+
+
+def _count(output: Any) -> int:
+    y: Tensor = output[0] if isinstance(output, tuple) else output
+    return y.shape[1]
 
 
 def test_a_process_has_its_positions() -> None:
-    """Equal numbers of them, but for the last process. With recurrent mixers, each has all."""
-    assert run_ranks(RANKS, shapes_on, "pre-norm, rotary") == [[2, 2, 2], [2, 2, 2], [1, 1, 1]]
-    assert run_ranks(RANKS, shapes_on, "a recurrent mixer") == 3 * [[5, 5, 5]]
+    """Equal numbers of them, but for the last process. With a recurrent mixer, each has all."""
+    of_ranks = run_ranks(RANKS, positions_on, ["pre-norm, rotary", "a recurrent mixer"])
+    assert of_ranks == [[3 * [own], 3 * [5]] for own in (2, 2, 1)]
