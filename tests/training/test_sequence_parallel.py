@@ -21,7 +21,8 @@ RANKS, V, WIDTH = 3, 7, 12
 def block(feedforward: nn.Module | None = None, rotary: bool = False, **settings: Any) -> layers.Block:
     mixer = layers.SelfAttention(WIDTH, 6, rotary=rotary)
     feedforward = layers.MLP(WIDTH, 8) if feedforward is None else feedforward
-    return layers.Block(mixer, feedforward, **{"norm": "layer", "residual": True, "dropout": 0.3} | settings)
+    chosen: dict[str, Any] = {"norm": "layer", "residual": True, "dropout": 0.3} | settings
+    return layers.Block(mixer, feedforward, **chosen)
 
 
 def decoder(*blocks: layers.Block, positioned: Any = None, width: int = WIDTH, **more: Any) -> nn.Module:
@@ -89,7 +90,7 @@ def gradients_on(world: World, dtype: torch.dtype, names: list[str]) -> list[tup
         weights = [own[weight] for weight, _ in model.named_parameters()]
         for lengths in LENGTHS:
             loss = loss_of(model, lengths)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             tree = TreeSum[Gradients](1, add_gradients)
             tree.add(Node(0, 0), [placement.take_gradient(weight) for weight in model.parameters()])
             pairs = zip(ranks.sum(tree, weights), weights, strict=True)
@@ -115,7 +116,7 @@ def test_one_process_has_the_same_loss_and_gradients(
         for lengths in LENGTHS:
             model.zero_grad()
             loss = loss_of(model, lengths)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             for results in by_rank:
                 other, gradients = next(results)
                 assert other == pytest.approx(loss.item(), rel=tolerance), name
