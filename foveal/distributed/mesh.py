@@ -4,7 +4,7 @@ The processes of a rank compute the same rows: they split the layers, or the blo
 places of different ranks add up their gradients.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from foveal.distributed.placement import Placement
 from foveal.distributed.split import split
 from foveal.distributed.split_group import SplitGroup
 from foveal.distributed.tensor_group import TensorGroup
+from foveal.distributed.tree import Gradients, TreeSum, flatten, unflatten
 from foveal.distributed.world import Ranks
 
 
@@ -33,6 +34,9 @@ class MeshRanks(Ranks):
         adding = own_group(grid[stage, :, part], rank)
         super().__init__(rank, grid.shape[1], adding.group)
         self.processes, self._process = processes, process
+        self._parts = Parts()
+        self._in_streams: list[str] = []
+        """The names of the weights that compute with a cut stream."""
         self._everyone = Ranks(process, processes)
 
     @property
@@ -59,8 +63,28 @@ class MeshRanks(Ranks):
         parts = whole_parts(model)
         if self.splitting.size > 1:
             assert self.splitting.group is not None
-            parts.cut_axes(model, split(model, SplitGroup(self.splitting.group)), self.splitting)
+            weights = split(model, SplitGroup(self.splitting.group))
+            named = model.named_parameters()
+            self._in_streams = [name for name, weight in named if weight in weights.in_streams]
+            parts.cut_axes(model, weights.axis_of, self.splitting)
+        self._parts = parts
         return parts
+
+    def sum(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:
+        return self.sum_streams(super().sum(tree, weights), weights)
+
+    def sum_streams(self, gradients: Gradients, weights: Sequence[Tensor]) -> Gradients:
+        """Return gradients with those of the weights of cut streams summed over the processes of the rank.
+        `weights` are the own parts of the trained weights."""
+        in_streams = {self._parts.tensors[name] for name in self._in_streams}
+        chosen = [index for index, weight in enumerate(weights) if weight in in_streams]
+        summed = list(gradients)
+        if chosen:
+            own = [weights[index] for index in chosen]
+            flat = self.splitting.all_reduce(flatten([gradients[index] for index in chosen], own))
+            for index, total in zip(chosen, unflatten(flat, own), strict=True):
+                summed[index] = total
+        return summed
 
 
 def own_group(processes: Tensor, place: int) -> Ranks:

@@ -30,7 +30,7 @@ class ShardedRanks(MeshRanks):
 
     def sum(self, tree: TreeSum[Gradients], weights: Any) -> Gradients:
         """Return the sum of the own slots, whose gradients are already added up over the ranks."""
-        return tree.own_total()
+        return self.sum_streams(tree.own_total(), weights)
 
 
 class ShardedWeights(PartialWeights):

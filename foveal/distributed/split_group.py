@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch import distributed as dist
 
+from foveal.distributed.sequence_group import SequenceGroup
 from foveal.distributed.tensor_group import TensorGroup
 from foveal.distributed.world import lost_rank_ends
 
@@ -25,6 +26,9 @@ class SplitGroup(TensorGroup):
     def leave(self, part: Tensor) -> Tensor:
         whole: Tensor = _Leave.apply(part, self.group)  # type: ignore[no-untyped-call]
         return whole
+
+    def along_sequence(self) -> TensorGroup:
+        return SequenceGroup(self, self.group)
 
     def join(self, part: Float[Tensor, "*B V"], length: int) -> Float[Tensor, "*B W"]:
         whole: Tensor = _Join.apply(part, self, length)  # type: ignore[no-untyped-call]

@@ -2,15 +2,21 @@
 
 A layer that is split by its outputs reads `group.enter(x)`; one that is split by its inputs returns a part of
 a sum, and `group.leave(part)` is the whole. These are f and g of Shoeybi et al. 2019, figure 3.
+
+Between the layers of a stack is its *stream* (B, T, D). Each rank has all of its positions, or a part of them
+(`distributed.sequence_group`).
 """
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, TypeVar, runtime_checkable
 
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 SplitAxes = dict[str, int]
 """The axis along which the ranks split each weight, by its name in the module. Other weights stay whole."""
+Compute = TypeVar("Compute", bound=Callable[..., object])
 
 
 class TensorGroup:
@@ -22,6 +28,11 @@ class TensorGroup:
     def enter(self, x: Tensor) -> Tensor:
         """Return x. Its gradient is the sum of the gradients of all parts."""
         return x
+
+    def enter_whole(self, x: Tensor) -> Tensor:
+        """Return x, of which each rank has all positions, whatever it has of the stream. Its gradient is the
+        sum of the gradients of all parts."""
+        return self.enter(x)
 
     def leave(self, part: Tensor) -> Tensor:
         """Return the sum of the parts. Each has the gradient of the sum."""
@@ -52,6 +63,39 @@ class TensorGroup:
         if -(-length // self.size) * (self.size - 1) >= length:
             raise ValueError(f"{length} {what} can't be split among {self.size} ranks")
 
+    def along_sequence(self) -> "TensorGroup":
+        """Return a group of the same ranks, each of which has a part of the positions of a stream."""
+        return self
+
+    def cut(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B t D"]:
+        """Return the own positions of x, with which the stream begins. The gradient is that of all."""
+        return x
+
+    def gather(self, x: Float[Tensor, "B t D"]) -> Float[Tensor, "B T D"]:
+        """Return all positions of the stream, for what each rank computes whole."""
+        return x
+
+    def length(self, x: Float[Tensor, "B t D"]) -> int:
+        """Return the number of all positions of the stream, from the own ones."""
+        return x.shape[1]
+
+    def positions(self, x: Float[Tensor, "B t D"]) -> slice:
+        """Return the own positions of the stream."""
+        return slice(0, x.shape[1])
+
+    def own_lengths(self, lengths: Int[Tensor, " B"] | None) -> Int[Tensor, " B"] | None:
+        """Return how many of the own positions of the stream are no padding."""
+        return lengths
+
+    def keeping_own(self) -> AbstractContextManager[object]:
+        """Return a context in which layers keep the own positions alone of what entered, for the backward
+        pass."""
+        return nullcontext()
+
+    def with_length(self, compute: Compute) -> Compute:
+        """Return a computation with the stream, which may be done again when the group has another one."""
+        return compute
+
 
 ONE_PART = TensorGroup()
 
@@ -66,6 +110,23 @@ class SplitModule(Protocol):
 
         Raises: ValueError: the ranks of the group can't split the module.
         """
+
+
+@runtime_checkable
+class StreamModule(Protocol):
+    """A module that computes with the stream, be it whole or cut."""
+
+    stream: TensorGroup
+
+
+@runtime_checkable
+class StreamOwner(Protocol):
+    """A module that begins the stream of its stack by `stack.stream.cut`, and ends it by
+    `stack.stream.gather`."""
+
+    stack: nn.Module
+    in_stream: tuple[str, ...]
+    """The names of the modules that compute with the stream beside the stack."""
 
 
 def axes_below(name: str, axes: SplitAxes) -> SplitAxes:

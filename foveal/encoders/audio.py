@@ -63,6 +63,8 @@ class ConvSubsamplingEncoder(nn.Module):
         (2, 3, 16)
     """
 
+    in_stream = ("norm",)
+
     def __init__(
         self,
         d_in: int,
@@ -89,5 +91,5 @@ class ConvSubsamplingEncoder(nn.Module):
         self, frames: Float[Tensor, "B S F"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
         x, lengths = self.subsampling(frames, lengths)
-        x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "times", self.pooling), aux
+        x, aux = self.stack.encode(x, lengths, self.norm)
+        return make_memory(x, lengths, "times", self.pooling), aux

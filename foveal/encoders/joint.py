@@ -37,6 +37,8 @@ class JointEncoder(nn.Module):
         (2, 21, 16)
     """
 
+    in_stream = ("norm",)
+
     def __init__(
         self,
         parts: Mapping[str, nn.Module],
@@ -83,8 +85,8 @@ class JointEncoder(nn.Module):
         memory = concat_memories(memories)
         x, inverse = _pack_valid(memory.vectors, memory.mask)
         counts = memory.mask.sum(1)
-        x, _, aux = self.stack(x, None, lengths=counts)
-        x = zero_padding(self.norm(x), counts)
+        x, aux = self.stack.encode(x, counts, self.norm)
+        x = zero_padding(x, counts)
         vectors = x.gather(1, inverse[:, :, None].expand_as(x))
         joined = Memory(vectors, memory.mask, pool_vectors(x, counts, self.pooling), memory.segments)
         return joined, add_aux(total, aux)

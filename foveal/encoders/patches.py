@@ -41,6 +41,7 @@ class PatchEncoder(nn.Module):
     """
 
     not_hidden = ("projection",)
+    in_stream = ("norm",)
 
     def __init__(
         self,
@@ -88,8 +89,7 @@ class PatchEncoder(nn.Module):
         x = self.projection(extract_patches(images, self.patch))
         if self.token is not None:
             x = torch.cat([self.token.to(x.dtype).expand(len(x), 1, -1), x], 1)
-        x, _, aux = self.stack(x, None)
-        x = self.norm(x)
+        x, aux = self.stack.encode(x, None, self.norm)
         grid = images.shape[2] // self.patch, images.shape[3] // self.patch
         if self.token is None:
             return make_memory(x, None, "grid", self.pooling, grid), aux

@@ -31,6 +31,7 @@ class SeriesEncoder(nn.Module):
     """
 
     not_hidden = ("projection",)
+    in_stream = ("norm",)
 
     def __init__(
         self,
@@ -61,5 +62,5 @@ class SeriesEncoder(nn.Module):
         self, values: Float[Tensor, "B S C"], lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Memory, AuxLosses]:
         x = self.projection(zero_padding(values, lengths))
-        x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "times", self.pooling), aux
+        x, aux = self.stack.encode(x, lengths, self.norm)
+        return make_memory(x, lengths, "times", self.pooling), aux

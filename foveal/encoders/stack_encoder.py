@@ -17,6 +17,8 @@ class StackEncoder(nn.Module):
     The memory has a vector of `width` for each vector that the stack reads.
     """
 
+    in_stream: tuple[str, ...] = ("norm",)
+
     def add_stack(self, stack: Stack, width: int, norm: nn.Module | None, pooling: EncoderPooling) -> None:
         """Add the stack and the norm, after the modules of a subclass that come before the stack.
 
@@ -35,5 +37,5 @@ class StackEncoder(nn.Module):
         self, vectors: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None
     ) -> tuple[Memory, AuxLosses]:
         """Return the memory of a sequence of vectors, and `aux`."""
-        x, _, aux = self.stack(vectors, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "tokens", self.pooling), aux
+        x, aux = self.stack.encode(vectors, lengths, self.norm)
+        return make_memory(x, lengths, "tokens", self.pooling), aux

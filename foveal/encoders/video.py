@@ -40,6 +40,7 @@ class FrameEncoder(nn.Module):
     """
 
     not_hidden = ("projection",)
+    in_stream = ("norm",)
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class FrameEncoder(nn.Module):
     ) -> tuple[Memory, AuxLosses]:
         features, _ = self.network(unpad_rows(frames, lengths))
         x = pad_rows(self.projection(features.vectors.flatten(1)), lengths, frames.shape[1])
-        x, _, aux = self.stack(x, None, lengths=lengths)
-        return make_memory(self.norm(x), lengths, "times", self.pooling), aux
+        x, aux = self.stack.encode(x, lengths, self.norm)
+        return make_memory(x, lengths, "times", self.pooling), aux
 
 
 class Conv3dEncoder(nn.Module):

@@ -41,6 +41,7 @@ class DecoderLM(nn.Module):
     """
 
     not_hidden = ("projection",)
+    in_stream = ("embedding_norm", "norm")
     group = ONE_PART
 
     def __init__(
@@ -102,19 +103,20 @@ class DecoderLM(nn.Module):
 
         Padding may hold any tokens of the vocabulary.
         """
+        stream = self.stack.stream
         if self.lookup is None:
-            x = self.embedding_norm(self.embedding(tokens))
+            x = self.embedding_norm(self.embedding(tokens, stream))
             x, state, aux = self.stack(x, state, lengths=lengths)
-            return self.norm(x), state, aux
+            return stream.gather(self.norm(x)), state, aux
         state = self.init_state(None, len(tokens)) if state is None else state
         looked_up = state["lookup"]
         if tokens.dim() == 2:
             followers, looked_up = self.lookup.look_up(tokens, looked_up, lengths)
         else:
             tokens, followers = tokens[..., 0], tokens[..., 1:]
-        x = self.embedding_norm(self.embedding(tokens) + self.lookup(followers))
+        x = self.embedding_norm(self.embedding(tokens, stream) + stream.cut(self.lookup(followers)))
         x, after, aux = self.stack(x, state["stack"], lengths=lengths)
-        return self.norm(x), {"lookup": looked_up, "stack": after}, aux
+        return stream.gather(self.norm(x)), {"lookup": looked_up, "stack": after}, aux
 
     def project(self, features: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
         """Return the logits of the next token."""

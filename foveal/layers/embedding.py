@@ -29,13 +29,15 @@ class Embedding(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.normal_(self.table)
 
-    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
+    def forward(self, tokens: Int[Tensor, "B T"], stream: TensorGroup = ONE_PART) -> Float[Tensor, "B t D"]:
+        """Return the vectors; with a `stream` that ranks cut, those of the own positions."""
         if self.group is ONE_PART:
-            return F.embedding(tokens, self.table)
+            return stream.cut(F.embedding(tokens, self.table))
         rows = self.group.rows(self.size)
         is_own = (tokens >= rows.start) & (tokens < rows.stop)
         vectors = F.embedding((tokens - rows.start).where(is_own, 0), self.table)
-        return self.group.leave(vectors.where(is_own[..., None], 0.0))
+        group = self.group if stream is ONE_PART else stream
+        return group.leave(vectors.where(is_own[..., None], 0.0))
 
     def split_among(self, group: TensorGroup) -> SplitAxes:
         """Split the vocabulary.
@@ -67,5 +69,6 @@ class OneHot(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.eye_(self.rows)
 
-    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
-        return F.embedding(tokens, self.rows)
+    def forward(self, tokens: Int[Tensor, "B T"], stream: TensorGroup = ONE_PART) -> Float[Tensor, "B t V"]:
+        """Return the vectors; with a `stream` that ranks cut, those of the own positions."""
+        return stream.cut(F.embedding(tokens, self.rows))

@@ -11,7 +11,7 @@ class Linear(nn.Linear):
     """`y = W x + b` on the last axis (`ops.linear`).
 
     Ranks may split a layer by its outputs or its inputs (`distributed.tensor_group`). Split by inputs, x has
-    the own part of its last axis, and y is whole.
+    the own part of its last axis, and y is the sum of all parts, or its own positions in a cut stream.
 
     Example:
 
@@ -31,7 +31,7 @@ class Linear(nn.Linear):
         self.group = group
         return {"weight": 1}
 
-    def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B E"]:
+    def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*b E"]:
         if self.group is ONE_PART:
             return linear(x, self.weight, self.bias)
         y = self.group.leave(linear(x, self.weight, None))

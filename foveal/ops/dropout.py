@@ -31,6 +31,18 @@ def dropout(x: Float[Tensor, "*B D"], p: float) -> Float[Tensor, "*B D"]:
     return _Dropout.apply(x.contiguous(), round(p * PROBABILITY_STEPS), seed)  # type: ignore[no-untyped-call]
 
 
+def dropout_of_positions(
+    x: Float[Tensor, "B t D"], p: float, length: int, positions: slice
+) -> Float[Tensor, "B t D"]:
+    """Return the given positions of `dropout` of a sequence (B, length, D), of which x are these positions.
+
+    The noise is that of the whole sequence, and one byte an element is kept of it for the backward pass.
+    """
+    whole = dropout(x.new_ones(len(x), length, x.shape[2]), p)
+    kept = whole[:, positions] != 0
+    return (x / (1 - p)).where(kept, 0.0)
+
+
 class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dropped: int, seed: int) -> Tensor:

@@ -14,6 +14,7 @@ from foveal.distributed.mesh import MeshRanks
 from foveal.distributed.partial import PartialWeights
 from foveal.distributed.split import split, split_modules
 from foveal.distributed.tensor_group import TensorGroup
+from foveal.distributed.tree import Gradients, Node, TreeSum, add_gradients
 from foveal.distributed.world import World
 from foveal.layers.blocks.fused_decode import plan_blocks
 from foveal.ops.cross_entropy import cross_entropy_reference
@@ -96,7 +97,9 @@ def parts_of(world: World, tied: bool, swiglu: bool) -> dict[str, Any]:
     (sums.label_smoothed + logits.square().sum()).backward()
     names = [name for name, _ in model.named_parameters()]
     own = own_state_dict(model, placement)
-    gradients = [placement.take_gradient(weight) for weight in model.parameters()]
+    tree = TreeSum[Gradients](1, add_gradients)
+    tree.add(Node(0, 0), [placement.take_gradient(weight) for weight in model.parameters()])
+    gradients = ranks.sum(tree, list(own.values()))
     state = model.init_state(None, 2, 5)
     steps = []
     with torch.no_grad():

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import TappedModule
+from foveal.distributed.tensor_group import ONE_PART
 from foveal.layers.blocks.moe import AuxLosses, MoELayer
 from foveal.layers.dropout import Dropout
 from foveal.layers.mixers.base import Mixer
@@ -21,6 +22,9 @@ class Block(TappedModule):
     Pre-norm: `x = x + mixer(norm(x))`, `x = x + feedforward(norm(x))` (Xiong et al. 2020).
 
     Post-norm: `x = norm(x + mixer(x))`, `x = norm(x + feedforward(x))` (Vaswani et al. 2017).
+
+    Ranks may cut the stream between split layers along the sequence (`distributed.sequence_group`); a
+    `MoELayer` reads all positions.
 
     Without `residual` there is no `x +`, and the mixer may change the width. `epsilon` is that of the norms.
     A `MoELayer` as feed-forward layer returns `aux`, a sum within each row, which the block passes on to the
@@ -36,6 +40,8 @@ class Block(TappedModule):
 
     Raises: ValueError: `residual`, and the mixer changes the width.
     """
+
+    stream = ONE_PART
 
     def __init__(
         self,
@@ -65,7 +71,8 @@ class Block(TappedModule):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State, AuxLosses]:
-        x = zero_padding(x, lengths)
+        own_lengths = self.stream.own_lengths(lengths)
+        x = zero_padding(x, own_lengths)
         y, state = self.mixer(self.mixer_norm(x) if self.pre else x, state, lengths=lengths)
         x = self._join(x, y, self.mixer_norm)
         aux: AuxLosses = {}
@@ -73,11 +80,12 @@ class Block(TappedModule):
             assert self.feedforward_norm is not None
             y = self.feedforward_norm(x) if self.pre else x
             if isinstance(self.feedforward, MoELayer):
-                y, aux = self.feedforward(y, lengths)
+                y, aux = self.feedforward(self.stream.gather(y), lengths)
+                y = self.stream.cut(y)
             else:
                 y = self.feedforward(y)
             x = self._join(x, y, self.feedforward_norm)
-        x = zero_padding(x, lengths)
+        x = zero_padding(x, own_lengths)
         self.tap("features", lambda: x)
         return x, state, aux
 

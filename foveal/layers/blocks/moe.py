@@ -27,6 +27,8 @@ class MoELayer(nn.Module, ABC):
     """
 
     aux_names: tuple[str, ...]
+    reads_whole_rows = True
+    """Ranks that cut a stream give the layer all positions."""
 
     @abstractmethod
     def forward(

@@ -8,6 +8,7 @@ from foveal.core.memory import Memory
 from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.core.recompute import run_block
 from foveal.core.state import State
+from foveal.distributed.tensor_group import ONE_PART
 from foveal.layers.blocks.fused_decode import FusedDecoding, active_plan, plan_blocks, try_fused_decode_step
 from foveal.layers.blocks.moe import AuxLosses, add_aux
 from foveal.layers.mixers.base import StateShapes, check_input
@@ -20,6 +21,8 @@ class Stack(nn.Module):
 
     The state holds the states of the blocks and, with positions, the number of inputs so far.
 
+    Where ranks cut the `stream`, x and y are the own positions.
+
     Example:
 
         >>> blocks = [layers.Block(layers.GRU(8, 16)), layers.Block(layers.GRU(16, 16))]
@@ -31,6 +34,8 @@ class Stack(nn.Module):
         >>> torch.allclose(torch.cat([first, rest], 1), whole, atol=1e-6)
         True
     """
+
+    stream = ONE_PART
 
     def __init__(self, blocks: list[nn.Module], positioned: AddPositions | None = None):
         super().__init__()
@@ -59,7 +64,7 @@ class Stack(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T E"], State, AuxLosses]:
-        check_input(x, state, self.shapes, x)
+        check_input(x, state, self.shapes, x, self.stream.length(x))
         if state is not None and len(state["blocks"]) != len(self.blocks):
             raise ValueError(f"a state of {len(state['blocks'])} blocks; needed: {len(self.blocks)}")
         after: dict[str, State] = {}
@@ -70,28 +75,37 @@ class Stack(nn.Module):
         states: list[State] = []
         total: AuxLosses = {}
         plan = active_plan(self) if lengths is None else ()
-        while (layer := len(states)) < len(blocks):
-            if plan:
-                x, fused_states = try_fused_decode_step(plan[layer:], x, before[layer:])
-                if fused_states:
-                    states += fused_states
-                    continue
-            x, block_state, aux = run_block(blocks[layer], x, before[layer], lengths=lengths)
-            states.append(block_state)
-            total = add_aux(total, aux)
+        with self.stream.keeping_own():
+            while (layer := len(states)) < len(blocks):
+                if plan:
+                    x, fused_states = try_fused_decode_step(plan[layer:], x, before[layer:])
+                    if fused_states:
+                        states += fused_states
+                        continue
+                block = self.stream.with_length(blocks[layer])
+                x, block_state, aux = run_block(block, x, before[layer], lengths=lengths)
+                states.append(block_state)
+                total = add_aux(total, aux)
         return x, {"blocks": tuple(states)} | after, total
+
+    def encode(
+        self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None, norm: nn.Module
+    ) -> tuple[Float[Tensor, "B T E"], AuxLosses]:
+        """Return all positions of `norm(stack(x))`, and `aux`. The norm computes in the stack's stream."""
+        x, _, aux = self(self.stream.cut(x), None, lengths=lengths)
+        return self.stream.gather(norm(x)), aux
 
     def _position(
         self, x: Tensor, state: State, lengths: Int[Tensor, " B"] | None
     ) -> tuple[Tensor, dict[str, State]]:
         assert self.positioned is not None
-        T = x.shape[1]
+        T, own = self.stream.length(x), self.stream.positions(x)
         count = x.new_zeros(x.shape[0], dtype=torch.long) if state is None else state["count"]
         before = 0 if state is None else state["filled"]
         filled = T + before
         check_position_limit(self.limit, filled)
         offset = count if before else count[:1]  # at the start all rows have the same positions
-        x = zero_padding(self.positioned(x, offset), lengths)
+        x = zero_padding(self.positioned(x, offset + own.start), self.stream.own_lengths(lengths))
         added = T if lengths is None else lengths
         return x, {"count": count + added, "filled": filled}
 

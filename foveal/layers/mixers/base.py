@@ -44,8 +44,15 @@ StateShapes = Mapping[str, tuple[int, ...] | None]
 tensor."""
 
 
-def check_input(x: Float[Tensor, "B T D"], state: State, shapes: StateShapes, like: Tensor) -> None:
-    """Check that an input is not empty, and that a state fits this batch and this mixer.
+def check_input(
+    x: Float[Tensor, "B T D"],
+    state: State,
+    shapes: StateShapes,
+    like: Tensor,
+    positions: int | None = None,
+) -> None:
+    """Check that an input is not empty, and that a state fits this batch and this mixer. `positions` are all
+    of the input, if x has but some.
 
     The state's floating-point numbers must have the dtype of `like` or, under autocast, that of autocast.
     None, the initial state, always fits.
@@ -53,8 +60,9 @@ def check_input(x: Float[Tensor, "B T D"], state: State, shapes: StateShapes, li
     Raises: ValueError: the input or the state does not fit; the message has the actual and the expected shape
     or dtype.
     """
-    if not (x.shape[0] and x.shape[1]):
-        raise ValueError(f"{x.shape[0]} rows of {x.shape[1]} positions: both must be at least 1")
+    positions = x.shape[1] if positions is None else positions
+    if not (x.shape[0] and positions):
+        raise ValueError(f"{x.shape[0]} rows of {positions} positions: both must be at least 1")
     if state is None:
         return
     if not isinstance(state, dict) or state.keys() != shapes.keys():

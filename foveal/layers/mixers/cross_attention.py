@@ -53,6 +53,7 @@ class CrossAttention(MultiHeadAttention):
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         vectors, mask = memory_tensors(memory, batch)
+        vectors = self.group.enter_whole(vectors)
         keys, values = self._project(vectors, self.key, self.value).chunk(2, 2)
         return {"memory_keys": keys, "memory_values": values, "memory_mask": mask}
 
@@ -60,11 +61,12 @@ class CrossAttention(MultiHeadAttention):
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
         require_state(state)
+        own_lengths = self.group.own_lengths(lengths)
+        x = self.group.enter(zero_padding(x, own_lengths))
         check_input(x, state, self.shapes, self.key.weight)
-        x = zero_padding(x, lengths)
         keys, values, mask = (state[name] for name in self.shapes)
         y = self._attend(self._project(x, self.query), keys, values, mask[:, None])
-        return zero_padding(y, lengths), state
+        return zero_padding(y, own_lengths), state
 
 
 class CrossAttentionSettings(StrictModel):

@@ -42,10 +42,11 @@ class FullAttention(MultiHeadAttention):
             raise ValueError(
                 "attention to the whole row can't go on from a state: pass the whole row at once"
             )
+        own_lengths = self.group.own_lengths(lengths)
+        x = self.group.enter(zero_padding(x, own_lengths))
         check_input(x, None, {}, x)
         T = x.shape[1]
-        x = zero_padding(x, lengths)
         positions = torch.arange(T, device=x.device)[None] if self.rotary else None
         visible = None if lengths is None else sequence_mask(lengths, T)[:, None]
         y = self._attend(*self._queries_keys_values(x, positions), visible)
-        return zero_padding(y, lengths), None
+        return zero_padding(y, own_lengths), None

@@ -73,10 +73,9 @@ class MultiHeadAttention(TappedModule):
     def _project(self, x: Float[Tensor, "B T D"], *layers: Linear) -> Float[Tensor, "B T E K"]:
         """Return the heads of all `layers`, concatenated.
 
-        The heads are computed by a single product. For few positions, each layer has its own product, which
-        needs no copy of the weights.
+        x has entered the group. The heads are computed by a single product. For few positions, each layer has
+        its own product, which needs no copy of the weights.
         """
-        x = self.group.enter(x)
         if x.shape[0] * x.shape[1] < self.width:
             heads = torch.cat([linear(x, layer.weight, layer.bias) for layer in layers], 2)
         else:
@@ -105,7 +104,7 @@ class MultiHeadAttention(TappedModule):
         visible: Bool[Tensor, "#B #T S"] | None,
         causal: bool = False,
         window: int = 0,
-    ) -> Float[Tensor, "B T D"]:
+    ) -> Float[Tensor, "B t D"]:
         """Apply `ops.attention.dot_product.attention`, then the output layer."""
         q, k, v = (tensor.transpose(1, 2) for tensor in (q, k, v))  # (B, H, T, K)
         mask = None if visible is None else visible[:, None]

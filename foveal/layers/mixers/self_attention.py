@@ -71,9 +71,10 @@ class SelfAttention(MultiHeadAttention):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
+        own_lengths = self.group.own_lengths(lengths)
+        x = self.group.enter(zero_padding(x, own_lengths))
         B, T, _ = x.shape
         check_input(x, state, self.shapes, self.key.weight)
-        x = zero_padding(x, lengths)
         before = x.new_zeros(B, dtype=torch.long) if state is None else state["count"]
         positions = None
         if self.rotary:
@@ -98,7 +99,7 @@ class SelfAttention(MultiHeadAttention):
         # The mask of `_append` is complete. Otherwise a query sees the earlier positions in its window.
         causal = self.window > 0 or visible is None
         y = self._attend(q, k, v, visible, causal, self.window)
-        return zero_padding(y, lengths), cache | after
+        return zero_padding(y, own_lengths), cache | after
 
     def _attend_cached(
         self, q: Float[Tensor, "B 1 H K"], k: Tensor, v: Tensor, state: State

@@ -30,7 +30,7 @@ class Hardware:
     source: str
     """Where the figures are published."""
     copies_gathers: bool = False
-    """Whether a gather takes a second buffer, as gloo's does; NCCL's does not."""
+    """Whether a gather or a reduce-scatter takes a second buffer, as gloo's do; NCCL's do not."""
 
 
 @dataclass(frozen=True)

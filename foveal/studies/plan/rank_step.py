@@ -119,7 +119,7 @@ def count_step(
             micro_batches,
             objective.passed_on,
             objective.kept,
-            sum(module.active for module in _experts(model)) * objective.passed_on // 2,
+            sum(module.active for module in _experts(model)) * objective.passed_on * layout.tp // 2,
             round(objective.recomputed_flops * times),
             recorder.peak,
             _of_all_micro_batches(recorder.operations, times),

@@ -32,7 +32,12 @@ NEW_IN_PHASE: dict[Phase, MemoryKind] = {
 OF_WEIGHTS = ("weights", "copies of weights")
 WITHOUT_WORK = ("empty_like", "new_empty", "new_empty_strided")
 """Operations that neither read nor write."""
-COLLECTIVES = {"allreduce_": "all-reduce", "_allgather_base_": "all-gather", "alltoall_base_": "all-to-all"}
+COLLECTIVES = {
+    "allreduce_": "all-reduce",
+    "_allgather_base_": "all-gather",
+    "_reduce_scatter_base_": "reduce-scatter",
+    "alltoall_base_": "all-to-all",
+}
 """The field's names of torch's messages."""
 
 
@@ -64,7 +69,7 @@ class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
 
     `groups` are the names of its groups by their members. Each storage is counted once, as the kind that was
     told by `hold`, or else as what its phase makes. `unshared` kinds do not decide what the peak is. With
-    `copies_gathers`, a gather takes a second buffer for a moment.
+    `copies_gathers`, a gather or a reduce-scatter takes a second buffer for a moment.
     """
 
     def __init__(
@@ -150,7 +155,7 @@ class StepRecorder(OperationMode):  # type: ignore[no-untyped-call]
         name = COLLECTIVES[func.overloadpacket.__name__]
         size = max(each.nbytes for each in tensors)
         self.messages[Message(self.phase, name, self._groups[members], size)] += 1
-        if name == "all-gather" and self._copies_gathers:
+        if name in ("all-gather", "reduce-scatter") and self._copies_gathers:
             self.held["working space"] += size
             self._compare_with_peak()
             self.held["working space"] -= size

@@ -8,8 +8,9 @@ from foveal.studies.plan.plan import Plan
 Facts = list[tuple[str, str]]
 GB = 1e9
 MEANINGS = {
-    "all-reduce tp": "sums of split layers",
-    "all-gather tp": "norm of the gradient",
+    "reduce-scatter tp": "sums of split layers, to their positions",
+    "all-gather tp": "positions for split layers",
+    "all-reduce tp": "sums of the loss and of the gradients of norms",
     "all-reduce dp": "sum of the gradients",
     "all-to-all dp": "sum of the gradients: parts to their process",
     "all-gather dp": "sum of the gradients: sums to all",

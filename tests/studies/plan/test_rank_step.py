@@ -1,7 +1,5 @@
 """What one process counts, against the equations of the papers."""
 
-from collections import Counter
-
 import pytest
 
 from foveal.studies.plan.layout import Layout
@@ -67,17 +65,39 @@ def test_blocks_that_are_computed_again_are_counted_apart():
     assert again.kept < plain.kept / 3
 
 
-def test_split_layers_send_four_sums_a_layer():
-    """Shoeybi et al. 2019, section 3: two all-reduces forward, two backward, each of all vectors."""
+def vectors_sent(step: RankStep) -> dict[str, int]:
+    """Return how often all vectors are sent in split layers."""
+    return {
+        f"{each.collective} {each.phase}": count
+        for each, count in step.messages.items()
+        if each.group == "tp" and each.size == 4 * TOKENS * WIDTH
+    }
+
+
+def test_split_layers_gather_and_scatter_four_times_a_layer():
+    """Korthikanti et al. 2022, section 4.2.2: two gathers and two sums forward, and backward, where the
+    inputs of two products are gathered again. The embedding is one more sum, the output one more gather."""
     step = counted(Layout(2, tp=2))
-    sums = Counter({each: count for each, count in step.messages.items() if each.size == 4 * TOKENS * WIDTH})
-    assert sums[Message("forward", "all-reduce", "tp", 4 * TOKENS * WIDTH)] == 2 * LAYERS + 1  # embedding
-    assert sums[Message("backward", "all-reduce", "tp", 4 * TOKENS * WIDTH)] == 2 * LAYERS + 1  # projection
+    assert vectors_sent(step) == {
+        "all-gather forward": 2 * LAYERS + 1,
+        "reduce-scatter forward": 2 * LAYERS + 1,
+        "all-reduce backward": 1,
+        "all-gather backward": 4 * LAYERS + 1,
+        "reduce-scatter backward": 2 * LAYERS,
+    }
     split = LAYERS * (12 * WIDTH**2 + 7 * WIDTH) + 2 * VOCABULARY * WIDTH
     assert step.parameters.own == PARAMETERS - split // 2
     # The second computation ends before the last sum of each block, whose result nothing waits for.
-    again = counted(Layout(2, tp=2), "training.activation_checkpointing=true")
-    assert again.messages[Message("backward", "all-reduce", "tp", 4 * TOKENS * WIDTH)] == 3 * LAYERS + 1
+    again = vectors_sent(counted(Layout(2, tp=2), "training.activation_checkpointing=true"))
+    assert again["all-gather backward"] == 4 * LAYERS + 1
+    assert again["reduce-scatter backward"] == 3 * LAYERS
+
+
+@pytest.mark.parametrize("settings", [(), ("training.activation_checkpointing=true",)])
+def test_split_layers_keep_their_part_of_the_activations(settings):
+    """Korthikanti et al. 2022, table 2: s b h (34 + 5 a s / h) / t bytes a layer."""
+    whole, split = (counted(Layout(tp, tp=tp), "model.dropout=0.1", *settings).kept for tp in (1, 4))
+    assert split == pytest.approx(whole / 4, rel=0.02)
 
 
 def test_copies_send_their_gradients_once():
@@ -116,4 +136,4 @@ def test_half_weights_have_half_messages():
     config = load_config("attention", [*SETTINGS[:-1], "training.precision=bfloat16"])
     step = count_step(config, Layout(2, tp=2), VOCABULARY, ROWS, torch.bfloat16)
     assert step.peak["weights"] == 2 * step.parameters.own
-    assert step.messages[Message("backward", "all-reduce", "tp", 2 * TOKENS * WIDTH)] == 2 * LAYERS + 1
+    assert step.messages[Message("forward", "all-gather", "tp", 2 * TOKENS * WIDTH)] == 2 * LAYERS + 1
