@@ -6,27 +6,29 @@ are gathered again, and the gradients are added up over the ranks so that each r
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch.distributed.fsdp import FSDPModule, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor
 
+from foveal.distributed.cast_weights import cast_weights
 from foveal.distributed.mesh import MeshRanks
 from foveal.distributed.partial import AxisCut, PartialWeights, Parts
 from foveal.distributed.placement import Placement
 from foveal.distributed.tree import Gradients, TreeSum
+from foveal.distributed.weight_groups import WeightGroups
 from foveal.distributed.world import Ranks, lost_rank_ends
 
 
 class ShardedRanks(MeshRanks):
     """Ranks that share the weights. The processes of a rank may split the layers, too."""
 
-    def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
-        return ShardedWeights(model, self, self.parts(model))
+    def place(self, model: nn.Module, compute: Callable[..., Any]) -> Placement:
+        parts = self.parts(model)
+        return ShardedWeights(model, self, parts, cast_weights(model, compute))
 
     def sum(self, tree: TreeSum[Gradients], weights: Any) -> Gradients:
         """Return the sum of the own slots, whose gradients are already added up over the ranks."""
@@ -40,16 +42,17 @@ class ShardedWeights(PartialWeights):
     Weights without an axis stay whole on each rank.
     """
 
-    def __init__(self, model: nn.Module, ranks: Ranks, parts: Parts):
-        assert ranks.group is not None
+    def __init__(
+        self, model: nn.Module, ranks: Ranks, parts: Parts, lower: Mapping[nn.Parameter, torch.dtype]
+    ):
         device = next(model.parameters()).device
         shapes = {name: weight.shape for name, weight in model.named_parameters()}
         kept = {weight for weight in model.parameters() if not weight.dim()}
-        mesh = DeviceMesh.from_group(ranks.group, device.type)
+        groups = WeightGroups(ranks, device, lower, kept)
         self._root = _Root(model)
         blocks = [*sharded_blocks(model)]
         for module in (*blocks, self._root):
-            fully_shard(module, mesh=mesh, ignored_params=kept)
+            groups.share(module)
         for block in blocks:
             if hasattr(block, "init_state"):  # it may be learned, or be computed from a memory
                 register_fsdp_forward_method(block, "init_state")
