@@ -150,7 +150,7 @@ def sharded_blocks(model: nn.Module) -> Iterator[nn.Module]:
     """Yield the modules whose weights are gathered when they compute: the elements of the outermost lists of
     modules."""
     for module in model.children():
-        if isinstance(module, nn.ModuleList):
-            yield from (block for block in module if any(True for _ in block.parameters()))
-        else:
+        if not isinstance(model, nn.ModuleList) or isinstance(module, nn.ModuleList | nn.ModuleDict):
             yield from sharded_blocks(module)
+        elif any(True for _ in module.parameters()):
+            yield module
