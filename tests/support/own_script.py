@@ -1,4 +1,8 @@
-"""A script of a user, who trains a module of their own."""
+"""Scripts of a user, who trains a module of their own."""
+
+import os
+import subprocess
+import sys
 
 SCRIPT = """
 import os, sys
@@ -58,13 +62,11 @@ class Net(nn.Module):
         self.steps = nn.Parameter(torch.arange(3), requires_grad=False)
         self.head = nn.Linear(8, 11, bias=False)
         self.head.weight = self.table.weight
-        self.register_buffer("seen", torch.zeros(()))
-        self.register_buffer("mask", torch.ones(8), persistent=False)
+        self.register_buffer("mask", torch.ones(8))
+        self.register_buffer("order", torch.arange(8), persistent=False)
 
     def forward(self, tokens):
-        if self.training:
-            self.seen += 1
-        x = self.table(tokens)
+        x = self.table(tokens)[..., self.order]
         for layer in self.layers:
             x = x + self.scale * layer(self.norm(x) * self.mask).tanh()
         return self.head(x)
@@ -98,3 +100,15 @@ assert type(net) is Net and net.table.weight is table and net.head.weight is tab
 assert all(torch.equal(own[name], value) for name, value in kept.items())
 print("evaluated", finished.evaluate()["loss"])
 """
+
+
+def run_script(processes: int, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run the script mine.py in so many processes."""
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes)] if processes > 1 else []
+    return subprocess.run(
+        [sys.executable, *launcher, "mine.py", *arguments],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
