@@ -6,7 +6,11 @@ from torch import distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.distributed.fsdp._fully_shard._fsdp_common import FSDPMeshInfo, ShardPlacementResult
+
+try:
+    from torch.distributed.fsdp._fully_shard._fsdp_common import FSDPMeshInfo, ShardPlacementResult
+except ImportError:
+    FSDPMeshInfo = ShardPlacementResult = None  # type: ignore[assignment,misc]
 
 from foveal.distributed.mesh import own_group
 from foveal.distributed.world import Ranks
@@ -19,7 +23,8 @@ class WeightGroups:
     `on_each` are not shared.
 
     The parts that the ranks hold, and the sums of the gradients, are float32. FSDP2 gathers the weights of a
-    module in one type for each process group, hence a second group of the same ranks.
+    module in one type for each process group, hence a second group of the same ranks. A torch without such
+    groups gathers all weights as they are.
     """
 
     def __init__(
@@ -33,7 +38,7 @@ class WeightGroups:
         self._in_bfloat16, self._on_each = in_bfloat16, on_each
         self._mesh = DeviceMesh.from_group(ranks.group, device.type)
         self._second_mesh: FSDPMeshInfo | None = None
-        if in_bfloat16:
+        if in_bfloat16 and FSDPMeshInfo is not None:
             same_ranks = torch.tensor(dist.get_process_group_ranks(ranks.group))
             second = own_group(same_ranks, ranks.rank).group
             assert second is not None

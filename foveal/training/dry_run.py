@@ -113,17 +113,17 @@ def _training_memory(resident: int, model: nn.Module, optimizer: Optimizer, conf
 
 
 def compute_row(
+    model: nn.Module,
     objective: Objective,
     batches: Batches,
-    device: torch.device,
     precision: Precision,
     by_reference: bool = False,
 ) -> None:
-    """Pass a row of the first batch through the model, as a training on a device in a precision does. The
-    reference paths are operations, which can be counted."""
+    """Pass a row of the first batch through the model, in the precision of a training. The reference paths
+    are operations, which can be counted."""
     batch = batches.batch(0, 0)
     count_rows(batch)
     paths = reference_only() if by_reference else nullcontext()
-    with torch.no_grad(), paths, autocast(device, precision):
+    with torch.no_grad(), paths, autocast(next(model.parameters()).device, precision):
         row = batch.cut(slice(0, 1))
         objective(row, starting_carry(objective, row, None))

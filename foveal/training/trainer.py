@@ -65,8 +65,7 @@ class Trainer:
         world: World = ONE_PROCESS,
     ):
         self.folder, self.config = folder, folder.config.training
-        device = next(model.parameters()).device
-        compute = partial(compute_row, objective, batches, device, self.config.precision)
+        compute = partial(compute_row, model, objective, batches, self.config.precision)
         self.placement = world.place(model, compute)
         self.model, self.objective = model, self.placement.computing(objective)
         self.batches, self.valid = batches, valid
