@@ -3,7 +3,8 @@
 Another release of torch may lack a private part, or give it other arguments. So a private function is tried
 on a small example at its first use. If the example fails, the public way is taken from then on, and a line
 says so once. No other file of the package names a private part of torch, except
-`inspection/operation_mode.py` and `studies/plan/torch_parts.py`.
+`inspection/operation_mode.py`, `studies/plan/torch_parts.py`, `distributed/bfloat16_weights.py` and
+`distributed/weight_groups.py`.
 """
 
 import sys

@@ -36,7 +36,7 @@ class ExpertRanks(MeshRanks):
         with shapes_only():
             spread(new_model(), ExpertGroup(self.sharing.rank, self.sharing.size))
 
-    def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
+    def place(self, model: nn.Module, compute: Callable[..., Any]) -> Placement:
         parts = self.parts(model)
         axes = spread(model, SharedExperts(self.sharing))
         parts.cut_axes(model, axes, self.sharing)

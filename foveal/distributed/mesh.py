@@ -55,7 +55,7 @@ class MeshRanks(Ranks):
             with shapes_only():
                 split(new_model(), TensorGroup(self.splitting.rank, self.splitting.size))
 
-    def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
+    def place(self, model: nn.Module, compute: Callable[..., Any]) -> Placement:
         return PartialWeights(self.parts(model), self.rank == 0)
 
     def parts(self, model: nn.Module) -> Parts:

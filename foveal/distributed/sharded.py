@@ -3,30 +3,37 @@ state (ZeRO stage 3, Rajbhandari et al. 2020; FSDP, Zhao et al. 2023), by `torch
 
 The weights of a block are gathered before the block computes, and freed afterwards. In the backward pass they
 are gathered again, and the gradients are added up over the ranks so that each receives those of its part.
+Weights that autocast would convert to bfloat16 are gathered in bfloat16; the parts and the sums are float32.
 """
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch.distributed.fsdp import FSDPModule, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor
 
+from foveal.core.runtime import autocast
+from foveal.distributed.bfloat16_weights import bfloat16_weights
 from foveal.distributed.mesh import MeshRanks
 from foveal.distributed.partial import AxisCut, PartialWeights, Parts
 from foveal.distributed.placement import Placement
 from foveal.distributed.tree import Gradients, TreeSum
+from foveal.distributed.weight_groups import WeightGroups
 from foveal.distributed.world import Ranks, lost_rank_ends
 
 
 class ShardedRanks(MeshRanks):
     """Ranks that share the weights. The processes of a rank may split the layers, too."""
 
-    def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
-        return ShardedWeights(model, self, self.parts(model))
+    def place(self, model: nn.Module, compute: Callable[..., Any]) -> Placement:
+        parts, converted = self.parts(model), bfloat16_weights(model, compute)
+        own = {name for name, weight in model.named_parameters() if weight in converted}
+        return ShardedWeights(model, self, parts, set.intersection(*self.exchange(own)))
 
     def sum(self, tree: TreeSum[Gradients], weights: Any) -> Gradients:
         """Return the sum of the own slots, whose gradients are already added up over the ranks."""
@@ -35,21 +42,21 @@ class ShardedRanks(MeshRanks):
 
 class ShardedWeights(PartialWeights):
     """The weights of a model whose rows, the entries along the first axis, the `ranks` share. `parts` are
-    those that the processes of a rank hold.
+    those that the processes of a rank hold. The weights of the names `in_bfloat16` are gathered so.
 
     Weights without an axis stay whole on each rank.
     """
 
-    def __init__(self, model: nn.Module, ranks: Ranks, parts: Parts):
-        assert ranks.group is not None
+    def __init__(self, model: nn.Module, ranks: Ranks, parts: Parts, in_bfloat16: set[str]):
         device = next(model.parameters()).device
-        shapes = {name: weight.shape for name, weight in model.named_parameters()}
-        kept = {weight for weight in model.parameters() if not weight.dim()}
-        mesh = DeviceMesh.from_group(ranks.group, device.type)
+        weights = dict(model.named_parameters())
+        shapes = {name: weight.shape for name, weight in weights.items()}
+        kept = {weight for weight in weights.values() if not weight.dim()}
+        groups = WeightGroups(ranks, device, {weights[name] for name in in_bfloat16} - kept, kept)
         self._root = _Root(model)
         blocks = [*sharded_blocks(model)]
         for module in (*blocks, self._root):
-            fully_shard(module, mesh=mesh, ignored_params=kept)
+            groups.share(module)
         for block in blocks:
             if hasattr(block, "init_state"):  # it may be learned, or be computed from a memory
                 register_fsdp_forward_method(block, "init_state")
@@ -65,6 +72,7 @@ class ShardedWeights(PartialWeights):
                 module.unshard()  # type: ignore[operator]
                 module.reshard()  # type: ignore[operator]
         self._ranks = ranks
+        self._autocast = partial(autocast, device, "bfloat16" if in_bfloat16 else "float32")
         parts.groups.append(ranks)
         for name, weight in model.named_parameters():
             part = weight.detach()
@@ -81,7 +89,7 @@ class ShardedWeights(PartialWeights):
         return gradient.to_local() if isinstance(gradient, DTensor) else self._ranks.gather(gradient).sum(0)
 
     def computing(self, objective: Any) -> Any:
-        return _ShardedObjective(objective, self._root)
+        return _ShardedObjective(objective, self._root, self._autocast)
 
 
 class _Root(nn.Module):
@@ -96,10 +104,10 @@ class _Root(nn.Module):
 
 
 class _ShardedObjective:
-    """An objective that computes with shared weights."""
+    """An objective that computes with shared weights. `autocast` is for those in bfloat16."""
 
-    def __init__(self, objective: Any, root: Any):
-        self._objective, self._root = objective, root
+    def __init__(self, objective: Any, root: Any, autocast: Callable[[], AbstractContextManager[object]]):
+        self._objective, self._root, self._autocast = objective, root, autocast
         self.reads_whole_batch = getattr(objective, "reads_whole_batch", False)
 
     def __call__(self, batch: Any, carry: Any) -> Any:
@@ -118,7 +126,8 @@ class _ShardedObjective:
         return self._run(lambda: self._objective.start(batch))
 
     def preview(self, step: int) -> str | None:
-        text: str | None = self._run(lambda: self._objective.preview(step))
+        with self._autocast():
+            text: str | None = self._run(lambda: self._objective.preview(step))
         return text
 
     def _run(self, work: Callable[[], Any]) -> Any:
@@ -141,7 +150,7 @@ def sharded_blocks(model: nn.Module) -> Iterator[nn.Module]:
     """Yield the modules whose weights are gathered when they compute: the elements of the outermost lists of
     modules."""
     for module in model.children():
-        if isinstance(module, nn.ModuleList):
-            yield from (block for block in module if any(True for _ in block.parameters()))
-        else:
+        if not isinstance(model, nn.ModuleList) or isinstance(module, nn.ModuleList | nn.ModuleDict):
             yield from sharded_blocks(module)
+        elif any(True for _ in module.parameters()):
+            yield module

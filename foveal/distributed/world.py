@@ -97,9 +97,10 @@ class World:
         """Return the carries of each rank, from those of all processes."""
         return self.by_rank(carries)
 
-    def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
-        """Return which numbers of the model's weights this process holds. The others are freed. `compute`
-        passes a row of data through the model."""
+    def place(self, model: nn.Module, compute: Callable[..., Any]) -> Placement:
+        """Return which numbers of the model's weights this process holds. The others are freed.
+        `compute` passes a row of data through the model, or `compute(by_reference=True)` by operations that
+        can be counted."""
         return WHOLE_WEIGHTS
 
     def exchange(self, message: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import nn
 from foveal.config import Config
 from foveal.core.allocator import resident_memory
 from foveal.core.recompute import recomputing
-from foveal.core.runtime import autocast, peak_memory, seed_everything
+from foveal.core.runtime import Precision, autocast, peak_memory, seed_everything
 from foveal.ops.jit.code_cache import compile_seconds
 from foveal.ops.jit.dispatch import reference_only
 from foveal.store.sealed import copy_tensors, unique_state_dict
@@ -111,10 +112,18 @@ def _training_memory(resident: int, model: nn.Module, optimizer: Optimizer, conf
     return peak_memory() + averages if is_on_gpu else max(peak_memory() + averages, checkpoint)
 
 
-def compute_row(objective: Objective, batches: Batches) -> None:
-    """Pass a row of the first batch through the model, by the reference paths, which count as operations."""
+def compute_row(
+    model: nn.Module,
+    objective: Objective,
+    batches: Batches,
+    precision: Precision,
+    by_reference: bool = False,
+) -> None:
+    """Pass a row of the first batch through the model, in the precision of a training. The reference paths
+    are operations, which can be counted."""
     batch = batches.batch(0, 0)
     count_rows(batch)
-    with torch.no_grad(), reference_only():
+    paths = reference_only() if by_reference else nullcontext()
+    with torch.no_grad(), paths, autocast(next(model.parameters()).device, precision):
         row = batch.cut(slice(0, 1))
         objective(row, starting_carry(objective, row, None))

@@ -8,6 +8,7 @@ checkpoints are written change nothing.
 import math
 import time
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from itertools import pairwise
 
 from torch import nn
@@ -64,7 +65,8 @@ class Trainer:
         world: World = ONE_PROCESS,
     ):
         self.folder, self.config = folder, folder.config.training
-        self.placement = world.place(model, lambda: compute_row(objective, batches))
+        compute = partial(compute_row, model, objective, batches, self.config.precision)
+        self.placement = world.place(model, compute)
         self.model, self.objective = model, self.placement.computing(objective)
         self.batches, self.valid = batches, valid
         self.callbacks = CallbackList() if callbacks is None else callbacks

@@ -1,9 +1,6 @@
 """`foveal.Trainer` in several processes, which torchrun starts."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +17,7 @@ from foveal.core.errors import UserError
 from foveal.training.module.batch import cut_rows, make_batch
 from foveal.training.module.batches import BatchOptions
 from foveal.training.module.sources import held_out_batches
-from tests.support.own_script import SCRIPT
+from tests.support.own_script import SCRIPT, run_script
 
 CPU = torch.device("cpu")
 
@@ -30,17 +27,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(SCRIPT)
     return tmp_path
-
-
-def run_script(processes: int, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes)] if processes > 1 else []
-    return subprocess.run(
-        [sys.executable, *launcher, "mine.py", *arguments],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
 
 
 def weights_of(run: str) -> dict[str, Tensor]:

@@ -2,7 +2,9 @@
 
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -18,6 +20,7 @@ from foveal.studies.plan.layout import Layout
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
+from foveal.training.dry_run import compute_row
 from foveal.training.optim import Optimizer
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
@@ -43,21 +46,24 @@ def _two_steps(world: World, config: Config, layout: Layout) -> None:
     task = task.bind(task.sized_processor({"vocabulary": VOCABULARY}))
     model: nn.Module = build_model(task, torch.device("cpu"))
     task = task.bind(task.processor, model)
-    placement = world.place(model, lambda: None)
-    objective = placement.computing(task.objective())
-    optimizer = Optimizer(model, config.optimizer, placement)
     rows = config.data.batch_tokens // config.data.context_length // layout.micro_batches
     tokens = torch.randint(VOCABULARY, (rows, config.data.context_length))
+    batch, precision = TokenBatch(tokens, tokens), config.training.precision
+    batches = SimpleNamespace(batch=lambda epoch, index: batch)
+    placement = world.place(model, partial(compute_row, model, task.objective(), batches, precision))
+    objective = placement.computing(task.objective())
+    optimizer = Optimizer(model, config.optimizer, placement)
     for step in range(2):
         with record_function(f"step {step}"):
             train_step(
                 model,
                 objective,
                 optimizer,
-                [TokenBatch(tokens, tokens)] * layout.micro_batches,
+                [batch] * layout.micro_batches,
                 [None] * layout.micro_batches,
                 lr=1e-3,
                 seed=(step,),
+                precision=precision,
                 slots=Slots(world.size, world),
                 activation_checkpointing=config.training.activation_checkpointing,
             )

@@ -154,7 +154,7 @@ def train_steps(
         drop_nothing(model)
     task = run.task.bind(run.processor, model)
     objective, batches = task.objective(), CastBatches(task.train_batches(run.prepared.train), dtype)
-    compute = partial(compute_row, objective, batches)
+    compute = partial(compute_row, model, objective, batches, precision)
     placement = slots.world.place(model, compute)
     objective = placement.computing(objective)
     accumulation = run.config.training.grad_accumulation

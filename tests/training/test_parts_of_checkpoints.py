@@ -119,11 +119,11 @@ class CutBatches(ToyBatches):
 CONFIG = {"budget": "8steps", "evaluate_every": 3, "slots": 4, "ema_decay": 0.9, "checkpoint_seconds": 1e-9}
 
 
-def trainer_of(world: World, path: Path, share: bool) -> Trainer:
+def trainer_of(world: World, path: Path, share: bool, precision: str = "float32") -> Trainer:
     """Return the trainer of a rank, which has all weights, or shares them."""
     torch.set_num_threads(1)
     if world.is_main and not path.exists():
-        new_run(path, toy_config(training=CONFIG))
+        new_run(path, toy_config(training=CONFIG | {"precision": precision}))
     world.exchange(None)
     ranks = ShardedRanks(world.rank, world.size) if share and world.size > 1 else world
     model = ToyModel(norm=False)
@@ -131,9 +131,9 @@ def trainer_of(world: World, path: Path, share: bool) -> Trainer:
     return Trainer(open_run(path), model, ToyObjective(model), batches, valid, world=ranks)
 
 
-def train_in(world: World, path: Path, share: bool, stop_at: int = 0) -> int:
+def train_in(world: World, path: Path, share: bool, stop_at: int = 0, precision: str = "float32") -> int:
     """Train, and stop by a signal after a number of steps. Return the step at which the training began."""
-    trainer = trainer_of(world, path, share)
+    trainer = trainer_of(world, path, share, precision)
     signals, began = SignalHandler(), list[int]()
     batch = trainer.batches.batch
 
@@ -174,17 +174,23 @@ def joined(path: Path) -> dict[str, Tensor]:
     }
 
 
-def check_close(path: Path, other: Path) -> None:
+def check_close(path: Path, other: Path, tolerance: float = 1e-5) -> None:
     first, second = joined(path), joined(other)
     assert first.keys() == second.keys()
     for name, value in first.items():
-        assert torch.allclose(value, second[name], atol=1e-5), name
+        assert value.dtype == second[name].dtype
+        assert torch.allclose(value, second[name], atol=tolerance), name
 
 
-def test_ranks_that_share_the_weights_write_their_parts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("precision", "tolerance"), [("float32", 1e-5), pytest.param("bfloat16", 1e-3, marks=pytest.mark.slow)]
+)
+def test_ranks_that_share_the_weights_write_their_parts(
+    tmp_path: Path, precision: str, tolerance: float
+) -> None:
     """A single process goes on; and again two ranks, which end bit for bit as two that did not stop."""
-    run_ranks(2, train_in, tmp_path / "whole", True)
-    run_ranks(2, train_in, tmp_path / "stopped", True, 4)
+    run_ranks(2, train_in, tmp_path / "whole", True, 0, precision)
+    run_ranks(2, train_in, tmp_path / "stopped", True, 4, precision)
     parts = {
         f"{group}-{part}.safetensors" for group in ("weights", "optimizer", "average") for part in (0, 1)
     }
@@ -202,7 +208,7 @@ def test_ranks_that_share_the_weights_write_their_parts(tmp_path: Path) -> None:
     assert all(first[name] == second[name] for name in parts)
     assert train_in(ONE_PROCESS, tmp_path / "alone", False) == 4
     assert "weights.safetensors" in saved_in(tmp_path / "alone")
-    check_close(tmp_path / "alone", tmp_path / "whole")
+    check_close(tmp_path / "alone", tmp_path / "whole", tolerance)
 
 
 @pytest.mark.slow

@@ -136,7 +136,7 @@ class _Stack(nn.Module):
 def test_costs_of_blocks() -> None:
     """An operation is a product or a sum; what comes after the last block counts there."""
     model = _Stack()
-    costs = measure_blocks(model, lambda: model(torch.zeros(1, 3, 4)))
+    costs = measure_blocks(model, lambda **paths: model(torch.zeros(1, 3, 4)))
     assert [(cost.operations, cost.width, cost.ends_stack) for cost in costs] == [
         (2 * 3 * 4 * 8, 8, False),
         (2 * 3 * (8 * 2 + 2 * 5), 2, True),
@@ -159,13 +159,15 @@ def test_a_block_that_is_used_twice() -> None:
     model.blocks[1] = model.blocks[0]
     model.blocks[0].linear = nn.Linear(4, 4)
     with pytest.raises(UserError, match="several times"):
-        measure_blocks(model, lambda: model.blocks[0](model.blocks[1](torch.zeros(1, 3, 4))[0]))
+        measure_blocks(model, lambda **paths: model.blocks[0](model.blocks[1](torch.zeros(1, 3, 4))[0]))
 
 
 def place(world: World) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]], int]:
     """Return the shapes of own parts and weights, and the bytes of the weights."""
     model = _Stack()
-    placement = PipelineRanks(world.rank, world.size, 2).place(model, lambda: model(torch.zeros(1, 3, 4)))
+    placement = PipelineRanks(world.rank, world.size, 2).place(
+        model, lambda **paths: model(torch.zeros(1, 3, 4))
+    )
     own = {name: tuple(part.shape) for name, part in own_state_dict(model, placement).items()}
     storages = {
         weight.untyped_storage().data_ptr(): weight.untyped_storage() for weight in model.parameters()
@@ -229,7 +231,7 @@ def refuse(world: World) -> list[str]:
     ranks.check_micro_batches(6)
     model = _Stack()
     pair = PipelineRanks(world.rank, world.size, 2)
-    placement = pair.place(model, lambda: model(torch.zeros(1, 3, 4)))
+    placement = pair.place(model, lambda **paths: model(torch.zeros(1, 3, 4)))
     optimizer = Optimizer(model, OptimizerConfig(), placement)
     with pytest.raises(UserError) as error:
         train_step(

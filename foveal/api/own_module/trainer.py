@@ -1,6 +1,7 @@
 """`foveal.Trainer`: trains the user's own module on any iterable of batches."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,15 @@ from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
 from foveal.api.interruption import interruptible
 from foveal.api.own_module.config import module_config, module_config_to_toml, setting_value, written_settings
-from foveal.api.own_module.cost import ModuleCost, check_length, measure_module_cost
+from foveal.api.own_module.cost import check_length, measure_module_cost, print_setup
 from foveal.api.own_module.in_ranks import check_alike, check_module, with_slots
 from foveal.api.own_module.parts import Module, device_of, make_module, module_code
 from foveal.api.own_module.run import ModuleRun, describe_means, load_kept_weights, write_curves
 from foveal.api.own_module.session import LOG_UNITS, UNIT
+from foveal.api.own_module.sharing import check_sharing, copy_to_share, make_ranks, without_weights
 from foveal.api.training.follow import check_world, meet
 from foveal.core.errors import UserError
-from foveal.core.rank import rank
+from foveal.core.rank import rank, world_size
 from foveal.core.runtime import keep_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
 from foveal.distributed.world import World, joined_world
@@ -33,7 +35,7 @@ from foveal.training.callbacks import CallbackList, check_callbacks
 from foveal.training.extension import extend_budget
 from foveal.training.loggers.registry import check_loggers, make_loggers
 from foveal.training.module.batch import WeightFunction
-from foveal.training.module.batches import UNKNOWN_LENGTH, BatchOptions
+from foveal.training.module.batches import BatchOptions
 from foveal.training.module.objective import ModuleObjective, UserObjective
 from foveal.training.module.sources import held_out_batches, train_batches
 from foveal.training.plan import limit_warmup, parse_budget
@@ -72,6 +74,7 @@ class Trainer:
         quiet: bool = False,
         batches_per_epoch: int | None = None,
         weight: WeightFunction | None = None,
+        fsdp: bool = False,
     ):
         """Check what is given. Nothing is written before `run`.
 
@@ -111,6 +114,9 @@ class Trainer:
             The number of batches in an epoch, for a function of (epoch, index).
         weight
             A function of a batch that returns its weight in means, in place of its number of rows.
+        fsdp
+            Share the weights among the processes that torchrun started, with their gradients and optimizer
+            states (fully sharded data parallel). A single process trains as without.
 
         Raises: UserError: something is of another kind, or a setting does not fit.
         """
@@ -127,7 +133,7 @@ class Trainer:
         if batches_per_epoch is not None and batches_per_epoch < 1:
             raise UserError(f"batches_per_epoch={batches_per_epoch}: expected 1 or more")
         self._callbacks, self._loggers = check_callbacks(callbacks), one_or_several(log)
-        self._quiet = quiet
+        self._quiet, self._fsdp = quiet, fsdp and world_size() > 1
         check_loggers(self._loggers)
         self._module = make_module(module, config.training.seed)
         self._code = module_code(module, self._module, objective, valid)
@@ -154,7 +160,8 @@ class Trainer:
         Raises: RunFailed: a callback failed, or too many steps in a row were not finite.
         """
         with silence(self._quiet or rank() > 0):
-            with interruptible() as signals, joined_world(print_error, RUN_AGAIN) as world:
+            ranks = make_ranks(self._fsdp)
+            with interruptible() as signals, joined_world(print_error, RUN_AGAIN, ranks) as world:
                 folder = self._open(world, signals)
                 self._train(folder, signals, world)
                 world.exchange(None)  # the main process has written the weights
@@ -167,6 +174,8 @@ class Trainer:
         Raises: UserError: the run can't be used, or the processes can't train it together.
         """
         check_module(self._module, self._config.training, world.size)
+        if self._fsdp:
+            check_sharing(self._module, console_log)
         if SLOTS not in self._written:
             self._config = with_slots(self._config, world.size)
         folder = None
@@ -208,7 +217,7 @@ class Trainer:
             data,
             log_units=LOG_UNITS,
         )
-        self._print_setup(folder, cost)
+        print_setup(folder, self._module, self._batches, self._valid, cost)
         return folder
 
     def _reopen(self) -> RunFolder:
@@ -233,23 +242,6 @@ class Trainer:
             extend_budget(folder, self._written[BUDGET], self._batches.per_epoch, console_log)
         return folder
 
-    def _print_setup(self, folder: RunFolder, cost: ModuleCost) -> None:
-        """Print module, batches and cost before the training."""
-        parameters = sum(weight.numel() for weight in self._module.parameters())
-        trained = sum(weight.numel() for weight in self._module.parameters() if weight.requires_grad)
-        partly = f", {trained:,} of them trained" if trained < parameters else ""
-        length = self._batches.per_epoch
-        epoch = "of unknown number" if length == UNKNOWN_LENGTH else f"{length:,} in an epoch"
-        valid = "" if self._valid is None else f"; valid {self._valid.per_epoch:,}"
-        rows = [
-            ("module", f"{type(self._module).__name__}: {parameters:,} parameters{partly}"),
-            ("batches", f"{epoch}, the first of {cost.rows:,} rows{valid}"),
-            ("first loss", f"{cost.first_loss:.4f}"),
-            ("cost", str(cost)),
-            ("run", f"{folder.path}  (budget {folder.config.training.budget})"),
-        ]
-        print_facts(rows)
-
     def _train(self, folder: RunFolder, signals: SignalHandler, world: World) -> None:
         """Train the run to its end.
 
@@ -263,14 +255,16 @@ class Trainer:
         if world.is_main:
             named = [*make_loggers(self._loggers, folder.path), *make_callbacks(training)]
             callbacks = CallbackList([screen, *self._callbacks, *named])
-        objective = ModuleObjective(self._module, self._objective)
         keep_freed_memory()
+        module = copy_to_share(self._module) if self._fsdp else self._module
+        objective = ModuleObjective(module, self._objective)
         trainer = training_loop.Trainer(
-            folder, self._module, objective, self._batches, self._valid, callbacks, world=world
+            folder, module, objective, self._batches, self._valid, callbacks, world=world
         )
         self._counters = trainer.state.counters
+        freed = without_weights(self._module, module, folder) if self._fsdp else nullcontext()
         try:
-            with screen:
+            with freed, screen:
                 trainer.run(signals)
         except training_loop.FinishedError:
             done = f"finished, with {trainer.state.counters.step:,} steps: nothing to train"

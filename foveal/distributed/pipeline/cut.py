@@ -42,7 +42,7 @@ def block_stacks(model: nn.Module) -> list[nn.ModuleList]:
     return [module.blocks for module in model.modules() if isinstance(module, BlockStack)]
 
 
-def measure_blocks(model: nn.Module, compute: Callable[[], Any]) -> list[BlockCost]:
+def measure_blocks(model: nn.Module, compute: Callable[..., Any]) -> list[BlockCost]:
     """Return the blocks in the order in which `compute` passes through them. The last cost includes what
     comes after the last block, such as the projection to a vocabulary.
 
@@ -61,7 +61,7 @@ def measure_blocks(model: nn.Module, compute: Callable[[], Any]) -> list[BlockCo
             for block in blocks
         ]
         try:
-            compute()
+            compute(by_reference=True)
         finally:
             for hook in hooks:
                 hook.remove()

@@ -41,7 +41,7 @@ class PipelineRanks(MeshRanks):
                 f"multiple of {depth}, and this run has {count}: start it with other --slots"
             )
 
-    def place(self, model: nn.Module, compute: Callable[[], Any]) -> Placement:
+    def place(self, model: nn.Module, compute: Callable[..., Any]) -> Placement:
         costs = measure_blocks(model, compute)  # of whole layers, so that all parts of a stage agree
         check_stages(len(costs), self.stages, self.piping.size)
         stages = cut_into_stages([cost.operations for cost in costs], self.stages)

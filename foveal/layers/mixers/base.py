@@ -54,8 +54,8 @@ def check_input(
     """Check that an input is not empty, and that a state fits this batch and this mixer. `positions` are all
     of the input, if x has but some.
 
-    The state's floating-point numbers must have the dtype of `like` or, under autocast, that of autocast.
-    None, the initial state, always fits.
+    The state's floating-point numbers must have the dtype of `like` or, under autocast, that of autocast or
+    `state_dtype(like)`. None, the initial state, always fits.
 
     Raises: ValueError: the input or the state does not fit; the message has the actual and the expected shape
     or dtype.
@@ -78,8 +78,15 @@ def check_input(
         if part.dtype != like.dtype and part.is_floating_point():
             device = like.device.type
             lower = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else like.dtype
-            if part.dtype != lower:
+            if part.dtype not in (lower, state_dtype(like)):
                 raise ValueError(f"the state's {name} is of {part.dtype}; needed: {like.dtype}")
+
+
+def state_dtype(weight: Tensor) -> torch.dtype:
+    """Return the dtype of a new state of a mixer with a weight. Under autocast, where weights may have lower
+    precision, states have at least float32."""
+    autocast = torch.is_autocast_enabled(weight.device.type)
+    return torch.promote_types(weight.dtype, torch.float32) if autocast else weight.dtype
 
 
 def _shape_matches(shape: tuple[int, ...], needed: tuple[int, ...]) -> bool:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from foveal.config.values import MAX_SIZE, Size, StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
-from foveal.layers.mixers.base import check_input
+from foveal.layers.mixers.base import check_input, state_dtype
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, register_mixer
 from foveal.ops.causal_conv1d import causal_conv1d, updated_history
 from foveal.ops.padding import zero_padding
@@ -52,7 +52,8 @@ class CausalConv1d(nn.Module):
         nn.init.zeros_(self.bias)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
-        return {"inputs": self.weight.new_zeros(batch, self.reach, self.d_in)}
+        dtype = state_dtype(self.weight)
+        return {"inputs": self.weight.new_zeros(batch, self.reach, self.d_in, dtype=dtype)}
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None

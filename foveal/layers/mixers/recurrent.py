@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.core.tap import StepStates, TappedModule
-from foveal.layers.mixers.base import check_input
+from foveal.layers.mixers.base import check_input, state_dtype
 from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.padding import zero_padding
 from foveal.ops.recurrent import cells
@@ -117,11 +117,11 @@ class Recurrent(TappedModule):
             nn.init.zeros_(start)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
+        if self.start:
+            return {name: self.start[name].expand(batch, -1).clone() for name in self.cell.sizes}
         like = next(self.cell.parameters())
-        return {
-            name: self.start[name].expand(batch, -1).clone() if self.start else like.new_zeros(batch, size)
-            for name, size in self.cell.sizes.items()
-        }
+        dtype = state_dtype(like)
+        return {name: like.new_zeros(batch, size, dtype=dtype) for name, size in self.cell.sizes.items()}
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None

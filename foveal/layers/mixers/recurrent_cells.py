@@ -163,4 +163,4 @@ class GRUCell(_GatedCell):
     def fast_path(self) -> str:
         if self.bias_new is None:
             return ""
-        return "kernel" if gru_kernel_usable(self.weight_hidden) else "fused"
+        return "kernel" if gru_kernel_usable(self.bias_new) else "fused"

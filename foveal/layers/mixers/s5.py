@@ -82,7 +82,7 @@ class S5(nn.Module):
         nn.init.zeros_(self.gate.bias)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
-        return {"s": self.into.new_zeros(batch, self.states, 2)}
+        return {"s": self.log_rate.new_zeros(batch, self.states, 2)}
 
     def discretized(self) -> tuple[Complex[Tensor, " N"], Complex[Tensor, " N"]]:
         """Return the factor by which each state decays in a step, and the factor of its input."""
@@ -97,14 +97,14 @@ class S5(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], state: State = None, *, lengths: Int[Tensor, " B"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], State]:
-        check_input(x, state, {"s": (self.states, 2)}, self.into)
+        check_input(x, state, {"s": (self.states, 2)}, self.log_rate)
         if state is None:
             state = self.init_state(x.shape[0])
         x = zero_padding(x, lengths)
         decay, input_factor = self.discretized()
         # Complex products as real products of parts side by side. The scan has full precision.
-        v = linear(x, self.into.flatten(0, 1)).to(self.into.dtype).view(*x.shape[:2], self.states, 2)
-        initial = state["s"].to(self.into.dtype)
+        v = linear(x, self.into.flatten(0, 1)).to(self.log_rate.dtype).view(*x.shape[:2], self.states, 2)
+        initial = state["s"].to(self.log_rate.dtype)
         states = linear_scan(decay, input_factor * torch.view_as_complex(v), torch.view_as_complex(initial))
         pairs = torch.view_as_real(states).flatten(2)
         mirrored = torch.view_as_real(2 * states.conj().resolve_conj()).flatten(2)

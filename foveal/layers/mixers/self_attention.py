@@ -12,7 +12,7 @@ from foveal.config.values import MAX_SIZE, Size, StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.distributed.tensor_group import SplitAxes, TensorGroup
-from foveal.layers.mixers.base import StateShapes, check_input
+from foveal.layers.mixers.base import StateShapes, check_input, state_dtype
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention, check_heads
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, register_mixer
@@ -63,7 +63,7 @@ class SelfAttention(MultiHeadAttention):
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         slots = self.window - 1 if self.window else capacity or 0
         weight = self.key.weight
-        empty = weight.new_zeros(batch, slots, self.heads, self.head_width)
+        empty = weight.new_zeros(batch, slots, self.heads, self.head_width, dtype=state_dtype(weight))
         count = torch.zeros(batch, dtype=torch.long, device=weight.device)
         start: dict[str, State] = {"keys": empty, "values": empty.clone(), "count": count}
         return start if self.window else start | {"filled": 0}

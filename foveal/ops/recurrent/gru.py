@@ -23,9 +23,9 @@ _forward = Kernel("gru", "forward")
 _backward = Kernel("gru", "backward")
 
 
-def gru_kernel_usable(W_h: Float[Tensor, "G H"]) -> bool:
-    """Return whether the kernel can compute with these weights."""
-    return _forward.usable(W_h) and _backward.usable()
+def gru_kernel_usable(b_n: Float[Tensor, " H"]) -> bool:
+    """Return whether the kernel can compute with this bias. The matrices may have lower precision."""
+    return _forward.usable(b_n) and _backward.usable()
 
 
 def gru_kernel(

@@ -24,7 +24,7 @@ TOLERANCE = 3e-6
 @pytest.fixture
 def kernels():
     """Made or loaded: it is the dispatcher's to ask before it calls."""
-    assert gru.gru_kernel_usable(torch.ones(1, 1))
+    assert gru.gru_kernel_usable(torch.ones(1))
 
 
 def drawn(B: int, T: int, H: int, size: float = 1.0) -> list[Tensor]:
