@@ -80,7 +80,9 @@ def test_what_can_not_be_shared_is_refused_by_name() -> None:
     assert not lines
     check_sharing(nn.Sequential(nn.Linear(2, 2)), lines.append)
     assert "no nn.ModuleList" in lines[0]
-    module.head.weight = module.layers[1].weight
+    layer = module.layers[1]
+    assert isinstance(layer, nn.Linear)
+    module.head.weight = layer.weight
     with pytest.raises(UserError, match=r"layers\.1\.weight and head\.weight are the same weight"):
         check_sharing(module, lines.append)
     mixed = Tied()

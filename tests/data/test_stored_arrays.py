@@ -11,7 +11,7 @@ from foveal.config import DataConfig
 from foveal.data import example_store, prepare_examples, workspace
 from foveal.data.core import row_table
 from foveal.data.core.columns import ShapedArrays
-from foveal.data.core.prepared_data import PreparedData
+from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.pairs.pair import PairFormat, PairProcessor
 from tests.support.labeled_images import write_images
 from tests.support.pair_formats import IMAGE_LABEL, IMAGE_TEXT, SERIES_LABEL, SERIES_LABELS
@@ -62,8 +62,9 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None
 
 
 def prepare(data_format: PairFormat, data: str, log: Callable[[str], None], **settings: Any) -> Prepared:
+    reused = settings.pop("reused", NO_REUSE)
     config = DataConfig(**SETTINGS | settings)
-    return prepare_examples.prepare_examples(data_format, data, None, None, config, log)
+    return prepare_examples.prepare_examples(data_format, data, None, None, config, log, reused=reused)
 
 
 def batches_of(prepared: Prepared, data_format: PairFormat) -> list[Any]:
@@ -107,6 +108,24 @@ def test_stored_examples_equal_those_in_memory(
             for column in ("sources", "references", "lengths", "content_hashes"):
                 assert [*getattr(one, column)] == [*getattr(other, column)], column
         assert lines[name] == lines["memory"]
+
+
+@pytest.mark.parametrize(
+    ("data_format", "write"),
+    [(IMAGE_LABEL, write_copies), (SERIES_LABEL, write_ts)],
+    ids=["images", "series"],
+)
+def test_processors_of_an_earlier_run_are_reused(
+    data_format: PairFormat, write: Callable[[], str], stored: Callable[[], None]
+) -> None:
+    data = write()
+    stored()
+    first = prepare(data_format, data, print)
+    reused = ReusedProcessors(first.processor.source, first.processor.target.labels)
+    for _ in ("written", "read"):
+        again = prepare(data_format, data, print, reused=reused)
+        assert data_format.files(again.processor) == data_format.files(first.processor)
+        assert batches_of(again, data_format) == batches_of(first, data_format)
 
 
 def test_images_are_decoded_once_and_stay_in_files(

@@ -23,6 +23,7 @@ from foveal.core.rank import rank, world_size
 from foveal.core.runtime import keep_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
 from foveal.distributed.world import World, joined_world
+from foveal.store.checkpoint_list import list_checkpoints
 from foveal.store.run import MODULE_KEY, RunFolder, check_run_path, create_run, open_run
 from foveal.store.run_paths import default_run_path
 from foveal.store.sealed import seal_tensors, unique_state_dict
@@ -184,7 +185,7 @@ class Trainer:
             check_world(folder.config.training, world)
         path = Path(meet(world, folder))
         folder = folder or open_run(path)
-        if world.size > 1 and not any(folder.checkpoints.iterdir()):
+        if world.size > 1 and not list_checkpoints(folder.checkpoints):
             check_alike(self._module, self._batches, Agreement(world, signals))
         if not world.is_main:
             load_initial_weights(folder, self._module)

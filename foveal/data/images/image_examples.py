@@ -1,7 +1,8 @@
 """Images as examples: 8-bit pixels, which are standardized in batches."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -30,6 +31,9 @@ class ImageProcessor:
     @property
     def channels(self) -> int:
         return self.statistics.channels
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True)
