@@ -76,6 +76,7 @@ def test_scores_are_printed_once_and_are_those_of_one_process() -> None:
     assert output("evaluate", "run", "labels.csv", "--json", "--ranks", "2") == alone
 
 
+@pytest.mark.slow
 def test_the_test_after_a_training_is_that_of_one_process() -> None:
     shared = ("--budget", "3steps", "--slots", "2", "data.batch_tokens=32", "--json")
     results = list[dict[str, Any]]()
@@ -86,6 +87,7 @@ def test_the_test_after_a_training_is_that_of_one_process() -> None:
     assert results[0]["split"] == "test"
 
 
+@pytest.mark.slow
 def test_more_ranks_than_batches_answer_each_row_once() -> None:
     alone = output("predict", "run", "few.csv")
     assert len(alone.splitlines()) == ROWS + 1
@@ -135,6 +137,7 @@ def test_lines_are_answered_by_one_process() -> None:
     assert "--ranks 0: expected a number from 1 on" in refuse("evaluate", "run", "--ranks", "0")
 
 
+@pytest.mark.slow
 def test_the_start_is_told_once() -> None:
     """The launcher says that the command starts, and its ranks do not."""
     command = [sys.executable, "-m", "foveal", "evaluate", "run", "labels.csv", "--ranks", "2"]

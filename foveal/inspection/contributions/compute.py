@@ -109,9 +109,10 @@ def unknown_token(module: nn.Module, embedding: Any) -> Iterator[None]:
     An n-gram lookup has never read this number.
     """
 
-    def read_known(_: nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
-        unknown.append(arguments[0] == embedding.size)
-        return (arguments[0].masked_fill(unknown[-1], 0),)
+    def read_known(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        tokens, *others = arguments
+        unknown.append(tokens == embedding.size)
+        return (tokens.masked_fill(unknown[-1], 0), *others)
 
     def set_mean(_: nn.Module, arguments: Any, vectors: Tensor) -> Tensor:
         return torch.where(unknown.pop()[..., None], mean.to(vectors), vectors)

@@ -85,7 +85,7 @@ def check_input(
 def state_dtype(weight: Tensor) -> torch.dtype:
     """Return the dtype of a new state of a mixer with a weight. Under autocast, where weights may have lower
     precision, states have at least float32."""
-    autocast = torch.is_autocast_enabled(weight.device.type)
+    autocast = not weight.is_meta and torch.is_autocast_enabled(weight.device.type)
     return torch.promote_types(weight.dtype, torch.float32) if autocast else weight.dtype
 
 
