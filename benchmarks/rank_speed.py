@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.goldens import write_classes, write_text
-from benchmarks.timing import Measurement, parse_options, ratio, report, timed
+from benchmarks.timing import Measurement, option_parser, ratio, report, timed
 
 ROUNDS = 3
 GOAL = 0.95
@@ -111,8 +111,12 @@ def _over(
 
 
 def main() -> None:
-    options = parse_options(__doc__)
-    report([figure for case in CASES for figure in measure(case, options.quick)], options)
+    parser = option_parser(__doc__)
+    models = [case.model for case in CASES]
+    parser.add_argument("--only", nargs="+", choices=models, default=models, help="what to train")
+    options = parser.parse_args()
+    chosen = [case for case in CASES if case.model in options.only]
+    report([figure for case in chosen for figure in measure(case, options.quick)], options)
 
 
 if __name__ == "__main__":
