@@ -157,7 +157,7 @@ class _Leave(torch.autograd.Function):
         return ctx.group.gather_positions(gradient, ctx.length), None
 
 
-class _Cut(torch.autograd.Function):
+class _Cut(_Leave):
     """The own positions forward, all positions backward."""
 
     @staticmethod
@@ -165,18 +165,9 @@ class _Cut(torch.autograd.Function):
         ctx.group, ctx.length = group, whole.shape[1]
         return group.own_positions(whole)
 
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return ctx.group.gather_positions(gradient, ctx.length), None
 
-
-class _Gather(torch.autograd.Function):
+class _Gather(_Enter):
     """All positions forward, the own ones backward: each rank has the whole gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, own: Tensor, group: SequenceGroup, length: int) -> Tensor:
-        ctx.group = group
-        return group.gather_positions(own, length)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
