@@ -1,6 +1,6 @@
 """The memory that `foveal plan` predicts over that of real processes, at the peak of a step.
 
-Real is what the allocator of torch has given and not taken back, in the second step of each process. The goal
+Real is what the allocator of torch has given and not taken back, in a step of the largest process. The goal
 is 15 %.
 """
 

@@ -4,12 +4,17 @@ et al. 2016)."""
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import torch
+from torch import Tensor
 
-Result = TypeVar("Result")
+from foveal.core.state import State
+
+BlockOutput = tuple[Tensor, State, dict[str, Tensor]]
 _recomputes: ContextVar[bool] = ContextVar("recomputes", default=False)
+_keeps_states: ContextVar[bool] = ContextVar("keeps_states", default=True)
 
 
 @contextmanager
@@ -22,12 +27,29 @@ def recomputing(recomputes: bool) -> Iterator[None]:
         _recomputes.reset(token)
 
 
-def run_block(block: Callable[..., Result], *inputs: Any, lengths: Any) -> Result:
+@contextmanager
+def keeping_states(keeps: bool) -> Iterator[None]:
+    """Return a context in which blocks that are computed again return their states, or empty ones, which fit
+    no mixer: keys and values that nobody reads would stay in memory until the end of the forward pass."""
+    token = _keeps_states.set(keeps)
+    try:
+        yield
+    finally:
+        _keeps_states.reset(token)
+
+
+def run_block(block: Callable[..., BlockOutput], x: Tensor, state: State, lengths: Any) -> BlockOutput:
     """Return the output of a block. Computed again, it draws the same noise, so its gradients have the same
     bits."""
     if not _recomputes.get() or not torch.is_grad_enabled():
-        return block(*inputs, lengths=lengths)
+        return block(x, state, lengths=lengths)
     from torch.utils.checkpoint import checkpoint
 
-    result: Result = checkpoint(block, *inputs, lengths=lengths, use_reentrant=False)
+    compute = block if _keeps_states.get() else partial(_without_state, block)
+    result: BlockOutput = checkpoint(compute, x, state, lengths=lengths, use_reentrant=False)
     return result
+
+
+def _without_state(block: Callable[..., BlockOutput], x: Tensor, state: State, lengths: Any) -> BlockOutput:
+    y, _, aux = block(x, state, lengths=lengths)
+    return y, {}, aux

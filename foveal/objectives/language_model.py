@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from foveal.core.errors import UserError
+from foveal.core.recompute import keeping_states
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
@@ -68,7 +69,8 @@ class LanguageModelObjective:
 
     def __call__(self, batch: TokenBatch, carry: State) -> tuple[ObjectiveOutput, State]:
         batch = batch.to(self.model.projection.weight.device)
-        features, state, aux = self.model(batch.inputs, carry, batch.lengths)
+        with keeping_states(self.carry_state):
+            features, state, aux = self.model(batch.inputs, carry, batch.lengths)
         targets, lengths = batch.targets, batch.lengths
         if self.loss_positions == "last":
             features, targets, lengths = last_position(features, targets, lengths)

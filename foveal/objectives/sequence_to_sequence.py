@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from foveal.core.errors import UserError
 from foveal.core.memory import Memory
+from foveal.core.recompute import keeping_states
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.runtime import at_least_float32
 from foveal.core.state import State
@@ -91,7 +92,8 @@ class SequenceToSequenceObjective(StatelessObjective):
         batch = batch.to(next(self.model.parameters()).device)
         targets, lengths = batch.columns["target"], batch.lengths["target"]
         memory, aux = self.model.encode(batch.columns, batch.lengths)
-        features, _, head_aux = self.teacher_forcing(memory, targets, lengths)
+        with keeping_states(False):
+            features, _, head_aux = self.teacher_forcing(memory, targets, lengths)
         scored = sequence_mask(lengths, targets.shape[1])
         smoothing = self.label_smoothing if self.model.training else 0.0
         losses = self.model.head.losses(features[scored], targets[scored], smoothing)

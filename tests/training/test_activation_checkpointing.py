@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from foveal import layers
 from foveal.core.errors import UserError
-from foveal.core.recompute import recomputing
+from foveal.core.recompute import keeping_states, recomputing, run_block
 from foveal.core.runtime import Precision
 from foveal.distributed.mesh import MeshRanks
 from foveal.distributed.sharded import ShardedRanks
@@ -98,6 +98,35 @@ def kept_bytes(recomputes: bool) -> int:
 
 def test_only_inputs_are_kept() -> None:
     assert kept_bytes(True) < 0.2 * kept_bytes(False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "goes_on"),
+    [("translation", False), ("experts", False), ("tagging", False), ("stream-lstm", True)],
+)
+def test_no_state_is_kept_that_nobody_reads(
+    kind: str, goes_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys and values of each block would stay in memory until the end of the forward pass."""
+    states = []
+
+    def spy(*arguments: Any) -> Any:
+        output = run_block(*arguments)
+        states.append(output[1])
+        return output
+
+    monkeypatch.setattr("foveal.layers.blocks.stack.run_block", spy)
+    train_steps(kind, Slots(1), torch.float32, "float32", "", True)
+    assert states
+    assert all((state != {}) == goes_on for state in states)
+
+
+def test_a_state_that_was_not_kept_can_not_go_on() -> None:
+    stack, x = layers.Stack([layers.Block(layers.GRU(8, 8))]), torch.randn(2, 3, 8)
+    with recomputing(True), keeping_states(False):
+        _, state, _ = stack(x)
+    with pytest.raises(ValueError, match="a state of another mixer"):
+        stack(x, state)
 
 
 def test_a_model_without_a_stack_is_refused() -> None:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from foveal.core.memory import Memory
 from foveal.core.module_facts import LayerGroups, stack_layer_groups
-from foveal.core.recompute import run_block
+from foveal.core.recompute import keeping_states, run_block
 from foveal.core.state import State
 from foveal.distributed.tensor_group import ONE_PART
 from foveal.layers.blocks.fused_decode import FusedDecoding, active_plan, plan_blocks, try_fused_decode_step
@@ -83,7 +83,7 @@ class Stack(nn.Module):
                         states += fused_states
                         continue
                 block = self.stream.with_length(blocks[layer])
-                x, block_state, aux = run_block(block, x, before[layer], lengths=lengths)
+                x, block_state, aux = run_block(block, x, before[layer], lengths)
                 states.append(block_state)
                 total = add_aux(total, aux)
         return x, {"blocks": tuple(states)} | after, total
@@ -92,7 +92,8 @@ class Stack(nn.Module):
         self, x: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None, norm: nn.Module
     ) -> tuple[Float[Tensor, "B T E"], AuxLosses]:
         """Return all positions of `norm(stack(x))`, and `aux`. The norm computes in the stack's stream."""
-        x, _, aux = self(self.stream.cut(x), None, lengths=lengths)
+        with keeping_states(False):
+            x, _, aux = self(self.stream.cut(x), None, lengths=lengths)
         return self.stream.gather(norm(x)), aux
 
     def _position(

@@ -38,17 +38,18 @@ def _shared(memory: Counter[MemoryKind], step: RankStep) -> Counter[MemoryKind]:
     """Return the memory of a process that holds a part of each weight, gradient and state (ZeRO stage 3,
     Rajbhandari et al. 2020; Zhao et al. 2023).
 
-    Weights outside of the blocks are whole for the whole step.
+    Weights outside of the blocks are whole for the whole step. Of the blocks, the gradients of one are whole:
+    they are summed while the next block computes, whose own gradients take the place of its activations.
     """
     parameters = step.parameters
     part = parameters.shared / parameters.own
     outside = parameters.own - sum(parameters.blocks)
-    whole = NUMBER_BYTES * (outside + GATHERED_BLOCKS * max(parameters.blocks, default=0))
+    block = max(parameters.blocks, default=0)
     shared: Counter[MemoryKind] = Counter(memory)
     for kind in ("optimizer states", "averages"):
         shared[kind] = round(memory[kind] * part)
     own = NUMBER_BYTES * parameters.shared
     shared["weights"], shared["gradients"] = own, own
-    shared["copies of weights"] += whole
-    shared["working space"] += whole
+    shared["copies of weights"] += NUMBER_BYTES * (outside + GATHERED_BLOCKS * block)
+    shared["working space"] += NUMBER_BYTES * (outside + block)
     return shared

@@ -10,20 +10,22 @@ RECOMPUTES = (*SETTINGS, "training.activation_checkpointing=true")
 pytestmark = pytest.mark.slow
 
 
-MISSED = 0.3
-"""Where many short messages follow each other the goal is missed: gloo frees their buffers in a thread of its
-own, and 0.77 to 0.91 was measured (docs/plan.md)."""
-
-
 @pytest.mark.parametrize("settings", [SETTINGS, RECOMPUTES])
 @pytest.mark.parametrize(
     "layout",
-    [Layout(2), Layout(4), Layout(2, tp=2), Layout(4, tp=2), Layout(2, fsdp=True), Layout(4, fsdp=True)],
+    [
+        Layout(2),
+        Layout(4),
+        Layout(2, tp=2),
+        Layout(4, tp=2),
+        Layout(4, tp=4),
+        Layout(2, fsdp=True),
+        Layout(4, fsdp=True),
+    ],
 )
 def test_processes_hold_what_is_planned(layout, settings):
     planned, measured = predicted_and_measured(layout, settings)
-    missed = layout.tp > 1 and settings is RECOMPUTES
-    assert planned == pytest.approx(measured, rel=MISSED if missed else GOAL)
+    assert planned == pytest.approx(measured, rel=GOAL)
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, RECOMPUTES])
