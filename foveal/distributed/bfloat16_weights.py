@@ -46,7 +46,7 @@ class _Uses(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **(kwargs or {}))
         read = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
         weights = set[nn.Parameter]().union(*(self._weights_in.get(_memory(each), ()) for each in read))
-        if not weights or func.is_view:
+        if not weights or func.is_view or func.namespace == "prim":  # `prim` asks for a device
             return result
         if func in MOVES:
             self._moved.append(result)

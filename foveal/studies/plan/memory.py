@@ -43,13 +43,14 @@ def _shared(memory: Counter[MemoryKind], step: RankStep) -> Counter[MemoryKind]:
     """
     parameters = step.parameters
     part = parameters.shared / parameters.own
-    outside = parameters.own - sum(parameters.blocks)
-    block = max(parameters.blocks, default=0)
+    outside = parameters.gathered - sum(parameters.gathered_blocks)
+    block = max(parameters.gathered_blocks, default=0)
     shared: Counter[MemoryKind] = Counter(memory)
     for kind in ("optimizer states", "averages"):
         shared[kind] = round(memory[kind] * part)
     own = NUMBER_BYTES * parameters.shared
     shared["weights"], shared["gradients"] = own, own
-    shared["copies of weights"] += NUMBER_BYTES * (outside + GATHERED_BLOCKS * block)
+    shared["copies of weights"] += outside + GATHERED_BLOCKS * block
+    outside, block = parameters.own - sum(parameters.blocks), max(parameters.blocks, default=0)
     shared["working space"] += NUMBER_BYTES * (outside + block)
     return shared

@@ -27,13 +27,14 @@ def _of_shared_weights(step: RankStep) -> Counter[Message]:
     are summed into parts, for each micro-batch; what is outside of the blocks is gathered once (Zhao et al.
     2023, section 3.2)."""
     messages: Counter[Message] = Counter()
-    outside = step.parameters.own - sum(step.parameters.blocks)
-    for numbers, gathered in [(outside, 1), *((block, 2) for block in step.parameters.blocks)]:
-        size = NUMBER_BYTES * numbers
-        messages[Message("forward", "all-gather", "dp", size)] += step.micro_batches
-        if gathered > 1:
-            messages[Message("backward", "all-gather", "dp", size)] += step.micro_batches
-        messages[Message("backward", "reduce-scatter", "dp", size)] += step.micro_batches
+    parameters, count = step.parameters, step.micro_batches
+    blocks, gathered = parameters.blocks, parameters.gathered_blocks
+    messages[Message("forward", "all-gather", "dp", parameters.gathered - sum(gathered))] += count
+    for size in gathered:
+        messages[Message("forward", "all-gather", "dp", size)] += count
+        messages[Message("backward", "all-gather", "dp", size)] += count
+    for numbers in (parameters.own - sum(blocks), *blocks):
+        messages[Message("backward", "reduce-scatter", "dp", NUMBER_BYTES * numbers)] += count
     return messages
 
 

@@ -1,15 +1,19 @@
 """A process of a training, which takes the step of a training on tensors without numbers, and is counted."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from foveal.config import Config
+from foveal.core.runtime import Precision, autocast
 from foveal.core.shapes_only import without_initial_values
 from foveal.data.core.batching import TokenBatch
+from foveal.distributed.bfloat16_weights import bfloat16_weights
 from foveal.distributed.sharded import sharded_blocks
 from foveal.layers.blocks.moe import Experts
 from foveal.studies.plan.fake_processes import process_of
@@ -38,6 +42,10 @@ class Parameters:
     """Those of each block."""
     shared: int
     """The part of all of them that one of the processes holds that share the weights."""
+    gathered: int
+    """Bytes of all of them, as the processes gather them that share the weights."""
+    gathered_blocks: tuple[int, ...]
+    """Those of each block."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +102,16 @@ def count_step(
         recorder = StepRecorder(groups, {"gradients"} if layout.fsdp else set(), copies_gathers)
         objective = WatchedObjective(placement.computing(task.objective()), model.stack, recorder)
         tokens = torch.zeros(rows * layout.dp, config.data.context_length, dtype=torch.long)
+        precision: Precision = "float32" if config.training.precision == "float32" else "bfloat16"
+        converted = set[nn.Parameter]()
+        if layout.fsdp:
+            row = TokenBatch(tokens[:1], tokens[:1])
+            converted = bfloat16_weights(model, partial(_compute, task.objective(), row, precision))
         with recorder:
             optimizer = WatchedOptimizer(model, config.optimizer, placement, recorder)
+            for weight in converted:
+                weight.data = weight.data.bfloat16()
+                recorder.hold(weight, "weights")
             average = make_average(model, config.training, placement)
             for tensor in average.tensors.values() if average else ():
                 recorder.hold(tensor, "averages")
@@ -108,7 +124,7 @@ def count_step(
                 [None] * count,
                 lr=config.optimizer.lr,
                 seed=(0,),
-                precision="float32" if config.training.precision == "float32" else "bfloat16",
+                precision=precision,
                 slots=Slots(world.size, world),
                 activation_checkpointing=config.training.activation_checkpointing,
             )
@@ -125,6 +141,11 @@ def count_step(
             _of_all_micro_batches(recorder.operations, times),
             _of_all_micro_batches(recorder.messages, times),
         )
+
+
+def _compute(objective: Any, batch: TokenBatch, precision: Precision) -> None:
+    with autocast(torch.device("cpu"), precision):
+        objective(batch, None)
 
 
 def _of_all_micro_batches(counted: Counter[Counted], times: float) -> Counter[Counted]:
@@ -155,8 +176,14 @@ def _count_parameters(model: nn.Module, processes: int) -> Parameters:
         _numbers(experts),
         tuple(_numbers(block.parameters()) for block in sharded_blocks(model)),
         sum(-(-len(weight) // processes) * weight[0].numel() if weight.dim() else 1 for weight in weights),
+        _bytes(weights),
+        tuple(_bytes(block.parameters()) for block in sharded_blocks(model)),
     )
 
 
-def _numbers(weights: Any) -> int:
+def _numbers(weights: Iterable[Tensor]) -> int:
     return sum(weight.numel() for weight in weights)
+
+
+def _bytes(weights: Iterable[Tensor]) -> int:
+    return sum(weight.nbytes for weight in weights)

@@ -14,12 +14,14 @@ BLOCKS, OUTSIDE = (1000, 1000, 1000), 500
 WHOLE = sum(BLOCKS) + OUTSIDE
 
 
-def step(micro_batches: int = 1, experts: int = 0, **messages: int) -> RankStep:
+def step(micro_batches: int = 1, experts: int = 0, number: int = 4, **messages: int) -> RankStep:
+    """Return a step. The numbers of gathered blocks have so many bytes."""
     sent = Counter({Message("update", name, "dp", size): 1 for name, size in messages.items()})
     peak: Counter[MemoryKind] = Counter(
         {"weights": 4 * WHOLE, "optimizer states": 8 * WHOLE, "activations": 100}
     )
-    parameters = Parameters(WHOLE, experts, BLOCKS, WHOLE // 2)
+    gathered = tuple(number * each for each in BLOCKS)
+    parameters = Parameters(WHOLE, experts, BLOCKS, WHOLE // 2, sum(gathered) + 4 * OUTSIDE, gathered)
     return RankStep(parameters, 64, micro_batches, 20, 30, 40, 0, peak, Counter(), sent)
 
 
@@ -42,6 +44,16 @@ def test_shared_weights_are_held_in_parts_and_whole_where_they_compute():
         "working space": 4 * (OUTSIDE + 1000),
         "activations": 100,
     }
+
+
+def test_blocks_in_bfloat16_are_gathered_with_half_of_the_bytes():
+    """Their gradients are summed in float32."""
+    messages = all_messages(step(number=2), Layout(2, fsdp=True), recomputes=False)
+    sent = sum(message.size * count for message, count in messages.items())
+    assert sent == (2 * 2 + 4) * sum(BLOCKS) + 2 * 4 * OUTSIDE
+    memory = peak_memory(step(number=2), Layout(2, fsdp=True))
+    assert memory["copies of weights"] == 4 * OUTSIDE + 2 * 2 * 1000
+    assert memory["working space"] == 4 * (OUTSIDE + 1000)
 
 
 def test_stages_send_vectors_and_gradients():

@@ -100,6 +100,15 @@ def test_split_layers_keep_their_part_of_the_activations(settings):
     assert split == pytest.approx(whole / 4, rel=0.02)
 
 
+@pytest.mark.parametrize(("precision", "number"), [("float32", 4), ("bfloat16", 2)])
+def test_shared_weights_of_products_are_gathered_as_products_read_them(precision, number):
+    step = counted(Layout(2, fsdp=True), f"training.precision={precision}")
+    norms = 4 * WIDTH
+    assert step.parameters.gathered_blocks == (number * (BLOCK - norms) + 4 * norms,) * LAYERS
+    outside = step.parameters.gathered - sum(step.parameters.gathered_blocks)
+    assert outside == number * VOCABULARY * WIDTH + 4 * (VOCABULARY + 2) * WIDTH  # projection; table and norm
+
+
 def test_copies_send_their_gradients_once():
     step = counted(Layout(4))
     assert {each.collective for each in step.messages} == {"all-to-all", "all-gather"}
