@@ -105,8 +105,8 @@ class InFiles:
         columns = open_columns(self.new, f"{split}-{EXAMPLES}", facts[EXAMPLES])
         of_all = dict(sizes) | part.examples.in_files(columns).sizes
         facts |= {"sizes": of_all, "sha256": content.hexdigest()}
-        is_plain = type(part.examples) is Examples
-        facts[GROUPS] = _write_groups(self.new, split, facts) if size and is_plain else {}
+        grouped = size and part.examples.is_grouped
+        facts[GROUPS] = _write_groups(self.new, split, facts) if grouped else {}
         self.splits[split] = facts
         return open_split(self.new, split, facts, part.examples)
 

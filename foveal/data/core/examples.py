@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,8 @@ Column = RaggedArray | NDArray[Any]
 class Examples:
     """Columns with the same number of rows, such as "source", "target" and "label"."""
 
+    is_grouped: ClassVar[bool] = True
+    """Whether rows in files are grouped by their lengths, for batches of rows of equal lengths."""
     columns: Mapping[str, Column]
 
     def __post_init__(self) -> None:

@@ -44,6 +44,7 @@ class ImageExamples(Examples):
     returned with sides of at least `processor.size`.
     """
 
+    is_grouped = False
     processor: ImageProcessor
     unique_images: Sequence[Pixels]
 
