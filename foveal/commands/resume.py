@@ -10,6 +10,7 @@ from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
 from foveal.commands.parallel import NO_PARALLEL_OPTIONS, ParallelOptions
 from foveal.commands.ranks import launch_ranks
+from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.distributed.world import joined_world
 from foveal.ui.console import print_json
@@ -19,7 +20,7 @@ from foveal.ui.error_line import print_error
 def resume(
     run: Path,
     /,
-    *,
+    *overrides: Annotated[str, Parameter(show=False)],
     budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     log: tuple[str, ...] = (),
     device: str | None = None,
@@ -32,6 +33,8 @@ def resume(
     ----------
     run
         The run folder.
+    overrides
+        Settings, which a run can't change.
     budget
         What to add to the training, such as +10m or +2000steps, or its new total, such as 20m; a finished run
         goes on, too.
@@ -42,6 +45,11 @@ def resume(
     json
         Print one JSON object with the result on standard output.
     """
+    if overrides:
+        raise UserError(
+            f"{overrides[0]}: a run goes on with its own settings, in {run}/config.toml: leave this out, or "
+            "start another run"
+        )
     make_ranks = parallel.make_ranks()
     # An added budget must not be left out or added twice, so the run is known once its budget is.
     if launch_ranks(parallel, run if budget is None else None):

@@ -81,7 +81,8 @@ def train(
             log("nothing was trained or written: leave out --dry-run to begin")
             on_result(prepared.to_json())
         else:
-            world.check(prepared.start.task.new_model)
+            if note := world.check(prepared.start.task.new_model):
+                log(note)
             run = prepared.create_run()
             with watched(run.path) if watch else nullcontext():
                 prepared.train(run, signals, on_result, world=world)

@@ -31,10 +31,11 @@ class ExpertRanks(MeshRanks):
         self._copies = own_group(ranks[:, place, self.splitting.rank], copy)
         self._of_experts: set[Tensor] = set()
 
-    def check(self, new_model: Callable[[], nn.Module]) -> None:
-        super().check(new_model)
+    def check(self, new_model: Callable[[], nn.Module]) -> str:
+        note = super().check(new_model)
         with shapes_only():
             spread(new_model(), ExpertGroup(self.sharing.rank, self.sharing.size))
+        return note
 
     def place(self, model: nn.Module, compute: Callable[..., Any]) -> Placement:
         parts = self.parts(model)

@@ -14,7 +14,7 @@ from torch import distributed as dist
 from foveal.core.shapes_only import shapes_only
 from foveal.distributed.partial import PartialWeights, Parts, whole_parts
 from foveal.distributed.placement import Placement
-from foveal.distributed.split import split
+from foveal.distributed.split import describe_whole, split
 from foveal.distributed.split_group import SplitGroup
 from foveal.distributed.tensor_group import TensorGroup
 from foveal.distributed.tree import Gradients, TreeSum, flatten, unflatten
@@ -50,10 +50,13 @@ class MeshRanks(Ranks):
     def exchange(self, message: Any) -> list[Any]:
         return self._everyone.exchange(message)
 
-    def check(self, new_model: Callable[[], nn.Module]) -> None:
-        if self.splitting.size > 1:
-            with shapes_only():
-                split(new_model(), TensorGroup(self.splitting.rank, self.splitting.size))
+    def check(self, new_model: Callable[[], nn.Module]) -> str:
+        if self.splitting.size == 1:
+            return ""
+        with shapes_only():
+            model = new_model()
+            weights = split(model, TensorGroup(self.splitting.rank, self.splitting.size))
+            return describe_whole(model, weights, self.splitting.size)
 
     def place(self, model: nn.Module, compute: Callable[..., Any]) -> Placement:
         return PartialWeights(self.parts(model), self.rank == 0)

@@ -1,6 +1,7 @@
 """Layers that several processes split among them (tensor parallelism, Shoeybi et al. 2019), and the streams
 between them (Korthikanti et al. 2022)."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -8,6 +9,8 @@ from torch import nn
 
 from foveal.core.errors import UserError
 from foveal.distributed.tensor_group import SplitModule, StreamModule, StreamOwner, TensorGroup
+
+MENTIONED_SHARE, MENTIONED_LAYERS = 0.1, 3
 
 
 @dataclass
@@ -50,6 +53,23 @@ def split(model: nn.Module, group: TensorGroup) -> SplitWeights:
     of_streams = {weight for module in group_of for weight in module.parameters(recurse=False)}
     weights.in_streams = of_streams - weights.axis_of.keys() - _reading_whole_rows(group_of)
     return weights
+
+
+def describe_whole(model: nn.Module, split: SplitWeights, processes: int) -> str:
+    """Return which layers each process computes whole, if they have more than a tenth of the weights."""
+    whole: Counter[str] = Counter()
+    counted = {*split.axis_of}
+    for module in model.modules():
+        for weight in {*module.parameters(recurse=False)} - counted:
+            whole[type(module).__name__] += weight.numel()
+            counted.add(weight)
+    share = whole.total() / sum(weight.numel() for weight in counted)
+    if share < MENTIONED_SHARE:
+        return ""
+    names = ", ".join(name for name, _ in whole.most_common(MENTIONED_LAYERS))
+    return (
+        f"--tp {processes} splits {1 - share:.0%} of the weights; each process has the others whole: {names}"
+    )
 
 
 def split_modules(model: nn.Module) -> dict[str, SplitModule]:

@@ -81,11 +81,13 @@ class World:
         """Return one message of each rank, from those of all processes."""
         return messages
 
-    def check(self, new_model: Callable[[], nn.Module]) -> None:
-        """Check that the processes can share a model, before there is one.
+    def check(self, new_model: Callable[[], nn.Module]) -> str:
+        """Check that the processes can share a model, before there is one. Return what the user should know
+        of it; empty if nothing.
 
         Raises: UserError: they can't.
         """
+        return ""
 
     def check_micro_batches(self, count: int) -> None:
         """Check that the processes of a rank can share the micro-batches of its slots in a step.

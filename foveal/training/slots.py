@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from foveal.core.errors import UserError
 from foveal.core.state import State, map_state
+from foveal.core.terminal_text import counted
 from foveal.distributed.lockstep import run_slots
 from foveal.distributed.tree import Gradients, Node, TreeSum, add_gradients
 from foveal.distributed.world import ONE_PROCESS, World, own_slots
@@ -104,6 +105,23 @@ def count_rows(batch: Any) -> int:
     if rows is None:
         raise UserError("training.slots: these batches can't be cut into slots; use --slots 1 and one rank")
     return int(rows)
+
+
+def describe_slots(count: int, batch: Any) -> str:
+    """Return how the rows of a batch are cut into slots.
+
+    Raises: UserError: the batch can't be cut.
+    """
+    rows = count_rows(batch)
+    if rows < count:
+        return (
+            f"{count}, but a batch has {counted(rows, 'row')}, so {counted(count - rows, 'slot')} have none: "
+            "larger batches, or fewer ranks, are faster"
+        )
+    each = (
+        counted(rows // count, "row") if rows % count == 0 else f"{rows // count} or {-(-rows // count)} rows"
+    )
+    return f"{count} in a batch, of {each} each"
 
 
 def take_rows(state: State, start: int, stop: int) -> State:

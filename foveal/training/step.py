@@ -13,6 +13,7 @@ from foveal.core.errors import UserError
 from foveal.core.result import ObjectiveOutput, Totals
 from foveal.core.runtime import Precision
 from foveal.core.state import State
+from foveal.core.terminal_text import counted
 from foveal.training.first_nonfinite import earliest, find_first_nonfinite
 from foveal.training.loss_scaling import LossScaling
 from foveal.training.optim import Optimizer
@@ -157,10 +158,10 @@ def check_slots(model: nn.Module, objective: Objective, batches: Sequence[Batch]
             "--fsdp: batch norm or the choice of rows needs a rank for each slot: start "
             f"--ranks {slots.count}, or leave out --fsdp"
         )
-    if together and slots.count > 1 and min(map(count_rows, batches)) < slots.count:
+    if together and slots.count > 1 and (rows := min(map(count_rows, batches))) < slots.count:
         raise UserError(
-            "training.slots: a batch has fewer rows than slots, and batch norm or the choice of rows needs a "
-            "row in each: lower --slots"
+            f"training.slots={slots.count}: a batch has {counted(rows, 'row')}, and batch norm or the choice "
+            f"of rows needs a row in each slot: start with --slots {rows} or fewer"
         )
 
 

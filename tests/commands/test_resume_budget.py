@@ -33,3 +33,8 @@ def test_train_takes_loggers_and_refuses_others_before_the_data_are_read() -> No
     with Path("run/metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["step"] for row in rows if row["train/loss"]] == ["1", "2"]
+
+
+def test_settings_of_a_run_can_not_be_changed() -> None:
+    line = refuse("resume", "run", "training.slots=4")
+    assert "training.slots=4: a run goes on with its own settings, in run/config.toml: leave this out" in line

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.core.runtime import Precision
+from foveal.data.core.batching import TokenBatch
 from foveal.distributed.world import ONE_PROCESS, World
-from foveal.training.slots import Slots
+from foveal.training.slots import Slots, describe_slots
 from tests.support.ranks import run_ranks
 from tests.support.short_trainings import ALL_KINDS, MORE_KINDS, NOT_CUT, SLOTS, train_steps
 from tests.support.untrained_runs import KINDS
@@ -101,8 +102,22 @@ def test_a_batch_of_fewer_rows_than_slots() -> None:
     cut, after = train_steps("translation", Slots(64), torch.float64)
     assert [one.loss for one in whole] == pytest.approx([other.loss for other in cut], abs=1e-9)
     assert all(torch.allclose(weight, after[name], atol=1e-8) for name, weight in weights.items())
-    with pytest.raises(UserError, match="fewer rows than slots"):
+    with pytest.raises(UserError, match=r"start with --slots [0-9]+ or fewer"):
         train_steps("batch-norm", Slots(64), torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        (8, "4 in a batch, of 2 rows each"),
+        (4, "4 in a batch, of 1 row each"),
+        (10, "4 in a batch, of 2 or 3 rows each"),
+        (1, "4, but a batch has 1 row, so 3 slots have none: larger batches, or fewer ranks, are faster"),
+    ],
+)
+def test_the_setup_says_how_many_rows_a_slot_has(rows: int, line: str) -> None:
+    tokens = torch.zeros(rows, 3, dtype=torch.long)
+    assert describe_slots(4, TokenBatch(tokens, tokens)) == line
 
 
 def carry_on_rank(world: World) -> list[Any]:

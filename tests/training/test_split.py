@@ -12,7 +12,7 @@ from foveal import layers
 from foveal.core.errors import UserError
 from foveal.distributed.mesh import MeshRanks
 from foveal.distributed.partial import PartialWeights
-from foveal.distributed.split import split, split_modules
+from foveal.distributed.split import describe_whole, split, split_modules
 from foveal.distributed.tensor_group import TensorGroup
 from foveal.distributed.tree import Gradients, Node, TreeSum, add_gradients
 from foveal.distributed.world import World
@@ -203,6 +203,21 @@ def test_what_can_not_be_split(make: Any, message: str) -> None:
     with pytest.raises(UserError, match=message) as error:
         split(make(), TensorGroup(0, 3))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "note"),
+    [
+        (lambda: layers.MLP(64, 256), ""),
+        (
+            lambda: nn.Sequential(layers.Embedding(10, 64), layers.GRU(64, 64)),
+            "--tp 2 splits 3% of the weights; each process has the others whole: GRUCell",
+        ),
+    ],
+)
+def test_layers_without_a_plan_are_named(make: Any, note: str) -> None:
+    model = make()
+    assert describe_whole(model, split(model, TensorGroup(0, 2)), 2) == note
 
 
 def test_a_table_that_a_whole_layer_reads_stays_whole() -> None:

@@ -31,6 +31,7 @@ from foveal.tasks.session import resolve_config
 from foveal.training.loggers.registry import check_loggers, make_loggers
 from foveal.training.plan import limit_warmup, parse_budget
 from foveal.training.protocols import Batches
+from foveal.training.slots import describe_slots
 from foveal.ui.activity import Activity
 from foveal.ui.console import log, print_facts
 
@@ -59,7 +60,9 @@ class PreparedTraining:
         sheet = (
             self.folder / CONTACT_SHEET_FILE if draws_images and _has_images(self.start.prepared) else None
         )
-        _print_setup(self.chosen.data, self.start, self.folder, self.cost, sheet)
+        slots = self.start.task.config.training.slots
+        cut = "" if slots == 1 else describe_slots(slots, self.batches.batch(0, 0))
+        _print_setup(self.chosen.data, self.start, self.folder, self.cost, sheet, cut)
 
     def to_json(self) -> dict[str, Any]:
         """Return what was chosen and what the training would cost."""
@@ -179,10 +182,10 @@ def _shorten_warmup(task: Task, total_steps: int, overrides: tuple[str, ...]) ->
 
 
 def _print_setup(
-    data: str, start: TrainingStart, folder: Path, cost: TrainingCost, sheet: Path | None
+    data: str, start: TrainingStart, folder: Path, cost: TrainingCost, sheet: Path | None, slots: str
 ) -> None:
-    """Print data, task, model and cost before the training, and the path of the contact sheet if there is
-    one."""
+    """Print data, task, model and cost before the training, and the path of the contact sheet and the slots
+    of a batch if there are any."""
     task, prepared = start.task, start.prepared
     training, facts, summary = task.config.training, prepared.facts["parts"], task.summarize(prepared)
     if note := task.held_out_note(facts):
@@ -200,6 +203,8 @@ def _print_setup(
         loss = f"{cost.steps.first_loss:.3f} {task.first_loss_unit} measured{expected}"
         rows.append(("first loss", loss))
     rows.append(("cost", cost.summary(summary.unit)))
+    if slots:
+        rows.append(("slots", slots))
     if _has_images(prepared):
         rows.append(("images", f"{folder / CONTACT_SHEET_FILE}: as they are, and as the model reads them"))
     rows.append(("run", f"{folder}  ({_budget_in_words(start)}, {training.precision})"))

@@ -26,11 +26,12 @@ class PipelineRanks(MeshRanks):
         self.stages = pp * virtual_stages
         self._weights: StageWeights | None = None
 
-    def check(self, new_model: Callable[[], nn.Module]) -> None:
-        super().check(new_model)
+    def check(self, new_model: Callable[[], nn.Module]) -> str:
+        note = super().check(new_model)
         with shapes_only():
             blocks = sum(map(len, block_stacks(new_model())))
         check_stages(blocks, self.stages, self.piping.size)
+        return note
 
     def check_micro_batches(self, count: int) -> None:
         depth = self.piping.size
