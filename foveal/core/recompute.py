@@ -29,13 +29,21 @@ def recomputing(recomputes: bool) -> Iterator[None]:
 
 @contextmanager
 def keeping_states(keeps: bool) -> Iterator[None]:
-    """Return a context in which blocks that are computed again return their states, or empty ones, which fit
-    no mixer: keys and values that nobody reads would stay in memory until the end of the forward pass."""
+    """Return a context in which the states that blocks return may be read, or are not: keys and values that
+    nobody reads would stay in memory until the end of the forward pass.
+
+    Blocks that are computed again then return empty states, which fit no mixer.
+    """
     token = _keeps_states.set(keeps)
     try:
         yield
     finally:
         _keeps_states.reset(token)
+
+
+def keeps_states() -> bool:
+    """Return whether the states that blocks return now may be read."""
+    return _keeps_states.get()
 
 
 def run_block(block: Callable[..., BlockOutput], x: Tensor, state: State, lengths: Any) -> BlockOutput:
@@ -45,7 +53,7 @@ def run_block(block: Callable[..., BlockOutput], x: Tensor, state: State, length
         return block(x, state, lengths=lengths)
     from torch.utils.checkpoint import checkpoint
 
-    compute = block if _keeps_states.get() else partial(_without_state, block)
+    compute = block if keeps_states() else partial(_without_state, block)
     result: BlockOutput = checkpoint(compute, x, state, lengths=lengths, use_reentrant=False)
     return result
 

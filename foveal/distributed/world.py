@@ -159,6 +159,8 @@ class Ranks(World):
         return arrived
 
     def sum(self, tree: TreeSum[Gradients], weights: Sequence[Tensor]) -> Gradients:
+        if self.size == 1:
+            return tree.total()
         nodes = [
             largest_nodes(tree.slots, own_slots(tree.slots, rank, self.size)) for rank in range(self.size)
         ]

@@ -15,7 +15,9 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from foveal.config import Config
 from foveal.data.core.batching import TokenBatch
+from foveal.distributed.experts import ExpertRanks
 from foveal.distributed.mesh import MeshRanks
+from foveal.distributed.pipeline.ranks import PipelineRanks
 from foveal.distributed.sharded import ShardedRanks
 from foveal.distributed.world import World
 from foveal.studies.plan.layout import Layout
@@ -39,6 +41,10 @@ def measured_peak(world: World, preset: str, settings: tuple[str, ...], layout: 
 
 
 def _arranged(world: World, layout: Layout) -> World:
+    if layout.pp > 1:
+        return PipelineRanks(world.rank, world.size, layout.pp, layout.virtual_stages, layout.tp)
+    if layout.ep > 1:
+        return ExpertRanks(world.rank, world.size, layout.ep, layout.tp)
     if layout.tp > 1:
         return MeshRanks(world.rank, world.size, layout.tp)
     return ShardedRanks(world.rank, world.size) if layout.fsdp else world
@@ -49,7 +55,9 @@ def _take_steps(world: World, config: Config, layout: Layout) -> None:
     task = task.bind(task.sized_processor({"vocabulary": VOCABULARY}))
     model: nn.Module = build_model(task, torch.device("cpu"))
     task = task.bind(task.processor, model)
-    rows = config.data.batch_tokens // config.data.context_length // layout.micro_batches
+    # Stages take the slots of a batch in turn.
+    micro_batches, slots = (1, layout.micro_batches) if layout.pp > 1 else (layout.micro_batches, 1)
+    rows = config.data.batch_tokens // config.data.context_length // micro_batches
     tokens = torch.randint(VOCABULARY, (rows, config.data.context_length))
     batch, precision = TokenBatch(tokens, tokens), config.training.precision
     batches = SimpleNamespace(batch=lambda epoch, index: batch)
@@ -62,12 +70,12 @@ def _take_steps(world: World, config: Config, layout: Layout) -> None:
                 model,
                 objective,
                 optimizer,
-                [batch] * layout.micro_batches,
-                [None] * layout.micro_batches,
+                [batch] * micro_batches,
+                [None] * micro_batches,
                 lr=1e-3,
                 seed=(step,),
                 precision=precision,
-                slots=Slots(world.size, world),
+                slots=Slots(world.size * slots, world),
                 activation_checkpointing=config.training.activation_checkpointing,
             )
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from foveal.core.recompute import keeps_states
 from foveal.core.runtime import seed_everything
 from foveal.distributed.pipeline.cut import BlockCost
 from foveal.distributed.world import Ranks
@@ -45,7 +46,7 @@ class Pass:
     """What the noise of the stage depends on."""
     outputs: dict[int, BlockOutput] = field(default_factory=dict)
     states: dict[int, Any] = field(default_factory=dict)
-    """The new states of the own blocks."""
+    """The new states of the own blocks, if they go on."""
 
 
 class StagedBlocks:
@@ -117,7 +118,8 @@ class _StagedBlock:
             raise StageEnds
         if number in passing.own:
             y, state, aux = self.compute(x, state, lengths=lengths)
-            passing.states[number] = state
+            if keeps_states():
+                passing.states[number] = state
         elif number in passing.received:
             y, aux = passing.received[number]
             if number + 1 == passing.own.start:
