@@ -11,6 +11,7 @@ from typing import Any
 import cloudpickle
 import torch
 
+from foveal.api.own_module.launcher import MODULE
 from foveal.api.ranks import check_ranks, run_ranks
 from foveal.core.errors import UserError
 from foveal.core.rank import world_size
@@ -44,8 +45,7 @@ class Processes:
             file = Path(folder, "trainer.pt")
             self._write({**self.arguments, "run": run}, file)
             log(f"starting {counted(self.ranks, 'rank')}")
-            package = __name__.rpartition(".")[0]
-            command = [sys.executable, "-m", package, str(file), str(self.ranks)]
+            command = [sys.executable, "-m", MODULE, str(file), str(self.ranks)]
             run_ranks(command, run, signals, _environment())
 
     def _write(self, arguments: Mapping[str, Any], file: Path) -> None:
@@ -58,7 +58,7 @@ class Processes:
         except Exception as error:  # whatever the code of a user raises
             for name, mend in MENDS.items():
                 if reason := _why_not(arguments[name]):
-                    raise UserError(f"{name} can't be given to other processes ({reason}): {mend}") from error
+                    raise UserError(f"{name} can't be given to other processes ({reason}): {mend}") from None
             raise UserError(
                 f"{file.parent.parent}: what the other processes get can't be written there ({error}): free "
                 "space, or name another folder in TMPDIR"

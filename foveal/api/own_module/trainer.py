@@ -12,6 +12,7 @@ from foveal.api.own_module.config import BUDGET, module_config, written_settings
 from foveal.api.own_module.cost import measure_module_cost
 from foveal.api.own_module.folder import create_module_run, reopen_module_run
 from foveal.api.own_module.in_ranks import check_alike, check_module, with_slots
+from foveal.api.own_module.launcher import RUN_AGAIN, run_again
 from foveal.api.own_module.parts import Module, check_objective, device_of, make_module, module_code
 from foveal.api.own_module.processes import Processes, new_processes
 from foveal.api.own_module.report import print_setup, print_summary
@@ -45,12 +46,6 @@ from foveal.ui.error_line import print_error
 from foveal.ui.training_screen import TrainingScreen
 
 DEFAULT_BUDGET, SLOTS = "3m", "training.slots"
-RUN_AGAIN = "run the script again, to go on"
-
-
-def run_again(run: str) -> str:
-    """Return how to go on with a run."""
-    return f"run the script again, with run={run!r}, to go on"
 
 
 class Trainer:
@@ -263,7 +258,6 @@ class Trainer:
         trainer = training_loop.Trainer(
             folder, module, objective, self._batches, self._valid, callbacks, world=world
         )
-        self._counters = trainer.state.counters
         freed = without_weights(self._module, module, folder) if self._fsdp else nullcontext()
         try:
             with freed, screen:
@@ -274,6 +268,8 @@ class Trainer:
         except Interrupted as stop:
             saved = f" at step {trainer.state.counters.step:,}; everything is saved"
             raise TrainingInterrupted(stop.number, f"{saved}; {run_again(str(folder.path))}") from None
+        finally:
+            self._counters = trainer.state.counters
 
     def _finish(self, folder: RunFolder) -> None:
         """Load the weights that a run keeps, draw its curves, and print a summary."""
