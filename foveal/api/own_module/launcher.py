@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 from threading import Thread
 
 from foveal.distributed.launch import Launcher
@@ -27,7 +28,10 @@ def launch(file: str, ranks: int) -> None:
     """
     Thread(target=_end_with_the_script, daemon=True).start()
     launcher = Launcher(ranks, 0, lambda run: [], warn, run_again, f"; {RUN_AGAIN}", MODULE)
-    launcher.run([file, str(ranks)])
+    try:
+        launcher.run([file, str(ranks)])
+    finally:
+        Path(file).unlink(missing_ok=True)  # a script that was killed leaves it
 
 
 def _end_with_the_script() -> None:
