@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import foveal
 from foveal.api.ranks import _Messages
 from foveal.core.errors import RunFailed, UserError
+from foveal.store.checkpoint_list import list_checkpoints
 from tests.support.module_training import examples, loss, valid
 from tests.support.own_script import RANKS_SCRIPT, run_script
 
@@ -77,20 +78,20 @@ def test_ranks_have_the_weights_of_one_process() -> None:
 
 @pytest.mark.slow
 def test_a_script_that_defines_everything_itself() -> None:
-    """Without a main guard. torchrun, one process, and ranks that go on have the same bits."""
+    """Without a main guard. Ranks go on with what torchrun began, and have the bits of one process."""
     printed = [
-        run_script(1, "alone", "alone"),
-        run_script(2, "torchrun", "alone"),
-        run_script(1, "moved", "short"),
+        run_script(1, "one", "alone", "short"),
+        run_script(1, "one", "alone"),
+        run_script(2, "moved", "alone", "short"),
         run_script(1, "moved"),
         run_script(1, "moved"),
     ]
     assert [result.returncode for result in printed] == [0] * 5, [result.stderr for result in printed]
-    check_equal(weights_of("alone"), weights_of("torchrun"))
-    check_equal(weights_of("alone"), weights_of("moved"))
-    assert "computing" in printed[2].stdout, "what a rank prints is shown"
-    assert "finished, with 15 steps: nothing to train" in printed[4].stderr
-    assert printed[0].stdout.splitlines()[-1] == printed[4].stdout.splitlines()[-1]
+    check_equal(weights_of("one"), weights_of("moved"))
+    assert "computing" in printed[3].stdout, "what a rank prints is shown"
+    assert "moved: finished, with 15 steps: nothing to train" in printed[4].stderr
+    assert "trained  15 steps" in printed[4].stderr
+    assert printed[1].stdout.splitlines()[-1] == printed[4].stdout.splitlines()[-1]
 
 
 @pytest.mark.slow
@@ -108,7 +109,7 @@ def test_ranks_that_share_the_weights() -> None:
 @pytest.mark.parametrize(
     ("processes", "option", "message"),
     [
-        (1, "fails", "RunFailed: ValueError: no such luck, in loss, line 29 (without ranks= you see the"),
+        (1, "fails", "RunFailed: ValueError: no such luck, in loss, line 31 (without ranks= you see the"),
         (1, "wrong", "UserError: objective returned None: return the loss"),
         (2, "torchrun", "UserError: ranks= starts processes, and torchrun has started this one already"),
     ],
@@ -131,7 +132,7 @@ def when_there_is_a_checkpoint(act: Callable[[], object]) -> None:
     """Act in a thread, once the run has a checkpoint."""
 
     def wait() -> None:
-        while not list(Path("run", "checkpoints").glob("*")):
+        while not list_checkpoints(Path("run", "checkpoints")):
             time.sleep(0.1)
         act()
 
@@ -168,7 +169,7 @@ def test_an_interrupt_saves_and_returns_the_run(capsys: pytest.CaptureFixture[st
     said = " ".join(capsys.readouterr().err.split())
     assert "everything is saved; run the script again, with run='run', to go on" in said
     assert said.count("stopped by SIGINT at step") == 1
-    assert run.path == "run"
+    assert run.path == Path("run")
     finish(capsys)
 
 
@@ -181,7 +182,7 @@ def test_ranks_end_with_the_script() -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    while not list(Path("run", "checkpoints").glob("*")):
+    while not list_checkpoints(Path("run", "checkpoints")):
         assert process.poll() is None
         time.sleep(0.1)
     ranks = psutil.Process(process.pid).children(recursive=True)
