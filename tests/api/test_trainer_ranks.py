@@ -216,8 +216,8 @@ def test_what_no_other_process_can_get_is_named() -> None:
         with lock:
             return 1.0
 
-    parts = {"module": new_net(), "objective": loss, "train": loader(), "valid": valid()}
-    wrong = {
+    parts: dict[str, Any] = {"module": new_net(), "objective": loss, "train": loader(), "valid": valid()}
+    wrong: dict[str, Any] = {
         "module": Locked(),
         "objective": locked,
         "train": some_batches(),
