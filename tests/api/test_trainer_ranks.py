@@ -147,9 +147,9 @@ def kill_rank() -> None:
 
 def finish(capsys: pytest.CaptureFixture[str]) -> None:
     """Go on with a stopped run, and check that its weights are those of a run that was not stopped."""
-    trainer("run", 2, "4000steps", checkpoint_seconds=0.2).run()
+    trainer("run", 2, "1000steps", checkpoint_seconds=0.2).run()
     assert "batches again, to go on after them" in capsys.readouterr().err
-    trainer("whole", None, "4000steps", checkpoint_seconds=0.2).run()
+    trainer("whole", None, "1000steps", checkpoint_seconds=0.2).run()
     check_equal(weights_of("run"), weights_of("whole"))
 
 
@@ -158,14 +158,14 @@ def test_a_killed_rank_ends_all_and_the_script_goes_on(capsys: pytest.CaptureFix
     when_there_is_a_checkpoint(kill_rank)
     line = "rank 1 was ended by SIGKILL, so all 2 ranks are stopped; run the script again, with run='run', to"
     with pytest.raises(RunFailed, match=line):
-        trainer("run", 2, "4000steps", checkpoint_seconds=0.2).run()
+        trainer("run", 2, "1000steps", checkpoint_seconds=0.2).run()
     finish(capsys)
 
 
 @pytest.mark.slow
 def test_an_interrupt_saves_and_returns_the_run(capsys: pytest.CaptureFixture[str]) -> None:
     when_there_is_a_checkpoint(lambda: os.kill(os.getpid(), signal.SIGINT))
-    run = trainer("run", 2, "4000steps", checkpoint_seconds=0.2).run()
+    run = trainer("run", 2, "1000steps", checkpoint_seconds=0.2).run()
     said = " ".join(capsys.readouterr().err.split())
     assert "everything is saved; run the script again, with run='run', to go on" in said
     assert said.count("stopped by SIGINT at step") == 1
