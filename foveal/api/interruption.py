@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
+from foveal.distributed.launch import is_launched
 from foveal.ui.console import log
 
 _ONE_TRAINING = threading.RLock()
@@ -17,6 +18,7 @@ def interruptible() -> Iterator[SignalHandler]:
 
     Trainings in several threads wait for each other, since all draw from the random numbers of the process.
 
+    Raises: Interrupted: a signal came to a rank of ours.
     Raises: KeyboardInterrupt: Ctrl-C came before the training had begun.
     Raises: SystemExit: the process is to end (SIGTERM).
     """
@@ -24,6 +26,8 @@ def interruptible() -> Iterator[SignalHandler]:
         try:
             yield signals
         except Interrupted as stop:
+            if is_launched():  # the launcher says what was saved
+                raise
             has_begun = isinstance(stop, TrainingInterrupted)
             if has_begun:
                 log(str(stop))

@@ -18,8 +18,8 @@ SHORT_NAMES = {
     "training.budget": "budget",
 }
 """Settings that arguments name."""
-OF_A_RUN = "device"
-"""An argument of the function that opened a run."""
+OF_A_RUN = ("device", "ranks")
+"""Arguments of the function that opened a run, or of the class that trains it."""
 TAKES_NAME = ("from", "model", "task", "device", "pretrained", "log")
 """Options whose value may be any word."""
 VALUE = r"'[^']*'|\"[^\"]*\"|[A-Z]+(?![\w'])|[\w+-]*[\d./][\w./+-]*(?<![.])"
@@ -74,7 +74,7 @@ class PythonWords:
         name = _argument(option)
         if name == "trust_plugin":
             return "trust_plugin=True"
-        if name not in self.parameters and name != OF_A_RUN and not self.takes_any:
+        if name not in self.parameters and name not in OF_A_RUN and not self.takes_any:
             return match[0]
         return name if value is None else f"{name}={_literal(value)}"
 

@@ -1,5 +1,6 @@
 """`foveal.train`: from data on disk or in memory to a trained run."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -7,9 +8,9 @@ from typing import Any, Literal
 from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
 from foveal.api.interruption import interruptible
+from foveal.api.ranks import check_ranks, run_ranks
 from foveal.api.run import Run
 from foveal.api.training.choose import choose
-from foveal.api.training.in_ranks import check_ranks, train_in_ranks
 from foveal.api.training.options import TrainingOptions, setting
 from foveal.api.training.prepare import prepare
 from foveal.api.training.report import ignore_result
@@ -55,7 +56,8 @@ def train(
 
     Raises: UserError: the data can't be read, or a setting does not fit; or `ranks` is below 1, or comes with
         `callbacks`.
-    Raises: RunFailed: the training failed: too many steps in a row were not finite, or the disk is full.
+    Raises: RunFailed: the training failed: too many steps in a row were not finite, the disk is full, or a
+        rank was killed.
 
     Parameters
     ----------
@@ -143,7 +145,8 @@ def train(
         if ranks is None:
             prepared.train(folder, signals, ignore_result, checked)
         else:
-            train_in_ranks(folder, ranks, quiet, signals)
+            command = [sys.executable, "-m", "foveal", "resume", str(folder.path), "--ranks", str(ranks)]
+            run_ranks([*command, *(["-q"] if quiet else [])], folder.path, signals)
     return Run(folder.path, device)
 
 

@@ -1,5 +1,6 @@
 """Commands in several processes, the ranks: `--ranks N` and `--max-restarts N`."""
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
@@ -42,12 +43,14 @@ def launch_ranks(options: ParallelOptions, run: Path | None = None) -> bool:
         return False
     arguments = sys.argv[1:]
     kept = options_in(arguments, KEPT_FLAGS, KEPT_OPTIONS)
+    placement = options_in(arguments, FLAGS, OPTIONS)
+    again = ["--ranks", str(options.ranks), *placement]
     launcher = Launcher(
         options.ranks,
         options.max_restarts,
         lambda path: ["resume", path, *kept],
         warn,
-        placement=options_in(arguments, FLAGS, OPTIONS),
+        lambda path: f"go on with {shlex.join(['foveal', 'resume', path, *again])}",
     )
     launcher.run(arguments, "" if run is None else str(run))
     return True
@@ -70,7 +73,7 @@ def launch_to_use(ranks: int | None, alone: str) -> bool:
         return rank() > 0
     if ranks is None or is_launched() or world_size() > 1:
         return False
-    Launcher(ranks, 0, lambda path: [], warn, f"; {START_AGAIN}").run(sys.argv[1:])
+    Launcher(ranks, 0, lambda path: [], warn, lambda path: START_AGAIN, f"; {START_AGAIN}").run(sys.argv[1:])
     return True
 
 

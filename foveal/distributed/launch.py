@@ -1,12 +1,11 @@
-"""Starts the ranks of a command on this machine, by torch's elastic agent, and ends them together."""
+"""Starts ranks on this machine, by torch's elastic agent, and ends them together."""
 
 import logging
 import os
-import shlex
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT, SIGTERM, Signals
@@ -36,20 +35,22 @@ class RankLeft(Exception):
 
 @dataclass(frozen=True)
 class Launcher:
-    """Starts the ranks of a command, and starts them again."""
+    """Starts ranks, and starts them again."""
 
     ranks: int
     max_restarts: int
     resume: Callable[[str], list[str]]
     """Returns the arguments with which a run goes on."""
     log: Log
+    advice: Callable[[str], str]
+    """Returns how to go on with a run, for the line about a killed rank."""
     otherwise: str = " before there was a run"
-    """The end of the line about a killed rank, if there is no run to go on with."""
-    placement: Sequence[str] = ()
-    """The options that say which parts of the weights a rank holds."""
+    """The end of that line, if there is no run to go on with."""
+    module: str = PACKAGE
+    """The module that a rank runs."""
 
     def run(self, arguments: list[str], run: str = "") -> None:
-        """Run the command `foveal ARGUMENTS` in several processes on this machine. If a rank is killed or
+        """Run `python -m MODULE ARGUMENTS` in several processes on this machine. If a rank is killed or
         freezes, start all again.
 
         A process has its share of the machine's cores as threads, unless OMP_NUM_THREADS says how many. `run`
@@ -77,7 +78,7 @@ class Launcher:
             )
             for restart in range(self.max_restarts + 1):
                 try:
-                    return _run_once(self.ranks, arguments)
+                    return _run_once(self.ranks, self.module, arguments)
                 except RankLeft as left:
                     run, reason = note.read_text(), str(left)
                     if not run or restart == self.max_restarts:
@@ -93,8 +94,7 @@ class Launcher:
         stopped = f"{reason}, so all {self.ranks} ranks are stopped"
         if not run:
             return RunFailed(f"{stopped}{self.otherwise}")
-        command = shlex.join(["foveal", "resume", run, "--ranks", str(self.ranks), *self.placement])
-        return RunFailed(f"{stopped}; go on with {command}")
+        return RunFailed(f"{stopped}; {self.advice(run)}")
 
 
 def is_launched() -> bool:
@@ -108,7 +108,7 @@ def note_run(path: str) -> None:
         Path(note).write_text(path)
 
 
-def _run_once(ranks: int, arguments: list[str]) -> None:
+def _run_once(ranks: int, module: str, arguments: list[str]) -> None:
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -124,7 +124,7 @@ def _run_once(ranks: int, arguments: list[str]) -> None:
         shutdown_timeout=SHUTDOWN_SECONDS,
     )
     try:
-        elastic_launch(config, sys.executable)("-m", PACKAGE, *arguments)
+        elastic_launch(config, sys.executable)("-m", module, *arguments)
     except ChildFailedError as failed:
         codes = {rank: failure.exitcode for rank, failure in sorted(failed.failures.items())}
         if SILENT_RANK_CODE in codes.values():

@@ -227,6 +227,8 @@ def joined_world(log: Log, advice: str = RESUMES, ranks: MakeRanks = Ranks) -> I
     )
     try:
         with heartbeat(PrefixStore("heartbeat", store.clone()), rank, size, log, advice):
-            yield ranks(rank, size)
+            world = ranks(rank, size)
+            world.exchange(None)  # no rank fails, and leaves, while another still connects to it
+            yield world
     finally:
         dist.destroy_process_group()

@@ -4,6 +4,7 @@ import sys
 
 from foveal.core.terminal_text import escape_controls, shorten_middle
 
+ERROR_PREFIX = "foveal: "
 MAX_LENGTH = 2_000
 """Most characters of an error. Files and arguments can hold names and values of any length."""
 
@@ -14,6 +15,6 @@ def print_error(message: str) -> None:
     if sys.stderr is not None and sys.stderr.isatty():
         from foveal.ui.console import STDERR  # takes a moment to import
 
-        STDERR.print_wrapped(f"foveal: {line}")
+        STDERR.print_wrapped(f"{ERROR_PREFIX}{line}")
     else:
-        print(f"foveal: {line}", file=sys.stderr)
+        print(f"{ERROR_PREFIX}{line}", file=sys.stderr)

@@ -101,6 +101,60 @@ assert all(torch.equal(own[name], value) for name, value in kept.items())
 print("evaluated", finished.evaluate()["loss"])
 """
 
+RANKS_SCRIPT = """
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import foveal
+
+run, *options = sys.argv[1:]
+torch.manual_seed(0)
+x = torch.randn(90, 8)
+data = TensorDataset(x, (x.sum(1) > 0).long())
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+        self.dropout, self.head = nn.Dropout(0.2 * ("fsdp" not in options)), nn.Linear(8, 2)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + self.dropout(layer(x)).tanh()
+        return self.head(x)
+
+
+def loss(module, batch):
+    if "fails" in options:
+        raise ValueError("no such luck")
+    if "wrong" in options:
+        return None
+    print("computing")
+    return F.cross_entropy(module(batch[0]), batch[1])
+
+
+net = Net()
+trainer = foveal.Trainer(
+    net,
+    lambda module, batch: loss(module, batch),
+    DataLoader(data, batch_size=16, shuffle=True, generator=torch.Generator().manual_seed(4)),
+    DataLoader(data, batch_size=20),
+    budget="9steps" if "short" in options else "15steps",
+    lr=0.01,
+    run=run,
+    settings={"training.slots": 2},
+    fsdp="fsdp" in options,
+    ranks=None if "alone" in options else 2,
+)
+finished = trainer.run()
+print("evaluated", finished.evaluate()["loss"], net.training)
+"""
+
 
 def run_script(processes: int, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run the script mine.py in so many processes."""

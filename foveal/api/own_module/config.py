@@ -8,6 +8,7 @@ from foveal.config.old_names import flatten
 from foveal.config.sections_by_path import nested_sections, setting_keys, to_toml, unread_fields
 from foveal.config.values import StrictModel
 
+BUDGET = "training.budget"
 SECTIONS = ("optimizer", "schedule", "training")
 NOT_READ = {
     "training.freeze": "set requires_grad_(False) on weights that are not to be trained",

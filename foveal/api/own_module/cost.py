@@ -6,13 +6,12 @@ from torch import nn
 
 from foveal.config import Config
 from foveal.core.errors import UserError
-from foveal.store.run import RunFolder
 from foveal.training.dry_run import dry_run
 from foveal.training.module.batches import UNKNOWN_LENGTH
 from foveal.training.module.objective import ModuleObjective
 from foveal.training.plan import StepTimer, budget_to_steps, parse_budget
 from foveal.training.protocols import Batches
-from foveal.ui.console import format_bytes, print_facts
+from foveal.ui.console import format_bytes
 
 
 @dataclass(frozen=True)
@@ -50,26 +49,6 @@ def measure_module_cost(
     else:
         steps = budget_to_steps(budget, batches.per_epoch, accumulation, first.tokens * accumulation)
     return ModuleCost(measured.loss, first.tokens, step_seconds, steps, measured.memory_bytes)
-
-
-def print_setup(
-    folder: RunFolder, module: nn.Module, batches: Batches, valid: Batches | None, cost: ModuleCost
-) -> None:
-    """Print module, batches and cost before the training."""
-    parameters = sum(weight.numel() for weight in module.parameters())
-    trained = sum(weight.numel() for weight in module.parameters() if weight.requires_grad)
-    partly = f", {trained:,} of them trained" if trained < parameters else ""
-    length = batches.per_epoch
-    epoch = "of unknown number" if length == UNKNOWN_LENGTH else f"{length:,} in an epoch"
-    held_out = "" if valid is None else f"; valid {valid.per_epoch:,}"
-    rows = [
-        ("module", f"{type(module).__name__}: {parameters:,} parameters{partly}"),
-        ("batches", f"{epoch}, the first of {cost.rows:,} rows{held_out}"),
-        ("first loss", f"{cost.first_loss:.4f}"),
-        ("cost", str(cost)),
-        ("run", f"{folder.path}  (budget {folder.config.training.budget})"),
-    ]
-    print_facts(rows)
 
 
 def check_length(budget: str, batches: Batches) -> None:

@@ -42,6 +42,19 @@ def make_module(module: Module, seed: int) -> nn.Module:
     return module
 
 
+def check_objective(objective: Any) -> None:
+    """Check that the objective is a function.
+
+    Raises: UserError: it is something else.
+    """
+    if not callable(objective) or isinstance(objective, nn.Module):
+        kind = type(objective).__name__
+        raise UserError(
+            f"objective: expected a function of (module, batch), not {kind}; such as "
+            "lambda module, batch: criterion(module(batch[0]), batch[1])"
+        )
+
+
 def module_code(given: Module, module: nn.Module, objective: UserObjective, valid: Any) -> ModuleFacts:
     """Return how to import the user's code in another process."""
     maker = class_reference(type(given)) if isinstance(given, nn.Module) else reference(given)

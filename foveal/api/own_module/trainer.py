@@ -5,17 +5,19 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
 from foveal.api.interruption import interruptible
-from foveal.api.own_module.config import module_config, module_config_to_toml, setting_value, written_settings
-from foveal.api.own_module.cost import check_length, measure_module_cost, print_setup
+from foveal.api.own_module.config import BUDGET, module_config, written_settings
+from foveal.api.own_module.cost import measure_module_cost
+from foveal.api.own_module.folder import create_module_run, reopen_module_run
 from foveal.api.own_module.in_ranks import check_alike, check_module, with_slots
-from foveal.api.own_module.parts import Module, device_of, make_module, module_code
+from foveal.api.own_module.launcher import RUN_AGAIN, run_again
+from foveal.api.own_module.parts import Module, check_objective, device_of, make_module, module_code
+from foveal.api.own_module.processes import Processes, new_processes
+from foveal.api.own_module.report import print_setup, print_summary
 from foveal.api.own_module.run import ModuleRun, describe_means, load_kept_weights, write_curves
-from foveal.api.own_module.session import LOG_UNITS, UNIT
+from foveal.api.own_module.session import UNIT
 from foveal.api.own_module.sharing import check_sharing, copy_to_share, make_ranks, without_weights
 from foveal.api.training.follow import check_world, meet
 from foveal.core.errors import UserError
@@ -24,29 +26,26 @@ from foveal.core.runtime import keep_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
 from foveal.distributed.world import World, joined_world
 from foveal.store.checkpoint_list import list_checkpoints
-from foveal.store.run import MODULE_KEY, RunFolder, check_run_path, create_run, open_run
+from foveal.store.run import RunFolder, check_run_path, open_run
 from foveal.store.run_paths import default_run_path
-from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.session import resolve_config
-from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_initial_weights
+from foveal.tasks.warm_start import load_initial_weights
 from foveal.training import trainer as training_loop
 from foveal.training.agreement import Agreement
 from foveal.training.callback_registry import make_callbacks
 from foveal.training.callbacks import CallbackList, check_callbacks
-from foveal.training.extension import extend_budget
 from foveal.training.loggers.registry import check_loggers, make_loggers
 from foveal.training.module.batch import WeightFunction
 from foveal.training.module.batches import BatchOptions
 from foveal.training.module.objective import ModuleObjective, UserObjective
 from foveal.training.module.sources import held_out_batches, train_batches
 from foveal.training.plan import limit_warmup, parse_budget
-from foveal.ui.console import format_duration, print_facts, silence
 from foveal.ui.console import log as console_log
+from foveal.ui.console import silence
 from foveal.ui.error_line import print_error
 from foveal.ui.training_screen import TrainingScreen
 
-BUDGET, DEFAULT_BUDGET, SLOTS = "training.budget", "3m", "training.slots"
-RUN_AGAIN = "run the script again, to go on"
+DEFAULT_BUDGET, SLOTS = "3m", "training.slots"
 
 
 class Trainer:
@@ -76,6 +75,7 @@ class Trainer:
         batches_per_epoch: int | None = None,
         weight: WeightFunction | None = None,
         fsdp: bool = False,
+        ranks: int | None = None,
     ):
         """Check what is given. Nothing is written before `run`.
 
@@ -116,24 +116,28 @@ class Trainer:
         weight
             A function of a batch that returns its weight in means, in place of its number of rows.
         fsdp
-            Share the weights among the processes that torchrun started, with their gradients and optimizer
-            states (fully sharded data parallel). A single process trains as without.
+            Share the weights among the processes, with their gradients and optimizer states (fully sharded
+            data parallel). A single process trains as without.
+        ranks
+            The number of processes on this machine that train together; the weights do not depend on it.
+            Each gets a copy of what is given here.
 
         Raises: UserError: something is of another kind, or a setting does not fit.
         """
+        arguments = {
+            **{"module": module, "objective": objective, "train": train, "valid": valid, "weight": weight},
+            **{"budget": budget, "lr": lr, "seed": seed, "settings": settings, "log": log, "fsdp": fsdp},
+            **{"device": device, "quiet": quiet, "batches_per_epoch": batches_per_epoch},
+        }
         short = {"optimizer.lr": lr, "training.seed": seed, BUDGET: budget}
         self._written = written_settings({**written_settings(settings or {}), **written_settings(short)})
         config = module_config(self._written)
         parse_budget(config.training.budget)
-        if not callable(objective) or isinstance(objective, nn.Module):
-            kind = type(objective).__name__
-            raise UserError(
-                f"objective: expected a function of (module, batch), not {kind}; such as "
-                "lambda module, batch: criterion(module(batch[0]), batch[1])"
-            )
+        check_objective(objective)
         if batches_per_epoch is not None and batches_per_epoch < 1:
             raise UserError(f"batches_per_epoch={batches_per_epoch}: expected 1 or more")
         self._callbacks, self._loggers = check_callbacks(callbacks), one_or_several(log)
+        self._processes = new_processes(ranks, bool(self._callbacks), arguments)
         self._quiet, self._fsdp = quiet, fsdp and world_size() > 1
         check_loggers(self._loggers)
         self._module = make_module(module, config.training.seed)
@@ -154,20 +158,42 @@ class Trainer:
         Afterwards the module has the weights that the run keeps, in evaluation mode. Ctrl-C (or "interrupt
         kernel") ends the training and saves; the same script with the same `run` goes on.
 
-        Started by torchrun, the processes train together: each gives the same whole batches, and computes its
-        rows of them. The first process prints and writes.
+        With `ranks`, or started by torchrun, processes train together: each gives the same whole batches, and
+        computes its rows of them. The first process prints and writes.
 
-        Raises: UserError: the batches or the loss can't be used, or the run has other settings.
-        Raises: RunFailed: a callback failed, or too many steps in a row were not finite.
+        Raises: UserError: the batches or the loss can't be used, or the run has other settings; or something
+            can't be given to other processes.
+        Raises: RunFailed: a callback failed, too many steps in a row were not finite, or a rank failed.
         """
         with silence(self._quiet or rank() > 0):
-            ranks = make_ranks(self._fsdp)
-            with interruptible() as signals, joined_world(print_error, RUN_AGAIN, ranks) as world:
-                folder = self._open(world, signals)
-                self._train(folder, signals, world)
-                world.exchange(None)  # the main process has written the weights
-            self._finish(folder)
+            if self._processes is not None:
+                folder = self._train_in(self._processes)
+            else:
+                ranks = make_ranks(self._fsdp)
+                with interruptible() as signals, joined_world(print_error, RUN_AGAIN, ranks) as world:
+                    folder = self._open(world, signals)
+                    self._train(folder, signals, world)
+                    world.exchange(None)  # the main process has written the weights
+                self._finish(folder)
         return ModuleRun(folder, self._module, self._objective, self._valid, self._weight)
+
+    def _train_in(self, processes: Processes) -> RunFolder:
+        """Train in other processes. The module of this one gets the weights that the run keeps.
+
+        Raises: UserError: something can't be given to them, or they can't train together.
+        Raises: RunFailed: a rank failed.
+        """
+        self._path = self._path or self._new_path()
+        with interruptible() as signals:
+            processes.train(self._path, signals)
+        folder = open_run(self._path)
+        if folder.weights.is_file():
+            load_kept_weights(folder, self._module)
+        return folder
+
+    def _new_path(self) -> Path:
+        """Return the path of a run of which the user does not say where it is."""
+        return default_run_path(type(self._module).__name__.lower(), "trainer")
 
     def _open(self, world: World, signals: SignalHandler) -> RunFolder:
         """Open or create the run, together with the other processes.
@@ -181,7 +207,12 @@ class Trainer:
             self._config = with_slots(self._config, world.size)
         folder = None
         if world.is_main:
-            folder = self._reopen() if self._path and self._path.exists() else self._create()
+            if self._path and self._path.exists():
+                folder = reopen_module_run(
+                    self._path, self._written, self._config, self._module, self._batches
+                )
+            else:
+                folder = self._create()
             check_world(folder.config.training, world)
         path = Path(meet(world, folder))
         folder = folder or open_run(path)
@@ -197,50 +228,15 @@ class Trainer:
 
         Raises: UserError: the run can't be created, or the loss can't be used.
         """
-        class_name = type(self._module).__name__
-        path = self._path or default_run_path(class_name.lower(), "trainer")
+        path = self._path or self._new_path()
         check_run_path(path)
         objective = ModuleObjective(self._module, self._objective)
         cost = measure_module_cost(self._module, objective, self._batches, self._config)
         if "schedule.warmup_steps" not in self._written:
             schedule = limit_warmup(self._config.schedule, cost.steps)
             self._config = self._config.model_copy(update={"schedule": schedule})
-        data = {
-            **{"data": None, "valid": None, "test": None, "preset": "", "device": str(self._device)},
-            **{"facts": {"parts": {}}, MODULE_KEY: self._code.model_dump()},
-        }
-        start = seal_tensors(unique_state_dict(self._module), {"which": "start"})
-        folder = create_run(
-            path,
-            self._config,
-            module_config_to_toml(self._config),
-            {INITIAL_WEIGHTS_FILE: start},
-            data,
-            log_units=LOG_UNITS,
-        )
+        folder = create_module_run(path, self._config, self._module, self._code, self._device)
         print_setup(folder, self._module, self._batches, self._valid, cost)
-        return folder
-
-    def _reopen(self) -> RunFolder:
-        """Open the existing run, whose training goes on.
-
-        Raises: UserError: the folder is another run, or the run has other settings.
-        """
-        assert self._path is not None
-        folder = open_run(self._path)
-        if not folder.has_own_module:
-            raise UserError(f"{folder.path}: not a run of foveal.Trainer: choose another run=")
-        for key, value in self._written.items():
-            if key == BUDGET:
-                continue
-            before, now = setting_value(folder.config, key), setting_value(self._config, key)
-            if before != now:
-                raise UserError(f"{folder.path}: made with {key}={before}, not {value}: choose another run=")
-        load_initial_weights(folder, self._module)
-        budget = folder.read_plans().budget or folder.config.training.budget
-        if parse_budget(self._written[BUDGET]) != parse_budget(budget):
-            check_length(self._written[BUDGET], self._batches)
-            extend_budget(folder, self._written[BUDGET], self._batches.per_epoch, console_log)
         return folder
 
     def _train(self, folder: RunFolder, signals: SignalHandler, world: World) -> None:
@@ -262,7 +258,6 @@ class Trainer:
         trainer = training_loop.Trainer(
             folder, module, objective, self._batches, self._valid, callbacks, world=world
         )
-        self._counters = trainer.state.counters
         freed = without_weights(self._module, module, folder) if self._fsdp else nullcontext()
         try:
             with freed, screen:
@@ -272,8 +267,9 @@ class Trainer:
             console_log(f"{folder.path}: {done}; a larger budget= goes on")
         except Interrupted as stop:
             saved = f" at step {trainer.state.counters.step:,}; everything is saved"
-            again = f"run the script again, with run={str(folder.path)!r}, to go on"
-            raise TrainingInterrupted(stop.number, f"{saved}; {again}") from None
+            raise TrainingInterrupted(stop.number, f"{saved}; {run_again(str(folder.path))}") from None
+        finally:
+            self._counters = trainer.state.counters
 
     def _finish(self, folder: RunFolder) -> None:
         """Load the weights that a run keeps, draw its curves, and print a summary."""
@@ -283,12 +279,4 @@ class Trainer:
         if rank() > 0:
             return
         write_curves(folder, type(self._module).__name__)
-        loss = facts["loss"]
-        best = (
-            "the last" if loss is None else f"of step {facts['step']:,}, the best on valid: loss {loss:.4f}"
-        )
-        counters = self._counters
-        trained = f"{counters.step:,} steps in {format_duration(counters.seconds)} of training"
-        print_facts(
-            [("trained", trained), ("weights", f"{folder.weights} ({best})"), ("run", str(folder.path))]
-        )
+        print_summary(folder, facts, self._counters)
