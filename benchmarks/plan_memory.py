@@ -13,7 +13,7 @@ from foveal.tasks.config import load_config
 from tests.support.measured_step import VOCABULARY, measured_peak
 from tests.support.ranks import run_ranks
 
-PRESET, GOAL = "attention", 0.15
+GOAL = 0.15
 SETTINGS = ("model.width=256", "model.layers=6", "data.batch_tokens=4096", "data.context_length=128")
 FLOAT32 = "training.precision=float32"
 LAYOUTS = (
@@ -26,14 +26,22 @@ LAYOUTS = (
     Layout(4, tp=4),
     Layout(2, fsdp=True),
     Layout(4, fsdp=True),
+    Layout(2, pp=2, micro_batches=4),
+    Layout(2, pp=2, virtual_stages=2, micro_batches=4),
+    Layout(2, ep=2),
 )
+
+
+def preset_of(layout: Layout) -> str:
+    """Return the preset that is measured."""
+    return "moe" if layout.ep > 1 else "attention"
 
 
 def predicted_and_measured(layout: Layout, settings: tuple[str, ...] = SETTINGS) -> tuple[int, int]:
     """Return the bytes of a process at the peak of a step: planned, and of the largest real process."""
-    settings = (*settings, FLOAT32)
-    plan = make_plan(load_config(PRESET, settings), VOCABULARY, layout, named_hardware("cpu"))
-    arguments = (PRESET, settings, layout)
+    settings, preset = (*settings, FLOAT32), preset_of(layout)
+    plan = make_plan(load_config(preset, settings), VOCABULARY, layout, named_hardware("cpu"))
+    arguments = (preset, settings, layout)
     if layout.ranks == 1:
         return plan.memory_total, measured_peak(ONE_PROCESS, *arguments)
     return plan.memory_total, max(run_ranks(layout.ranks, measured_peak, *arguments))
@@ -45,7 +53,7 @@ def main() -> None:
     for layout in LAYOUTS[:3] if options.quick else LAYOUTS:
         for settings in (SETTINGS, (*SETTINGS, "training.activation_checkpointing=true")):
             planned, measured = predicted_and_measured(layout, settings)
-            title = f"planned over measured memory, {PRESET}, {_named(layout, len(settings) > len(SETTINGS))}"
+            title = f"planned over measured memory, {preset_of(layout)}, {_named(layout, len(settings) > len(SETTINGS))}"
             note = f"{planned / 1e6:,.1f} over {measured / 1e6:,.1f} MB"
             measurements.append(Measurement(title, planned / measured, None, False, [note]))
     report(measurements, options)
@@ -53,6 +61,8 @@ def main() -> None:
 
 def _named(layout: Layout, recomputes: bool) -> str:
     parts = [f"{layout.ranks} processes", f"--tp {layout.tp}" * (layout.tp > 1), "--fsdp" * layout.fsdp]
+    parts += [f"--pp {layout.pp}" * (layout.pp > 1), f"--ep {layout.ep}" * (layout.ep > 1)]
+    parts += [f"--virtual-stages {layout.virtual_stages}" * (layout.virtual_stages > 1)]
     parts += [f"{layout.micro_batches} micro-batches" * (layout.micro_batches > 1)]
     return ", ".join([part for part in [*parts, "blocks computed again" * recomputes] if part])
 

@@ -21,6 +21,11 @@ from foveal.training.protocols import Batch, Objective
 from foveal.training.slot_steps import SlotOutput, SlotSteps, total_weights
 from foveal.training.slots import ONE_SLOT, Slots, count_rows, join_rows, reads_whole_batch
 
+OTHER_BATCHES = (
+    "train: the processes have different batches: give the same whole batches to each process, shuffled with "
+    "one seed and without a DistributedSampler"
+)
+
 
 @dataclass(frozen=True)
 class StepResult:
@@ -73,7 +78,7 @@ def train_step(
     rows of the carry are reset. With loss `scaling`, gradients that overflow are first computed again with
     smaller factors.
 
-    Raises: UserError: a batch can't be cut into the slots.
+    Raises: UserError: a batch can't be cut into the slots, or this rank has another batch than the main rank.
     """
     model.train()
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
@@ -100,8 +105,13 @@ def train_step(
         optimizer.put_gradients(slots.sum([output.gradients for output in outputs], weights))
         if scaling is not None:
             optimizer.divide_gradients(scaling.factor)
-        measured = slots.all([(output.losses, output.metrics, output.terms) for output in outputs])
-        loss = float(torch.stack([loss for losses, _, _ in measured for loss in losses]).sum())
+        facts = [
+            getattr(batch, "fact", "") for batch in batches
+        ]  # of what is read at the start, all are equal
+        measured = slots.all([(output.losses, output.metrics, output.terms, facts) for output in outputs])
+        if measured[0][-1] != facts:
+            raise UserError(OTHER_BATCHES)
+        loss = float(torch.stack([loss for losses, *_ in measured for loss in losses]).sum())
         norm, largest = optimizer.gradient_stats()
         overflows = math.isfinite(loss) and not math.isfinite(norm)
         if scaling is None or not overflows or not scaling.shrink():
@@ -109,7 +119,7 @@ def train_step(
         _restore(buffers)
 
     metrics, terms = Totals(), Totals()
-    for _, metrics_of_slot, terms_of_slot in measured:
+    for _, metrics_of_slot, terms_of_slot, _ in measured:
         for totals_of, of_slot in ((metrics, metrics_of_slot), (terms, terms_of_slot)):
             for each in of_slot:
                 totals_of.add(each)

@@ -64,6 +64,7 @@ def test_another_number_of_processes_goes_on() -> None:
     ("fault", "message"),
     [
         ("batches", "the processes have different batches: give the same whole batches"),
+        ("later", "the processes have different batches: give the same whole batches"),
         ("module", "module: the processes have different modules"),
         ("norm", "1: BatchNorm1d reads the whole batch, of which each process has a part"),
     ],

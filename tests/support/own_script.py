@@ -31,6 +31,8 @@ def objective(module, batch):
 
 other = not first and "batches" in options
 train = DataLoader(data, batch_size=16 - other, shuffle=True)
+if "later" in options:
+    train = [(x[i : i + 16] + (i > 32 and not first), data.tensors[1][i : i + 16]) for i in range(0, 80, 16)]
 settings = {"training.slots": 2} if "slots" in options else {}
 budget = "9steps" if "short" in options else "15steps"
 trainer = foveal.Trainer(

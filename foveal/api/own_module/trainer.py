@@ -147,7 +147,9 @@ class Trainer:
         self._config = resolve_config(config, self._device)
         self._path = None if run is None else Path(run)
         self._objective, self._weight = objective, weight
-        self._options = BatchOptions(self._device, self._config.training.seed, console_log, weight)
+        self._options = BatchOptions(
+            self._device, self._config.training.seed, console_log, weight, world_size() > 1
+        )
         self._batches = train_batches(train, batches_per_epoch, self._options)
         self._valid = None if valid is None else held_out_batches(valid, self._options)
 

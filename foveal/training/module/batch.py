@@ -12,6 +12,7 @@ from torch import Tensor
 
 from foveal.core.errors import UserError
 
+SAMPLED_NUMBERS = 4096
 WeightFunction = Callable[[Any], float]
 """Returns the weight of a batch in means."""
 
@@ -27,6 +28,8 @@ class ModuleBatch:
     """The weight of the batch in means over several batches."""
     weigh: WeightFunction | None = None
     """The function that gives the weight; None for the number of rows."""
+    fact: str = ""
+    """What several processes compare, which have to have the same batches; empty in a single process."""
     stream_starts: None = None
 
     @property
@@ -49,13 +52,24 @@ class ModuleBatch:
         return ModuleBatch(value, count, _checked_weight(value, count, self.weigh), self.weigh)
 
 
-def make_batch(value: Any, device: torch.device, weight: WeightFunction | None) -> ModuleBatch:
+def make_batch(
+    value: Any, device: torch.device, weight: WeightFunction | None, is_compared: bool = False
+) -> ModuleBatch:
     """Return a user's batch, moved to a device. Its weight is its number of rows if `weight` is None.
 
     Raises: UserError: the weight is no number from 0 on.
     """
     rows = count_rows(value)
-    return ModuleBatch(to_device(value, device), rows, _checked_weight(value, rows, weight), weight)
+    fact = content_hash(map(_sample, leaves(value))) if is_compared else ""
+    return ModuleBatch(to_device(value, device), rows, _checked_weight(value, rows, weight), weight, fact)
+
+
+def _sample(leaf: Any) -> Any:
+    """Return some of the numbers of an array, so that no step waits for a hash of all."""
+    if isinstance(leaf, (Tensor, np.ndarray)) and getattr(leaf, "layout", torch.strided) == torch.strided:
+        flat = leaf.reshape(-1)
+        return flat[:: 1 + len(flat) // SAMPLED_NUMBERS]
+    return leaf
 
 
 def _checked_weight(value: Any, rows: int, weigh: WeightFunction | None) -> float:

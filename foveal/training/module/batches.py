@@ -37,10 +37,12 @@ class BatchOptions:
     seed: int
     log: Log
     weight: WeightFunction | None = None
+    is_compared: bool = False
+    """Whether several processes compare the batches that they read."""
 
     def batch(self, value: Any) -> ModuleBatch:
         """Return a user's batch as the trainer sees it."""
-        return make_batch(value, self.device, self.weight)
+        return make_batch(value, self.device, self.weight, self.is_compared)
 
 
 @dataclass(frozen=True)
