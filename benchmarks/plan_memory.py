@@ -53,7 +53,8 @@ def main() -> None:
     for layout in LAYOUTS[:3] if options.quick else LAYOUTS:
         for settings in (SETTINGS, (*SETTINGS, "training.activation_checkpointing=true")):
             planned, measured = predicted_and_measured(layout, settings)
-            title = f"planned over measured memory, {preset_of(layout)}, {_named(layout, len(settings) > len(SETTINGS))}"
+            what = _named(layout, len(settings) > len(SETTINGS))
+            title = f"planned over measured memory, {preset_of(layout)}, {what}"
             note = f"{planned / 1e6:,.1f} over {measured / 1e6:,.1f} MB"
             measurements.append(Measurement(title, planned / measured, None, False, [note]))
     report(measurements, options)
