@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.training.follow import follow
+from foveal.api.training.follow import check_versions, follow
 from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
 from foveal.commands.parallel import NO_PARALLEL_OPTIONS, ParallelOptions
@@ -47,6 +47,7 @@ def resume(
     if launch_ranks(parallel, run if budget is None else None):
         return
     with SignalHandler() as signals, joined_world(print_error, ranks=make_ranks) as world:
+        check_versions(world)
         if not world.is_main:
             follow(world, signals)
             return

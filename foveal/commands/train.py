@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from foveal.api.training.choose import choose
-from foveal.api.training.follow import check_world, follow
+from foveal.api.training.follow import check_versions, check_world, follow
 from foveal.api.training.options import NO_OPTIONS, TrainingOptions
 from foveal.api.training.prepare import log_lines, prepare
 from foveal.api.training.report import ignore_result
@@ -65,6 +65,7 @@ def train(
     if world_size() > 1 and not has_slots:
         options = replace(options, slots=parallel.default_slots)
     with SignalHandler() as signals, joined_world(print_error, ranks=make_ranks) as world:
+        check_versions(world)
         if not world.is_main:
             follow(world, signals)
             return

@@ -36,20 +36,29 @@ def check_world(config: TrainingConfig, world: World) -> None:
     world.check_micro_batches(slots // world.size * config.grad_accumulation)
 
 
-def meet(world: World, run: RunFolder | None) -> str:
-    """Return the path of the main rank's `run`. All ranks call this before the training.
+def check_versions(world: World) -> None:
+    """Check that all ranks have one version of Foveal and of torch. All ranks call this first.
 
-    Raises: UserError: this rank has another version of Foveal or torch than the main rank.
+    Raises: UserError: this rank is the first with another version than the main rank.
+    Raises: RankLost: another rank is, and says so.
     """
-    versions = f"Foveal {__version__} with torch {torch.__version__}"
+    versions = world.exchange(f"Foveal {__version__} with torch {torch.__version__}")
+    others = [process for process, each in enumerate(versions) if each != versions[0]]
+    if not others:
+        return
+    if world.process != others[0]:
+        raise lost_rank()
+    raise UserError(
+        f"this process has {versions[others[0]]}, and rank 0 has {versions[0]}: install the same on all "
+        "machines"
+    )
+
+
+def meet(world: World, run: RunFolder | None) -> str:
+    """Return the path of the main rank's `run`. All ranks call this before the training."""
     if run is not None:
         note_run(str(run.path))
-    path, of_main = world.exchange((run and str(run.path.absolute()), versions))[0]
-    if versions != of_main:
-        raise UserError(
-            f"this process has {versions}, and rank 0 has {of_main}: install the same on all machines"
-        )
-    return str(path)
+    return str(world.exchange(run and str(run.path.absolute()))[0])
 
 
 def follow(world: World, signals: SignalHandler) -> None:
