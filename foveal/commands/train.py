@@ -67,7 +67,8 @@ def train(
     with SignalHandler() as signals, joined_world(print_error, ranks=make_ranks) as world:
         check_versions(world)
         if not world.is_main:
-            follow(world, signals)
+            if not (dry_run or print_config):
+                follow(world, signals)
             return
         chosen = choose(data, overrides, options)
         if print_config:

@@ -1,21 +1,24 @@
 """The ranks beside the main rank: they open the run that the main rank made or opened, and train it
 together."""
 
+import shutil
 from contextlib import suppress
+from pathlib import Path
 
 import torch
 
 from foveal import __version__
-from foveal.api.training.parts import make_objective, open_parts
+from foveal.api.training.parts import TrainingParts, make_objective, open_parts
 from foveal.api.training.report import test_together, trained_model
 from foveal.config import TrainingConfig
 from foveal.core.errors import TrainingDiverged, UserError
-from foveal.core.signals import SignalHandler
+from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import counted
 from foveal.distributed.launch import note_run
 from foveal.distributed.world import World, lost_rank
 from foveal.store.run import RunFolder
-from foveal.training.agreement import Agreement
+from foveal.tasks.trained_on import DataChangedError
+from foveal.training.agreement import Agreement, FailedElsewhere
 from foveal.training.trainer import FinishedError, Trainer
 
 
@@ -56,18 +59,47 @@ def check_versions(world: World) -> None:
 
 def meet(world: World, run: RunFolder | None) -> str:
     """Return the path of the main rank's `run`. All ranks call this before the training."""
-    if run is not None:
-        note_run(str(run.path))
     return str(world.exchange(run and str(run.path.absolute()))[0])
+
+
+def lead(together: Agreement, run: RunFolder) -> None:
+    """Wait until the other ranks have opened the run of this one, the main rank.
+
+    Raises: FailedElsewhere: a rank can't open it, and says why.
+    """
+    meet(together.world, run)
+    together.exchange(None)
+
+
+def start_new(together: Agreement, run: RunFolder) -> None:
+    """Start the other ranks on a run that this one has just made. If they can't begin, remove the run.
+
+    If another rank is killed, the run stays, as a launcher may go on with it.
+
+    Raises: RankLost: a rank can't open the run, and says why, or was killed.
+    """
+    with together.ending_together():
+        note_run(str(run.path))
+        try:
+            lead(together, run)
+        except (FailedElsewhere, Interrupted):
+            note_run("")
+            shutil.rmtree(run.path)
+            raise
+        together.exchange(None)
 
 
 def follow(world: World, signals: SignalHandler) -> None:
     """Train the run of the main rank until it is finished or stopped, and share its test.
 
     Raises: UserError: this rank does not see the run, or sees other data.
-    Raises: RankLost: the training has diverged, which the main rank says.
+    Raises: RankLost: the training has diverged, which the main rank says, or another rank can't begin.
     """
-    parts = open_parts(meet(world, None), None)
+    together = Agreement(world, signals)
+    with together.ending_together():
+        parts = _open_as_main(meet(world, None))
+        together.exchange(None)  # all have opened the run
+        together.exchange(None)  # its budget is extended
     trainer = Trainer(
         parts.run, parts.task.model, make_objective(parts), parts.batches, parts.valid, world=world
     )
@@ -78,4 +110,23 @@ def follow(world: World, signals: SignalHandler) -> None:
         raise lost_rank() from None
     if parts.tested is not None:
         parts, objective = trained_model(parts, trainer)
-        test_together(parts, objective, "test", Agreement(world, signals))
+        test_together(parts, objective, "test", together)
+
+
+def _open_as_main(path: str) -> TrainingParts:
+    """Return what the run of the main rank, which has opened it, is trained with.
+
+    Raises: UserError: this rank does not see the run, or sees other data.
+    """
+    if not Path(path).exists():
+        raise UserError(
+            f"{path}: rank 0 has its run there, and this process sees no such folder: give all machines the "
+            "same folder, such as a shared --run"
+        )
+    try:
+        return open_parts(path, None)
+    except DataChangedError as error:
+        raise UserError(
+            f"{error.data}: this process reads other data there than rank 0, or none: give all machines the "
+            "same files"
+        ) from None
