@@ -11,6 +11,7 @@ from foveal.api.training.resume import ResumeOptions, resume_run
 from foveal.commands.parallel import NO_PARALLEL_OPTIONS, ParallelOptions
 from foveal.commands.ranks import launch_ranks
 from foveal.core.signals import SignalHandler
+from foveal.distributed.restarts import run_before_restart
 from foveal.distributed.world import joined_world
 from foveal.ui.console import print_json
 from foveal.ui.error_line import print_error
@@ -48,6 +49,8 @@ def resume(
         return
     with SignalHandler() as signals, joined_world(print_error, ranks=make_ranks) as world:
         check_versions(world)
+        if run_before_restart(world):
+            budget = None  # it is extended
         if not world.is_main:
             follow(world, signals)
             return

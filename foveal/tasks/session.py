@@ -289,7 +289,7 @@ def prepare_run_data(run: RunFolder, log: Log) -> PreparedData[Any, Any]:
     now = prepared.facts["parts"]
     for split in before | now:
         if split not in before or split not in now or now[split]["sha256"] != before[split].sha256:
-            data = getattr(paths, split, None) or paths.data
+            data = str(getattr(paths, split, None) or paths.data)
             raise DataChangedError(
                 data,
                 f"the split {split} has changed since {run.path} was made; restore the data, or train a new "

@@ -15,6 +15,7 @@ from foveal.core.errors import TrainingDiverged, UserError
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import counted
 from foveal.distributed.launch import note_run
+from foveal.distributed.restarts import note_for_restart
 from foveal.distributed.world import World, lost_rank
 from foveal.store.run import RunFolder
 from foveal.tasks.trained_on import DataChangedError
@@ -71,6 +72,12 @@ def lead(together: Agreement, run: RunFolder) -> None:
     together.exchange(None)
 
 
+def note_started(run: RunFolder) -> None:
+    """Note the run of this command, so that a launcher which starts the ranks again goes on with it."""
+    note_run(str(run.path))
+    note_for_restart(str(run.path.absolute()))
+
+
 def start_new(together: Agreement, run: RunFolder) -> None:
     """Start the other ranks on a run that this one has just made. If they can't begin, remove the run.
 
@@ -79,11 +86,12 @@ def start_new(together: Agreement, run: RunFolder) -> None:
     Raises: RankLost: a rank can't open the run, and says why, or was killed.
     """
     with together.ending_together():
-        note_run(str(run.path))
+        note_started(run)
         try:
             lead(together, run)
         except (FailedElsewhere, Interrupted):
             note_run("")
+            note_for_restart("")
             shutil.rmtree(run.path)
             raise
         together.exchange(None)
@@ -97,9 +105,11 @@ def follow(world: World, signals: SignalHandler) -> None:
     """
     together = Agreement(world, signals)
     with together.ending_together():
-        parts = _open_as_main(meet(world, None))
+        path = meet(world, None)
+        parts = _open_as_main(path)
         together.exchange(None)  # all have opened the run
         together.exchange(None)  # its budget is extended
+        note_for_restart(path)
     trainer = Trainer(
         parts.run, parts.task.model, make_objective(parts), parts.batches, parts.valid, world=world
     )

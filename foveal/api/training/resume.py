@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foveal.api.training.follow import check_world, lead
+from foveal.api.training.follow import check_world, lead, note_started
 from foveal.api.training.parts import open_parts
 from foveal.api.training.report import train_and_report
 from foveal.core.signals import SignalHandler
-from foveal.distributed.launch import note_run
 from foveal.distributed.world import ONE_PROCESS, World
 from foveal.store.run import open_run
 from foveal.training.agreement import Agreement
@@ -55,7 +54,7 @@ def resume_run(
         lead(together, parts.run)
         if options.budget is not None:
             extend_budget(parts.run, options.budget, parts.batches.per_epoch, log)
-        note_run(str(parts.run.path))
+        note_started(parts.run)
         together.exchange(None)
     loggers = make_loggers(options.log, path)
     train_and_report(parts, signals, on_result, [*options.callbacks, *loggers], world)
