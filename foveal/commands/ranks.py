@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Iterator, Sequence, Set
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from foveal.commands.parallel import FLAGS, OPTIONS, ParallelOptions
@@ -11,8 +11,8 @@ from foveal.core.errors import UserError
 from foveal.core.rank import rank, world_size
 from foveal.core.signals import SignalHandler
 from foveal.distributed.launch import Launcher, is_launched
-from foveal.distributed.world import ONE_PROCESS, RankLost, joined_world, lost_rank
-from foveal.training.agreement import Agreement, FailedElsewhere
+from foveal.distributed.world import ONE_PROCESS, joined_world
+from foveal.training.agreement import Agreement
 from foveal.ui.console import log, warn
 from foveal.ui.error_line import print_error
 
@@ -91,17 +91,8 @@ def working_together(alone: str) -> Iterator[Agreement]:
             return
         with joined_world(print_error, START_AGAIN) as world:
             together = Agreement(world, signals)
-            try:
+            with together.ending_together():
                 yield together
-            except FailedElsewhere:
-                raise lost_rank() from None
-            except Exception:
-                says_why = True
-                with suppress(RankLost):  # the others may have ended before
-                    says_why = together.leave()
-                if says_why:
-                    raise
-                raise lost_rank() from None
 
 
 def options_in(arguments: Sequence[str], flags: Set[str], options: Set[str]) -> list[str]:

@@ -5,13 +5,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.training.follow import follow
+from foveal.api.training.follow import check_versions, follow
 from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
 from foveal.commands.parallel import NO_PARALLEL_OPTIONS, ParallelOptions
 from foveal.commands.ranks import launch_ranks
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
+from foveal.distributed.restarts import run_before_restart
 from foveal.distributed.world import joined_world
 from foveal.ui.console import print_json
 from foveal.ui.error_line import print_error
@@ -55,6 +56,9 @@ def resume(
     if launch_ranks(parallel, run if budget is None else None):
         return
     with SignalHandler() as signals, joined_world(print_error, ranks=make_ranks) as world:
+        check_versions(world)
+        if run_before_restart(world):
+            budget = None  # it is extended
         if not world.is_main:
             follow(world, signals)
             return

@@ -2,21 +2,24 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from foveal.api.training.choose import choose
-from foveal.api.training.follow import check_world, follow
+from foveal.api.training.follow import check_versions, check_world, follow
 from foveal.api.training.options import NO_OPTIONS, TrainingOptions
 from foveal.api.training.prepare import log_lines, prepare
 from foveal.api.training.report import ignore_result
+from foveal.api.training.resume import ResumeOptions, resume_run
 from foveal.commands.parallel import NO_PARALLEL_OPTIONS, ParallelOptions
 from foveal.commands.ranks import launch_ranks
 from foveal.commands.watch import check_watchable, watched
 from foveal.core.errors import UserError
 from foveal.core.rank import world_size
 from foveal.core.signals import SignalHandler
+from foveal.distributed.restarts import run_before_restart
 from foveal.distributed.world import joined_world
 from foveal.tasks.read_settings import config_to_toml
 from foveal.ui.console import log, print_json, print_plain
@@ -65,8 +68,17 @@ def train(
     if world_size() > 1 and not has_slots:
         options = replace(options, slots=parallel.default_slots)
     with SignalHandler() as signals, joined_world(print_error, ranks=make_ranks) as world:
+        check_versions(world)
+        begun = run_before_restart(world)
         if not world.is_main:
-            follow(world, signals)
+            if not (dry_run or print_config):
+                follow(world, signals)
+            return
+        on_result = print_json if json else ignore_result
+        if begun:
+            log(f"torchrun has started the ranks again: {begun} goes on")
+            with watched(Path(begun)) if watch else nullcontext():
+                resume_run(Path(begun), ResumeOptions(log=options.log), signals, on_result, world)
             return
         chosen = choose(data, overrides, options)
         if print_config:
@@ -76,7 +88,6 @@ def train(
         check_world(chosen.choice.config.training, world)
         prepared = prepare(chosen)
         prepared.announce(draws_images=not dry_run)
-        on_result = print_json if json else ignore_result
         if dry_run:
             log("nothing was trained or written: leave out --dry-run to begin")
             on_result(prepared.to_json())

@@ -20,6 +20,7 @@ from torch.distributed.rendezvous import rendezvous
 from foveal.core.log import Log
 from foveal.core.rank import world_size
 from foveal.core.state import State
+from foveal.distributed.attempt import name_attempt
 from foveal.distributed.heartbeat import heartbeat
 from foveal.distributed.placement import WHOLE_WEIGHTS, Placement
 from foveal.distributed.tree import Gradients, TreeSum, flatten, largest_nodes, unflatten
@@ -222,11 +223,12 @@ def joined_world(log: Log, advice: str = RESUMES, ranks: MakeRanks = Ranks) -> I
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
+    attempt = name_attempt(store, rank, size, TIMEOUT)
     dist.init_process_group(
-        backend, store=PrefixStore("group", store), rank=rank, world_size=size, timeout=TIMEOUT
+        backend, store=PrefixStore(f"{attempt}/group", store), rank=rank, world_size=size, timeout=TIMEOUT
     )
     try:
-        with heartbeat(PrefixStore("heartbeat", store.clone()), rank, size, log, advice):
+        with heartbeat(PrefixStore(f"{attempt}/heartbeat", store.clone()), rank, size, log, advice):
             world = ranks(rank, size)
             world.exchange(None)  # no rank fails, and leaves, while another still connects to it
             yield world

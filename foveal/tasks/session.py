@@ -33,7 +33,7 @@ from foveal.tasks.open_logged import open_logged
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
 from foveal.tasks.run_plugins import run_plugins
-from foveal.tasks.trained_on import absolute_paths, check_data_exist, was_trained_on
+from foveal.tasks.trained_on import DataChangedError, absolute_paths, check_data_exist, was_trained_on
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_initial_weights, load_run_weights
 from foveal.training.agreement import Agreement
 from foveal.training.freezing import freeze
@@ -274,7 +274,8 @@ def new_run(
 def prepare_run_data(run: RunFolder, log: Log) -> PreparedData[Any, Any]:
     """Return the data of a run as in training.
 
-    Raises: UserError: the data have changed since training, or the run was imported.
+    Raises: DataChangedError: the data have changed since training.
+    Raises: UserError: the run was imported.
     """
     facts = data_facts(run.manifest, run.path)
     if facts.data is None:
@@ -288,9 +289,10 @@ def prepare_run_data(run: RunFolder, log: Log) -> PreparedData[Any, Any]:
     now = prepared.facts["parts"]
     for split in before | now:
         if split not in before or split not in now or now[split]["sha256"] != before[split].sha256:
-            data = getattr(paths, split, None) or paths.data
-            raise UserError(
-                f"{data}: the split {split} has changed since {run.path} was made; restore the data, "
-                "or train a new run"
+            data = str(getattr(paths, split, None) or paths.data)
+            raise DataChangedError(
+                data,
+                f"the split {split} has changed since {run.path} was made; restore the data, or train a new "
+                "run",
             )
     return prepared

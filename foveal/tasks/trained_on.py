@@ -29,15 +29,23 @@ def absolute_paths(data: str | OpenedData | None) -> str | None:
     return ",".join(str(Path(each).absolute()) if Path(each).exists() else each for each in names)
 
 
+class DataChangedError(UserError):
+    """The data of a run are gone, or others than at its start."""
+
+    def __init__(self, data: str, problem: str):
+        super().__init__(f"{data}: {problem}")
+        self.data = data
+
+
 def check_data_exist(run: RunFolder, paths: Iterable[str | None]) -> None:
     """Check that the files of a run's data are where they were.
 
-    Raises: UserError: a file or folder is gone.
+    Raises: DataChangedError: a file or folder is gone.
     """
     for name in filter(None, paths):
         files = [name] if Path(name).exists() else name.split(",")
         for file in files:
             if Path(file).is_absolute() and not Path(file).exists():
-                raise UserError(
-                    f"{file}: gone, and {run.path} was trained on it; restore it, or name other data"
+                raise DataChangedError(
+                    file, f"gone, and {run.path} was trained on it; restore it, or name other data"
                 )

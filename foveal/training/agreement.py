@@ -1,11 +1,13 @@
 """What all ranks decide together between steps or batches: a signal to one rank, or its failure, ends the
 work of all."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.core.signals import Interrupted, SignalHandler
-from foveal.distributed.world import ONE_PROCESS, World
+from foveal.distributed.world import ONE_PROCESS, RankLost, World, lost_rank
 
 
 class FailedElsewhere(Exception):
@@ -52,6 +54,24 @@ class Agreement:
             return True
         leaving = [leaves for _, leaves, _ in self.world.exchange((None, True, None))]
         return leaving.index(True) == self.world.process
+
+    @contextmanager
+    def ending_together(self) -> Iterator[None]:
+        """Return a context for work that ends on all ranks if it fails on some. The first of these says why.
+
+        Raises: RankLost: another rank has failed or ended.
+        """
+        try:
+            yield
+        except FailedElsewhere:
+            raise lost_rank() from None
+        except Exception:
+            says_why = True
+            with suppress(RankLost):  # the others may have ended before
+                says_why = self.leave()
+            if says_why:
+                raise
+            raise lost_rank() from None
 
 
 ALONE = Agreement(ONE_PROCESS, SignalHandler())

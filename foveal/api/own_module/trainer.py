@@ -19,7 +19,7 @@ from foveal.api.own_module.report import print_setup, print_summary
 from foveal.api.own_module.run import ModuleRun, describe_means, load_kept_weights, write_curves
 from foveal.api.own_module.session import UNIT
 from foveal.api.own_module.sharing import check_sharing, copy_to_share, make_ranks, without_weights
-from foveal.api.training.follow import check_world, meet
+from foveal.api.training.follow import check_versions, check_world, meet
 from foveal.core.errors import UserError
 from foveal.core.rank import rank, world_size
 from foveal.core.runtime import keep_freed_memory
@@ -202,6 +202,7 @@ class Trainer:
 
         Raises: UserError: the run can't be used, or the processes can't train it together.
         """
+        check_versions(world)
         check_module(self._module, self._config.training, world.size)
         if self._fsdp:
             check_sharing(self._module, console_log)

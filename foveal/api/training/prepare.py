@@ -8,7 +8,7 @@ from typing import Any
 
 from foveal.api.training.choose import ChosenTraining
 from foveal.api.training.cost import TrainingCost, measure_cost
-from foveal.api.training.follow import meet
+from foveal.api.training.follow import start_new
 from foveal.api.training.parts import TrainingParts, eval_batches
 from foveal.api.training.report import train_and_report
 from foveal.api.training.start import TrainingStart, create_run, prepare_training
@@ -28,6 +28,7 @@ from foveal.store.run_paths import default_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import resolve_config
+from foveal.training.agreement import Agreement
 from foveal.training.loggers.registry import check_loggers, make_loggers
 from foveal.training.plan import limit_warmup, parse_budget
 from foveal.training.protocols import Batches
@@ -112,8 +113,11 @@ class PreparedTraining:
         world: World = ONE_PROCESS,
     ) -> None:
         """Train and report a new run. `on_result` is called with the scores, `callbacks` with all events. The
-        other ranks of the `world` follow."""
-        meet(world, run)
+        other ranks of the `world` follow. If they can't, the run is removed.
+
+        Raises: RankLost: another rank can't open the run, and says why.
+        """
+        start_new(Agreement(world, signals), run)
         start, loggers = self.start, make_loggers(self.chosen.options.log, run.path)
         parts = TrainingParts(run, start.task, start.prepared, self.batches, self.valid_batches)
         train_and_report(parts, signals, on_result, [*callbacks, *loggers], world)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foveal.api.training.follow import check_world, meet
+from foveal.api.training.follow import check_world, lead, note_started
 from foveal.api.training.parts import open_parts
 from foveal.api.training.report import train_and_report
 from foveal.core.signals import SignalHandler
 from foveal.distributed.world import ONE_PROCESS, World
 from foveal.store.run import open_run
+from foveal.training.agreement import Agreement
 from foveal.training.extension import extend_budget
 from foveal.training.loggers.registry import check_loggers, make_loggers
 from foveal.ui.console import log
@@ -42,13 +43,18 @@ def resume_run(
     The other ranks of the `world` follow.
 
     Raises: UserError: the run is finished, its data have changed, or it can't be resumed.
+    Raises: RankLost: another rank can't open the run, and says why.
     """
     check_loggers(options.log)
     check_world(open_run(path).config.training, world)
     parts = open_parts(path, options.device, options.trust_plugin)
     world.check(parts.task.new_model)
-    if options.budget is not None:
-        extend_budget(parts.run, options.budget, parts.batches.per_epoch, log)
-    meet(world, parts.run)
+    together = Agreement(world, signals)
+    with together.ending_together():
+        lead(together, parts.run)
+        if options.budget is not None:
+            extend_budget(parts.run, options.budget, parts.batches.per_epoch, log)
+        note_started(parts.run)
+        together.exchange(None)
     loggers = make_loggers(options.log, path)
     train_and_report(parts, signals, on_result, [*options.callbacks, *loggers], world)
