@@ -148,6 +148,6 @@ def _stopped(number: int) -> Interrupted:
 
 
 def _silence_torch() -> None:
-    """Keep the agent's log lines off the screen: a failed rank says in one line what happened."""
+    """Keep log lines of the agent and of C++ off the screen: a failed rank says in a line what happened."""
     logging.disable()
-    os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
+    os.environ["TORCH_CPP_LOG_LEVEL"] = "FATAL"
