@@ -228,6 +228,9 @@ def joined_world(log: Log, advice: str = RESUMES, ranks: MakeRanks = Ranks) -> I
     signs = PrefixStore("heartbeat", store.clone())  # type: ignore[attr-defined]
     try:
         with heartbeat(signs, rank, size, log, advice):
-            yield ranks(rank, size)
+            with lost_rank_ends(), signals_end_at_once():
+                world = ranks(rank, size)
+                world.exchange(None)  # a rank that leaves now, leaves no other that still connects
+            yield world
     finally:
         dist.destroy_process_group()
