@@ -17,6 +17,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 
 from foveal.core.log import Log
 from foveal.core.rank import world_size
+from foveal.core.rank_device import use_gpu_of_rank
 from foveal.core.signals import signals_end_at_once
 from foveal.core.state import State
 from foveal.distributed.heartbeat import heartbeat
@@ -218,7 +219,10 @@ def joined_world(log: Log, advice: str = RESUMES, ranks: MakeRanks = Ranks) -> I
     if world_size() == 1:
         yield ONE_PROCESS
         return
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    backend = "gloo"
+    if torch.cuda.is_available():
+        backend = "cpu:gloo,cuda:nccl"
+        use_gpu_of_rank()
     with lost_rank_ends():
         store, rank, size = join_store()
         with signals_end_at_once():

@@ -20,6 +20,7 @@ from foveal.api.own_module.sharing import check_sharing, copy_to_share, make_ran
 from foveal.api.training.follow import check_world, meet
 from foveal.core.errors import UserError
 from foveal.core.rank import rank, world_size
+from foveal.core.rank_device import name_for_run
 from foveal.core.runtime import keep_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
 from foveal.distributed.world import World, joined_world
@@ -206,7 +207,7 @@ class Trainer:
             schedule = limit_warmup(self._config.schedule, cost.steps)
             self._config = self._config.model_copy(update={"schedule": schedule})
         data = {
-            **{"data": None, "valid": None, "test": None, "preset": "", "device": str(self._device)},
+            **{"data": None, "valid": None, "test": None, "preset": "", "device": name_for_run(self._device)},
             **{"facts": {"parts": {}}, MODULE_KEY: self._code.model_dump()},
         }
         start = seal_tensors(unique_state_dict(self._module), {"which": "start"})
