@@ -13,7 +13,7 @@ import cyclopts
 
 import foveal
 from foveal.commands import COMMON_HELP
-from foveal.core.rank import has_launcher, leave_to_launcher, rank
+from foveal.core.rank import has_launcher, leave_to_launcher, rank, world_size
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.plugins.options import describe_parts, plugins_of_command, take_plugin_options
 from foveal.ui.standard_streams import (
@@ -123,6 +123,8 @@ def main() -> None:
     if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) < MIN_COLUMNS:
         del os.environ["COLUMNS"]  # nothing, or a letter a line, would be printed
     try:
+        if world_size() > 1 and not debug:  # our line says what happened, torch's is a stack of C++
+            os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
         options = take_plugin_options(arguments)
         arguments = options.arguments
         with SignalHandler() as signals, ExitStack() as plugins:

@@ -17,6 +17,11 @@ def rank() -> int:
     return int(os.environ.get("RANK", "0")) if world_size() > 1 else 0
 
 
+def processes_here() -> int:
+    """Return the number of processes of the job on this machine; 1 if nothing says so."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if world_size() > 1 else 1
+
+
 def has_launcher() -> bool:
     """Return whether a launcher of ours runs this rank, and has not gone away."""
     return os.environ.get(LAUNCHER_VARIABLE) == str(os.getppid())

@@ -12,6 +12,8 @@ import torch
 
 from foveal.core.allocator import machine_memory, process_peak
 from foveal.core.errors import UserError
+from foveal.core.rank import world_size
+from foveal.core.rank_device import gpu_of_rank
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 DEVICE_TYPES = ("cpu", "cuda", "mps")
@@ -95,8 +97,12 @@ def peak_memory() -> int:
 def resolve_device(name: str = "auto") -> torch.device:
     """Return the device called `name`. `auto` is CUDA if available, else the CPU.
 
+    Among ranks, CUDA is the GPU of this rank.
+
     Raises: UserError: the device is unknown or not available.
     """
+    if name in ("auto", "cuda") and world_size() > 1 and torch.cuda.is_available():
+        return gpu_of_rank(name)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -109,6 +115,10 @@ def resolve_device(name: str = "auto") -> torch.device:
         raise UserError(f"--device {name}: this machine's PyTorch sees no Apple GPU; use --device cpu")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UserError(f"--device {name}: this machine's PyTorch sees no CUDA device; use --device cpu")
+    if device.type == "cuda" and world_size() > 1:
+        raise UserError(
+            f"--device {name}: each rank has a GPU of its own: use cuda; CUDA_VISIBLE_DEVICES chooses GPUs"
+        )
     if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
         raise UserError(f"--device {name}: CUDA devices here are 0 to {count - 1}; use one of them")
     return device

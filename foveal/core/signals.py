@@ -73,3 +73,22 @@ class SignalHandler:
         self.pending = number
         if self.urgent or not self._deferring:
             raise Interrupted(number)
+
+
+@contextmanager
+def signals_end_at_once() -> Iterator[None]:
+    """Return a context in which SIGINT and SIGTERM end the process, also in a call that does not return to
+    Python. A handler would wait for that.
+
+    In another thread than the main one, signals are left alone.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = [signal.signal(number, signal.SIG_DFL) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, handlers, strict=True):
+            signal.signal(number, handler)

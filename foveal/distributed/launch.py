@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT, SIGTERM, Signals
@@ -23,7 +23,8 @@ PACKAGE = __name__.partition(".")[0]
 NOTE_VARIABLE = "FOVEAL_RUN_NOTE"
 """The variable with the path of the file in which the main rank notes its run for the launcher."""
 
-
+USER_ERROR_CODE = 2
+"""The exit code of a rank that has said what the user can mend."""
 STOPPED = {128 + SIGINT, 128 + SIGTERM}
 """The exit codes of ranks that a signal stopped."""
 
@@ -127,18 +128,26 @@ def _run_once(ranks: int, module: str, arguments: list[str]) -> None:
         elastic_launch(config, sys.executable)("-m", module, *arguments)
     except ChildFailedError as failed:
         codes = {rank: failure.exitcode for rank, failure in sorted(failed.failures.items())}
-        if SILENT_RANK_CODE in codes.values():
-            raise RankLeft from None
-        for rank, code in codes.items():
-            if code < 0 and code != -SIGTERM:  # the agent ends the others by SIGTERM
-                raise RankLeft(f"rank {rank} was ended by {Signals(-code).name}") from None
-        own = [code for code in codes.values() if code > 0 and code != LOST_RANK_CODE]
-        failures = [code for code in own if code not in STOPPED]  # a failed rank has the others stopped
-        if own and not failures:
-            raise _stopped(min(own) - 128) from None  # the others are stopped by SIGTERM
-        raise SystemExit(next(iter(failures), 1)) from None
+        raise _reason(codes) from None
     except SignalException as stop:
         raise _stopped(stop.sigval) from None
+
+
+def _reason(codes: Mapping[int, int]) -> BaseException:
+    """Return the error that the exit codes of ranks mean. One rank failed first, and others since."""
+    if USER_ERROR_CODE in codes.values():  # the agent kills a rank that still waits for the one that failed
+        return SystemExit(USER_ERROR_CODE)
+    if SILENT_RANK_CODE in codes.values():
+        return RankLeft()
+    for rank, code in codes.items():
+        if code < 0 and -code not in (SIGINT, SIGTERM):  # the agent ends the others by SIGTERM
+            return RankLeft(f"rank {rank} was ended by {Signals(-code).name}")
+    own = [128 - code if code == -SIGINT else code for code in codes.values()]
+    own = [code for code in own if code > 0 and code != LOST_RANK_CODE]
+    failures = [code for code in own if code not in STOPPED]  # a failed rank has the others stopped
+    if own and not failures:
+        return _stopped(min(own) - 128)  # the others are stopped by SIGTERM
+    return SystemExit(next(iter(failures), 1))
 
 
 def _stopped(number: int) -> Interrupted:
@@ -148,6 +157,6 @@ def _stopped(number: int) -> Interrupted:
 
 
 def _silence_torch() -> None:
-    """Keep the agent's log lines off the screen: a failed rank says in one line what happened."""
+    """Keep log lines of the agent and of C++ off the screen: a failed rank says in a line what happened."""
     logging.disable()
-    os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
+    os.environ["TORCH_CPP_LOG_LEVEL"] = "FATAL"

@@ -8,25 +8,24 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch import distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore
-from torch.distributed.rendezvous import rendezvous
 
 from foveal.core.log import Log
 from foveal.core.rank import world_size
+from foveal.core.rank_device import use_gpu_of_rank
+from foveal.core.signals import signals_end_at_once
 from foveal.core.state import State
 from foveal.distributed.attempt import name_attempt
 from foveal.distributed.heartbeat import heartbeat
+from foveal.distributed.joining import TIMEOUT, join_store
 from foveal.distributed.placement import WHOLE_WEIGHTS, Placement
 from foveal.distributed.tree import Gradients, TreeSum, flatten, largest_nodes, unflatten
 
-TIMEOUT = timedelta(minutes=10)
-"""The longest wait for another rank: for data that are prepared, or an output that is scored."""
 MESSAGE_BYTES = 4096
 """The size of a message that takes one exchange. A longer message takes two."""
 
@@ -217,20 +216,30 @@ def lost_rank_ends() -> Iterator[None]:
 @contextmanager
 def joined_world(log: Log, advice: str = RESUMES, ranks: MakeRanks = Ranks) -> Iterator[World]:
     """Return a context in which this process is connected with the other ranks, if there are any. A rank that
-    freezes is logged, with what to do then."""
+    freezes is logged, with what to do then.
+
+    Raises: UserError: the ranks do not find each other.
+    Raises: RankLost: another rank has ended.
+    """
     if world_size() == 1:
         yield ONE_PROCESS
         return
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
-    attempt = name_attempt(store, rank, size, TIMEOUT)
-    dist.init_process_group(
-        backend, store=PrefixStore(f"{attempt}/group", store), rank=rank, world_size=size, timeout=TIMEOUT
-    )
+    backend = "gloo"
+    if torch.cuda.is_available():
+        backend = "cpu:gloo,cuda:nccl"
+        use_gpu_of_rank()
+    with lost_rank_ends():
+        store, rank, size = join_store()
+        with signals_end_at_once():
+            attempt = name_attempt(store, rank, size, TIMEOUT)
+            group = PrefixStore(f"{attempt}/group", store)
+            dist.init_process_group(backend, store=group, rank=rank, world_size=size, timeout=TIMEOUT)
+    signs = PrefixStore(f"{attempt}/heartbeat", store.clone())  # type: ignore[attr-defined]
     try:
-        with heartbeat(PrefixStore(f"{attempt}/heartbeat", store.clone()), rank, size, log, advice):
-            world = ranks(rank, size)
-            world.exchange(None)  # no rank fails, and leaves, while another still connects to it
+        with heartbeat(signs, rank, size, log, advice):
+            with lost_rank_ends(), signals_end_at_once():
+                world = ranks(rank, size)
+                world.exchange(None)  # a rank that leaves now, leaves no other that still connects
             yield world
     finally:
         dist.destroy_process_group()

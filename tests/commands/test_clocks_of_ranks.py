@@ -37,7 +37,13 @@ SMALL = (
     [
         (("--budget", "4s", "training.evaluate_every=20"), "budget"),
         (
-            ("--budget", "2000steps", "training.evaluate_every=5", "training.patience=2", "optimizer.lr=1e-30"),
+            (
+                "--budget",
+                "2000steps",
+                "training.evaluate_every=5",
+                "training.patience=2",
+                "optimizer.lr=1e-30",
+            ),
             "early",
         ),
     ],

@@ -1,5 +1,11 @@
 """Ranks exchange messages and tensors, and add up gradients in one order."""
 
+import os
+import socket
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +13,7 @@ import torch
 from torch import Tensor
 
 from foveal.distributed.tree import Node, TreeSum, add_gradients
-from foveal.distributed.world import MESSAGE_BYTES, ONE_PROCESS, World, own_slots
+from foveal.distributed.world import MESSAGE_BYTES, ONE_PROCESS, Ranks, World, joined_world, own_slots
 from tests.support.ranks import run_ranks
 
 WEIGHTS = [torch.zeros(5, 7), torch.zeros(3), torch.zeros(11)]
@@ -58,3 +64,32 @@ def test_a_sum_has_the_bits_of_one_process(slots: int, size: int) -> None:
             assert torch.equal(one, other)
     unused = run_ranks(2, add_up, 2)
     assert all(total[2] is None for total in unused)
+
+
+class SlowRanks(Ranks):
+    """Ranks of which the last still connects when the others are done."""
+
+    def __init__(self, rank: int, size: int):
+        super().__init__(rank, size)
+        if rank == size - 1:
+            time.sleep(0.5)
+            Path(os.environ["CONNECTED"]).touch()
+
+
+def find_connected(rank: int, port: int, connected: Path) -> bool:
+    """Join as a rank of two. Return whether the last one has connected by then."""
+    os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="localhost", MASTER_PORT=str(port))
+    os.environ["CONNECTED"] = str(connected)
+    with joined_world(print, ranks=SlowRanks) as world:
+        found = connected.exists()
+        world.exchange(None)
+        return found
+
+
+def test_no_rank_can_leave_while_another_still_connects(tmp_path: Path) -> None:
+    """The other one would see a closed connection, and call that an error of ours."""
+    with socket.create_server(("", 0)) as listener:
+        port = listener.getsockname()[1]
+    with ProcessPoolExecutor(2, mp_context=get_context("forkserver")) as processes:
+        ranks = [processes.submit(find_connected, rank, port, tmp_path / "connected") for rank in range(2)]
+        assert [rank.result() for rank in ranks] == [True, True]

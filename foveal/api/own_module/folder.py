@@ -13,6 +13,7 @@ from foveal.api.own_module.cost import check_length
 from foveal.api.own_module.session import LOG_UNITS
 from foveal.config import Config
 from foveal.core.errors import UserError
+from foveal.core.rank_device import name_for_run
 from foveal.store.run import MODULE_KEY, RunFolder, create_run, open_run
 from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE, load_initial_weights
@@ -30,7 +31,7 @@ def create_module_run(
     Raises: UserError: the folder can't be created.
     """
     data = {
-        **{"data": None, "valid": None, "test": None, "preset": "", "device": str(device)},
+        **{"data": None, "valid": None, "test": None, "preset": "", "device": name_for_run(device)},
         **{"facts": {"parts": {}}, MODULE_KEY: code.model_dump()},
     }
     start = seal_tensors(unique_state_dict(module), {"which": "start"})

@@ -4,6 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from foveal.core.rank_device import name_for_run
 from foveal.core.runtime import keep_freed_memory, resolve_device, resolve_precision
 from foveal.data.core.prepared_data import PreparedData
 from foveal.store.manifest import data_facts
@@ -64,7 +67,8 @@ def open_parts(path: str | Path, device: str | None, trust_plugin: bool = False)
     """
     run = open_logged(Path(path), log, trust_plugin)
     check_resumable(run)
-    torch_device = resolve_device(device or data_facts(run.manifest, run.path).device)
+    recorded = name_for_run(torch.device(data_facts(run.manifest, run.path).device))
+    torch_device = resolve_device(device or recorded)
     resolve_precision(run.config.training.precision, torch_device)
     if changes := environment_changes(run):
         log(f"made with {changes}: training continues, but the result may differ in the last bits")

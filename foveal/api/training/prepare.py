@@ -13,6 +13,7 @@ from foveal.api.training.parts import TrainingParts, eval_batches
 from foveal.api.training.report import train_and_report
 from foveal.api.training.start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
+from foveal.core.rank_device import name_for_run
 from foveal.core.runtime import has_fast_bfloat16, resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.core.terminal_text import counted
@@ -144,7 +145,7 @@ def prepare(chosen: ChosenTraining) -> PreparedTraining:
     if cost.steps is not None:
         shorter, warmup = _shorten_warmup(start.task, cost.steps.total_steps, chosen.overrides)
         start, lines = start.with_task(shorter), lines + warmup
-    return PreparedTraining(chosen, start, batches, valid_batches, cost, lines, folder, str(device))
+    return PreparedTraining(chosen, start, batches, valid_batches, cost, lines, folder, name_for_run(device))
 
 
 def log_lines(lines: list[str]) -> None:
