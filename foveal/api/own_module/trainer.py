@@ -24,6 +24,7 @@ from foveal.core.errors import UserError
 from foveal.core.rank import rank, world_size
 from foveal.core.runtime import keep_freed_memory
 from foveal.core.signals import Interrupted, SignalHandler, TrainingInterrupted
+from foveal.distributed.launch import note_run
 from foveal.distributed.world import World, joined_world
 from foveal.store.checkpoint_list import list_checkpoints
 from foveal.store.run import RunFolder, check_run_path, open_run
@@ -217,6 +218,7 @@ class Trainer:
             else:
                 folder = self._create()
             check_world(folder.config.training, world)
+            note_run(str(folder.path))
         path = Path(meet(world, folder))
         folder = folder or open_run(path)
         if world.size > 1 and not list_checkpoints(folder.checkpoints):
