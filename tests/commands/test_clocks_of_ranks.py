@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.untrained_runs import write_plays
+from tests.support.untrained_runs import SMALL_LSTM, write_plays
 
 CLOCKS = """
 import os, time
@@ -21,14 +21,6 @@ from foveal.__main__ import run
 
 run()
 """
-SMALL = (
-    "--model",
-    "lstm",
-    "model.width=16",
-    "model.layers=1",
-    "data.context_length=16",
-    "data.batch_tokens=64",
-)
 
 
 @pytest.mark.slow
@@ -55,7 +47,7 @@ def test_ranks_end_together(
     write_plays("plays.txt")
     Path("clocks.py").write_text(CLOCKS)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--", "clocks.py"]
-    command = ["train", "plays.txt", *SMALL, *settings, "training.final_test=false", "--run", "run"]
+    command = ["train", "plays.txt", *SMALL_LSTM, *settings, "training.final_test=false", "--run", "run"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     result = subprocess.run(
         [*launcher, *command], env=environment, capture_output=True, text=True, timeout=200

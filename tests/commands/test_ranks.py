@@ -17,21 +17,9 @@ import torch
 from benchmarks import kill
 from foveal.commands.ranks import KEPT_FLAGS, KEPT_OPTIONS, options_in
 from tests.support.command_line import refuse
-from tests.support.untrained_runs import write_plays
+from tests.support.untrained_runs import SMALL_LSTM, write_plays
 
-SMALL = (
-    *(
-        "--model",
-        "lstm",
-        "model.width=16",
-        "model.layers=1",
-        "data.context_length=16",
-        "data.batch_tokens=64",
-    ),
-    *("training.evaluate_every=20", "training.final_test=false", "--slots", "4"),
-)
-
-
+SMALL = (*SMALL_LSTM, "training.evaluate_every=20", "training.final_test=false", "--slots", "4")
 DATA = "plays.txt"
 
 

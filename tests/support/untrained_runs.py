@@ -46,6 +46,13 @@ class UntrainedRun(Session):
         return EvaluationData(self.prepared.held_out, "test", {})
 
 
+SMALL_LSTM = (
+    *("--model", "lstm", "model.width=16", "model.layers=1"),
+    *("data.context_length=16", "data.batch_tokens=64"),
+)
+"""Arguments of `foveal train` for a text."""
+
+
 def untrained_run(data: str, preset: str, *settings: str) -> UntrainedRun:
     """Return a run of a preset on DATA, with its first weights."""
     task = task_of(load_config(preset, settings))

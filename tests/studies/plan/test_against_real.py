@@ -3,35 +3,20 @@
 import pytest
 
 from benchmarks.plan_megatron import efficiencies
-from benchmarks.plan_memory import GOAL, SETTINGS, predicted_and_measured
+from benchmarks.plan_memory import GOAL, LAYOUTS, SETTINGS, predicted_and_measured
 from foveal.studies.plan.layout import Layout
 
 RECOMPUTES = (*SETTINGS, "training.activation_checkpointing=true")
 pytestmark = pytest.mark.slow
-MISSED = 0.3
-"""Where the goal is missed: 0.82 and 1.28 were measured (docs/plan.md)."""
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, RECOMPUTES])
-@pytest.mark.parametrize(
-    "layout",
-    [
-        Layout(2),
-        Layout(4),
-        Layout(2, tp=2),
-        Layout(4, tp=2),
-        Layout(4, tp=4),
-        Layout(2, fsdp=True),
-        Layout(4, fsdp=True),
-        Layout(2, pp=2, micro_batches=4),
-        Layout(2, pp=2, virtual_stages=2, micro_batches=4),
-        Layout(2, ep=2),
-    ],
-)
-def test_processes_hold_what_is_planned(layout, settings):
+@pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout.ranks > 1])
+def test_processes_hold_what_is_planned(layout, settings, request):
+    if settings is RECOMPUTES and (layout.ep > 1 or layout.virtual_stages > 1):
+        request.applymarker(pytest.mark.xfail(reason="0.82 and 1.28 of it were measured (docs/plan.md)"))
     planned, measured = predicted_and_measured(layout, settings)
-    missed = settings is RECOMPUTES and (layout.ep > 1 or layout.virtual_stages > 1)
-    assert planned == pytest.approx(measured, rel=MISSED if missed else GOAL)
+    assert planned == pytest.approx(measured, rel=GOAL)
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, RECOMPUTES])
