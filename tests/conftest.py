@@ -37,6 +37,12 @@ def kernels_on_every_processor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def no_lines_of_slow_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command prints does not depend on how long its parts take here."""
+    monkeypatch.setattr("foveal.ui.activity.FIRST_LINE_SECONDS", 3600.0)
+
+
+@pytest.fixture(autouse=True)
 def seeded() -> None:
     torch.manual_seed(0)
 
