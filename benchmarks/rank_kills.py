@@ -3,9 +3,10 @@
     python benchmarks/rank_kills.py --kills 200
 
 Two to four processes train together: each with all weights (then any number of them goes on, and the run must
-end as one process does), with a part of each weight (`--fsdp`), or with a part of each layer (`--tp 2`). The
-others are ended as a launcher does. Moments are uniform from the start of the processes to their end, so they
-include the start, saves, evaluations and the end. The processes are forked, with everything imported.
+end as one process does), with a part of each weight (`--fsdp`), a part of each layer (`--tp 2`), a part of the
+layers (`--pp 2`), or a part of the experts (`--ep 2`). The others are ended as a launcher does. Moments are
+uniform from the start of the processes to their end, so they include the start, saves, evaluations and the end.
+The processes are forked, with everything imported.
 """
 
 import argparse
@@ -36,6 +37,7 @@ ATTENTION = (
     "model.attention.heads=2",
     "model.positions.kind=rotary",
 )
+EXPERTS = ("model.feedforward=moe", "model.experts.count=4", "model.experts.top_k=2")
 MAX_KILLS = 3
 """Kills of one run at most."""
 ENDING_SECONDS = 20
@@ -85,6 +87,8 @@ CASES = {
     "2 processes, --fsdp": Case((2,), (*kill.MIXERS["gru"], "--slots", "2"), ("--fsdp",)),
     "4 processes, --fsdp": Case((4,), (*ATTENTION, "--slots", "4"), ("--fsdp",)),
     "4 processes, --tp 2": Case((4,), (*ATTENTION, "--slots", "2"), ("--tp", "2")),
+    "2 processes, --pp 2": Case((2,), (*ATTENTION, "--slots", "2"), ("--pp", "2")),
+    "2 processes, --ep 2": Case((2,), (*ATTENTION, *EXPERTS, "--slots", "2"), ("--ep", "2")),
 }
 
 
