@@ -3,23 +3,47 @@
 import os
 from pathlib import Path
 
+from foveal.core.errors import UserError
+
 LAUNCHER_VARIABLE, STOP_VARIABLE = "FOVEAL_LAUNCHER", "FOVEAL_STOP_FILE"
 """The variables with the process of our launcher, and with the file for what a signal left."""
 
 
+def number_in_variable(name: str, least: int, most: int | None = None) -> int:
+    """Return the number in a variable of the environment; 1 if the variable is unset or empty.
+
+    Raises: UserError: the variable holds no number from `least` to `most`.
+    """
+    value = os.environ.get(name) or "1"
+    if not value.isdecimal() or int(value) < least or (most is not None and int(value) > most):
+        to = "on" if most is None else f"to {most}"
+        raise UserError(f"{name}={value}: expected a number from {least} {to}")
+    return int(value)
+
+
 def world_size() -> int:
-    """Return the number of processes that run this command together; 1 if there is no other."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
+    """Return the number of processes that run this command together; 1 if there is no other.
+
+    Raises: UserError: WORLD_SIZE is no number from 1 on.
+    """
+    return number_in_variable("WORLD_SIZE", 1)
 
 
 def rank() -> int:
-    """Return the number of this process, from 0. Rank 0 prints, and writes files."""
-    return int(os.environ.get("RANK", "0")) if world_size() > 1 else 0
+    """Return the number of this process, from 0. Rank 0 prints, and writes files.
+
+    A variable that is no number counts as 0 here: lines of errors name the rank, too.
+    """
+    value = os.environ.get("RANK", "") if os.environ.get("WORLD_SIZE", "") not in ("", "1") else ""
+    return int(value) if value.isdecimal() else 0
 
 
 def processes_here() -> int:
-    """Return the number of processes of the job on this machine; 1 if nothing says so."""
-    return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if world_size() > 1 else 1
+    """Return the number of processes of the job on this machine; 1 if nothing says so.
+
+    Raises: UserError: LOCAL_WORLD_SIZE is no number from 1 on.
+    """
+    return number_in_variable("LOCAL_WORLD_SIZE", 1) if world_size() > 1 else 1
 
 
 def has_launcher() -> bool:

@@ -18,6 +18,7 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]
 from torch.distributed.distributed_c10d import PrefixStore, Store
 
 from foveal.core.errors import UserError
+from foveal.core.rank import number_in_variable, world_size
 
 JOIN_SECONDS = 120.0
 """The longest wait for the other processes of a job: its machines start at different times."""
@@ -69,22 +70,9 @@ def read_place() -> Place:
             f"WORLD_SIZE={os.environ.get('WORLD_SIZE')} without {' and '.join(missing)}: set "
             f"{', '.join(VARIABLES)}, as torchrun does; or unset WORLD_SIZE"
         )
-    size = _number("WORLD_SIZE", 1, None)
-    return Place(
-        _number("RANK", 0, size - 1), size, os.environ["MASTER_ADDR"], _number("MASTER_PORT", 1, 65535)
-    )
-
-
-def _number(name: str, least: int, most: int | None) -> int:
-    """Return the number in a variable of the environment.
-
-    Raises: UserError: it is none from `least` to `most`.
-    """
-    value = os.environ[name]
-    if not value.isdecimal() or int(value) < least or (most is not None and int(value) > most):
-        to = "on" if most is None else f"to {most}"
-        raise UserError(f"{name}={value}: expected a number from {least} {to}")
-    return int(value)
+    size = world_size()
+    rank, port = number_in_variable("RANK", 0, size - 1), number_in_variable("MASTER_PORT", 1, 65535)
+    return Place(rank, size, os.environ["MASTER_ADDR"], port)
 
 
 def _serve(place: Place) -> TCPStore:
