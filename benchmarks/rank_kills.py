@@ -2,11 +2,11 @@
 
     python benchmarks/rank_kills.py --kills 200
 
-Two to four processes train together: each with all weights (then any number of them goes on, and the run must
-end as one process does), with a part of each weight (`--fsdp`), a part of each layer (`--tp 2`), a part of the
-layers (`--pp 2`), or a part of the experts (`--ep 2`). The others are ended as a launcher does. Moments are
-uniform from the start of the processes to their end, so they include the start, saves, evaluations and the end.
-The processes are forked, with everything imported.
+Two to four processes train together: each with all weights (then any number of them goes on, and the run
+must end as one process does), with a part of each weight (`--fsdp`), of each layer (`--tp 2`), of the
+layers (`--pp 2`), or of the experts (`--ep 2`). The others are ended as a launcher does. Moments are
+uniform from the start of the processes to their end, so they include the start, saves, evaluations and the
+end. The processes are forked, with everything imported.
 """
 
 import argparse

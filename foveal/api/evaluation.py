@@ -3,10 +3,11 @@
 from typing import Any, NamedTuple
 
 from foveal.api.training.report import evaluate_and_score
+from foveal.core.terminal_text import counted
 from foveal.metrics.report import Report
 from foveal.tasks.session import Session
 from foveal.tasks.shapes.answered_rows import OTHER_DATA
-from foveal.training.evaluate import continues
+from foveal.training.evaluate import slots_of_streams
 from foveal.ui.activity import Activity
 from foveal.ui.console import log
 
@@ -56,8 +57,11 @@ def evaluate_run(session: Session, data: str | None) -> RunEvaluation:
         part, split, facts = session.held_out(data, "to measure it on")
     together = session.task.together
     together.check_same(facts, f"{data or session.run.path}: {OTHER_DATA}")
-    if together.world.size > 1 and continues(session.task.eval_batches(part)):
-        log("each batch continues the text before it, so the ranks can't share them: each evaluates all")
+    batches, ranks = session.task.eval_batches(part), together.world.size
+    slots = slots_of_streams(batches, session.task.config.training.slots)
+    if slots is not None and slots % ranks:
+        cut = f"{counted(slots, 'slot')}, which {counted(ranks, 'rank')} can't share"
+        log(f"the text is evaluated in {cut}: each evaluates all")
     scores, report = evaluate_and_score(session.task, session.objective, part, split)
     sizes = {key: facts[key] for key in SIZE_KEYS if key in facts}
     trained_on = bool(facts.get("trained_on"))

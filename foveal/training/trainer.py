@@ -228,13 +228,13 @@ class Trainer:
             state.average.on_evaluation(counters.step)
         with state.average.applied() if state.average else nullcontext():
             if self.valid and counters.last_eval_step < counters.step:
+                parts = self.model, self.objective, self.valid
                 means = evaluate(
-                    self.model,
-                    self.objective,
-                    self.valid,
+                    *parts,
                     precision=self.config.precision,
                     progress=report_progress,
                     together=self._together,
+                    slots=self.slots.count,
                 )
                 times.append(time.perf_counter())
                 counters.last_eval_step = counters.step

@@ -168,17 +168,18 @@ def evaluate_and_score(
     task: Task, objective: Objective, held_out: Any, split: str
 ) -> tuple[dict[str, float], Report | None]:
     """Return the loss of held-out data with its metrics, and a report on the model's outputs."""
-    batches, precision = task.eval_batches(held_out), task.config.training.precision
+    batches, training = task.eval_batches(held_out), task.config.training
     predicted: LabelsByRow = {}
     with ProgressBar(f"{split} loss", before=f"{split} loss") as progress:
         scores = evaluate(
             task.model,
             objective,
             batches,
-            precision=precision,
+            precision=training.precision,
             progress=progress,
             predicted_labels=predicted,
             together=task.together,
+            slots=training.slots,
         )
     with ProgressBar(f"{split} outputs", before=f"{split} outputs and scores") as progress:
         result = task.score(held_out, predicted, progress)
