@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from foveal.config import Config, parse_overrides
+from foveal.config import Config, parse_overrides, preset_names
 from foveal.core.errors import UserError
 from foveal.core.whole_number import WholeNumber
 from foveal.plugins.references import resolve_references
@@ -15,6 +15,7 @@ from foveal.store.run import open_run
 from foveal.studies.plan.hardware import DEFAULT_HARDWARE, named_hardware
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.plan import make_plan
+from foveal.studies.plan.published import all_published
 from foveal.studies.plan.report import plan_json, plan_sections
 from foveal.tasks.config import from_tables, load_config
 from foveal.tasks.language_model import vocabulary_of
@@ -73,10 +74,18 @@ def plan(
     config, size = _config_and_vocabulary(preset, resolve_references(overrides))
     layout = Layout(ranks, tp, pp, virtual_stages, ep, fsdp, micro_batches)
     made = make_plan(config, vocabulary or size, layout, named_hardware(hardware))
+    as_published = preset in preset_names() and vocabulary is None and _has_its_model(config, preset)
+    published = all_published().get(preset) if as_published else None
     if json:
-        print_json(plan_json(made))
+        print_json(plan_json(made, published))
     else:
-        print_sections(plan_sections(preset, made))
+        print_sections(plan_sections(preset, made, published))
+
+
+def _has_its_model(config: Config, preset: str) -> bool:
+    """Return whether settings leave the preset's model as it is."""
+    own = load_config(preset)
+    return config.model == own.model and config.data.vocab_size == own.data.vocab_size
 
 
 def _config_and_vocabulary(name: str, overrides: Sequence[str]) -> tuple[Config, int]:

@@ -64,6 +64,11 @@ class Plan:
         )
 
     @property
+    def flops_per_token(self) -> float:
+        """Those of all processes, for a token that is trained on."""
+        return self.flops * self.layout.ranks / self.batch_tokens
+
+    @property
     def model_flop_utilization(self) -> float:
         """The part of the peak that these take (Chowdhery et al. 2022, appendix B)."""
         return self.flops / (self.time.total * self.hardware.half_flops)

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from foveal.studies.plan.plan import Plan
+from foveal.studies.plan.published import PublishedModel, PublishedTraining
 
 Facts = list[tuple[str, str]]
 GB = 1e9
@@ -27,8 +28,8 @@ OF_SHARED_WEIGHTS = {
 }
 
 
-def plan_sections(name: str, plan: Plan) -> list[str | Facts]:
-    """Return the plan in lines, the verdict first."""
+def plan_sections(name: str, plan: Plan, published: PublishedModel | None = None) -> list[str | Facts]:
+    """Return the plan in lines, the verdict first, beside what is published of the model."""
     layout, hardware, time = plan.layout, plan.hardware, plan.time
     memory: Facts = [(kind, _gigabytes(size)) for kind, size in plan.memory.most_common()]
     seconds = {
@@ -44,6 +45,7 @@ def plan_sections(name: str, plan: Plan) -> list[str | Facts]:
         f"{_verdict(name, plan)}\n",
         [
             ("parameters", f"{plan.parameters:,}, of which a process computes {plan.step.parameters.own:,}"),
+            *(_published_facts(plan, published) if published else ()),
             ("processes", _processes(plan)),
             (
                 "batch",
@@ -64,10 +66,32 @@ def plan_sections(name: str, plan: Plan) -> list[str | Facts]:
             ("operations", f"{plan.flops / 1e12:,.1f} TFLOP, {plan.model_flop_utilization:.1%} of the peak"),
             *([("bubble", f"{plan.bubble:.1%} of the time that a stage computes")] * (layout.pp > 1)),
         ],
+    ]
+    if published and published.training:
+        sections += ["\nthe training as published", _training_facts(plan, published.training)]
+    sections += [
         "\nassumed",
         _assumptions(plan),
     ]
     return sections
+
+
+def _published_facts(plan: Plan, published: PublishedModel) -> Facts:
+    part = published.parameters / plan.parameters - 1
+    why = f": {published.difference}" if published.difference else ""
+    paper = f"{published.parameters:,}, {part:+.1%} ({published.source}){why}"
+    return [("published", paper), ("lectures", f"{published.lecture:,}")]
+
+
+def _training_facts(plan: Plan, training: PublishedTraining) -> Facts:
+    flops, seconds = plan.flops_per_token * training.tokens, training.tokens / plan.tokens_per_second
+    reckoned = f"; the paper reckons {training.flops:.3g}" if training.flops else ""
+    hours = f"{seconds * plan.layout.ranks / 3600:,.0f} device hours"
+    return [
+        ("tokens", f"{training.tokens:,} ({training.source})"),
+        ("operations", f"{flops:.3g} FLOP, {plan.flops_per_token / 1e9:,.3g} GFLOP a token{reckoned}"),
+        ("time", f"{seconds / 86400:,.1f} days on {plan.layout.ranks:,} x {plan.hardware.name}, {hours}"),
+    ]
 
 
 def _verdict(name: str, plan: Plan) -> str:
@@ -114,9 +138,10 @@ def _assumptions(plan: Plan) -> Facts:
     ]
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
+def plan_json(plan: Plan, published: PublishedModel | None = None) -> dict[str, Any]:
     """Return the plan for `--json`: bytes, seconds, and tokens a second."""
-    return {
+    more = {"published": published.model_dump(mode="json")} if published else {}
+    return more | {
         "parameters": plan.parameters,
         "parameters_per_process": plan.step.parameters.own,
         "layout": asdict(plan.layout) | {"dp": plan.layout.dp},
@@ -129,6 +154,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "bubble": plan.bubble,
         "tokens_per_second": plan.tokens_per_second,
         "model_flops": plan.flops,
+        "flops_per_token": plan.flops_per_token,
         "model_flop_utilization": plan.model_flop_utilization,
         "hardware": asdict(plan.hardware),
         "utilization": asdict(plan.utilization),
