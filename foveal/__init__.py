@@ -17,6 +17,7 @@ __all__ = [
     "UserError",
     "__version__",
     "capture",
+    "check_data",
     "create_model",
     "generate",
     "list_models",
@@ -43,6 +44,7 @@ _EXPORTS = {
     "Trainer": "foveal.api.own_module.trainer",
     "UserError": "foveal.core.errors",
     "capture": "foveal.inspection.capture.capture",
+    "check_data": "foveal.api.data_check",
     "create_model": "foveal.api.create_model",
     "generate": "foveal.api.generate",
     "list_models": "foveal.api.create_model",
@@ -66,6 +68,7 @@ _PACKAGES = ("layers", "metrics", "sklearn")
 
 if TYPE_CHECKING:
     from foveal.api.create_model import create_model, list_models
+    from foveal.api.data_check import check_data
     from foveal.api.generate import generate, stream
     from foveal.api.load import load
     from foveal.api.own_module.trainer import Trainer

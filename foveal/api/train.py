@@ -14,11 +14,9 @@ from foveal.api.training.choose import choose
 from foveal.api.training.options import TrainingOptions, setting
 from foveal.api.training.prepare import prepare
 from foveal.api.training.report import ignore_result
-from foveal.api.values.columns import split_tables
 from foveal.api.values.reader import training_reader
-from foveal.api.values.stored import store_values, stored_path
+from foveal.api.values.splits import store_splits
 from foveal.config.old_names import flatten
-from foveal.core.errors import UserError
 from foveal.training.callbacks import check_callbacks
 from foveal.ui.console import silence
 
@@ -106,17 +104,7 @@ def train(
     base = _base_path(start_from)
     columns = text or given.get("data.text"), label or given.get("data.label"), target
     reader = training_reader(task, model, *columns, base)
-    splits = split_tables(data)
-    for split, values in {"valid": valid, "test": test}.items():
-        if values is not None and split in splits:
-            raise UserError(f"{split}=: the data have a split of this name, too: give {split} once")
-    stored = store_values(splits.pop("train"), reader)
-    reader = reader._replace(kind=reader.kind or stored.kind, target=stored.label or reader.target)
-    held_out = {
-        split: stored_path(values, reader)
-        for split, values in ({"valid": valid, "test": test} | splits).items()
-        if values is not None
-    }
+    stored, held_out = store_splits(data, valid, test, reader)
     options = TrainingOptions(
         task=task,
         model=model,

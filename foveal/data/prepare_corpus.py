@@ -14,6 +14,7 @@ from foveal.core.errors import RunFailed, UserError
 from foveal.core.log import Log
 from foveal.data.core.hash_split import Fractions, SplitName
 from foveal.data.core.prepared_data import PreparedData
+from foveal.data.files.data_part import DataPart
 from foveal.data.files.split_column import check_split_columns
 from foveal.data.open import OpenedData, open_data
 from foveal.data.text.corpus import CorpusSource, Document, TextFolder, TextTable, open_text_source
@@ -94,22 +95,9 @@ def prepare_corpus(
 
     Raises: UserError: a file can't be read, a split has no text, or a column of DATA names the splits.
     """
+    corpus, parts = open_corpus(data, config, valid, test, log)
     paths = {split: path for split, path in (("valid", valid), ("test", test)) if path is not None}
-    opened = open_data(data, log, config.encoding)
-    data = opened.name
-    parts = opened.splits | {
-        split: open_data(path, log, config.encoding).split(split) for split, path in paths.items()
-    }
-    if len(parts) == 1:
-        check_split_columns(parts["train"], (config.text,), log)
-    fractions = {} if len(parts) > 1 else {"valid": config.valid_fraction, "test": config.test_fraction}
-    corpus = Corpus(
-        to_split=open_text_source(parts["train"], config.text),
-        fractions={split: fraction for split, fraction in fractions.items() if fraction},
-        provided={
-            split: open_text_source(part, config.text) for split, part in parts.items() if split != "train"
-        },
-    )
+    data = data if isinstance(data, str) else data.name
     store, skipped = _load_or_build_store(corpus, config, tokenizer, log)
     for split in ("train", *corpus.fractions, *corpus.provided):
         if not store.facts.get(split, {}).get("tokens"):
@@ -128,6 +116,35 @@ def prepare_corpus(
         test=store.tokens.get("test"),
         facts={"source": data, "skipped": skipped, "parts": store.facts},
     )
+
+
+def open_corpus(
+    data: str | OpenedData, config: DataConfig, valid: str | None, test: str | None, log: Log
+) -> tuple[Corpus, dict[SplitName, DataPart]]:
+    """Return the text of DATA with its splits, and the file or folder of each split.
+
+    If `valid` or `test` is given, no part of DATA is held out.
+
+    Raises: UserError: a file can't be read, or a column of DATA names the splits.
+    """
+    opened = open_data(data, log, config.encoding)
+    paths = {"valid": valid, "test": test}
+    parts = opened.splits | {
+        split: open_data(path, log, config.encoding).split(split)
+        for split, path in paths.items()
+        if path is not None
+    }
+    if len(parts) == 1:
+        check_split_columns(parts["train"], (config.text,), log)
+    fractions = {} if len(parts) > 1 else {"valid": config.valid_fraction, "test": config.test_fraction}
+    corpus = Corpus(
+        to_split=open_text_source(parts["train"], config.text),
+        fractions={split: fraction for split, fraction in fractions.items() if fraction},
+        provided={
+            split: open_text_source(part, config.text) for split, part in parts.items() if split != "train"
+        },
+    )
+    return corpus, parts
 
 
 def prepare_eval_corpus(

@@ -31,11 +31,17 @@ def draw(figure: "SubFigure", panel: Bars) -> None:
         x = np.arange(positions) + start - 0.4 + width * (number + 0.5)
         axes.bar(x, np.where(np.isfinite(values), values, 0.0), width, color=series_color(number))
     if axis.labels:
-        names = [drawable(label, MAX_NAME_LENGTH) for label in axis.labels]
-        axes.set_xticks(range(positions), names, rotation=90, parse_math=False, fontproperties=text_font(7.0))
+        labels = [drawable(label, MAX_NAME_LENGTH) for label in axis.labels]
+        axes.set_xticks(
+            range(positions), labels, rotation=90, parse_math=False, fontproperties=text_font(7.0)
+        )
     else:
         axes.set_xlim(0.5, positions + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    if count > 1 and (names := panel.array.axes[0].labels):
+        shown = [drawable(name, MAX_NAME_LENGTH) for name in names]
+        place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": count}
+        axes.legend(shown, prop=text_font(7.0), frameon=False, **place)
     if panel.high is not None:
         axes.set_ylim(0, panel.high)
     write_title(axes, panel.title, size(panel)[0])

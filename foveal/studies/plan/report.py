@@ -89,7 +89,7 @@ def _training_facts(plan: Plan, training: PublishedTraining) -> Facts:
     hours = f"{seconds * plan.layout.ranks / 3600:,.0f} device hours"
     return [
         ("tokens", f"{training.tokens:,} ({training.source})"),
-        ("operations", f"{flops:.3g} FLOP, {plan.flops_per_token / 1e9:,.3g} GFLOP a token{reckoned}"),
+        ("operations", f"{flops:.3g} FLOP, {plan.flops_per_token / 1e9:,.2f} GFLOP a token{reckoned}"),
         ("time", f"{seconds / 86400:,.1f} days on {plan.layout.ranks:,} x {plan.hardware.name}, {hours}"),
     ]
 

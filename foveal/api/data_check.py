@@ -1,0 +1,71 @@
+"""The check of data before training, from Python and on the command line."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from foveal.api.errors import plain_errors
+from foveal.api.training.choose import choose
+from foveal.api.training.options import TrainingOptions, setting
+from foveal.api.values.reader import training_reader
+from foveal.api.values.splits import store_splits
+from foveal.config.old_names import flatten
+from foveal.studies.data_check import check
+from foveal.studies.data_check.check import DataCheck
+from foveal.tasks.registry import task_of
+from foveal.ui.console import log, silence
+from foveal.ui.progress_bar import ProgressBar
+
+
+@plain_errors
+def check_data(
+    data: Any,
+    *,
+    task: str | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    target: str | None = None,
+    valid: Any = None,
+    test: Any = None,
+    quiet: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> DataCheck:
+    """Look through `data` before a training. `foveal data check` does the same.
+
+    Raises: UserError: the data can't be read, or a setting does not fit.
+
+    Parameters
+    ----------
+    data, valid, test
+        Data as for `foveal.train`: paths, names, or values in memory.
+    task
+        What is to be learned; if not given, the task that fits the data.
+    text, label, target
+        The columns of texts (of sources if `target` is given), of labels, and of target texts.
+    quiet
+        Print nothing.
+    settings
+        Other settings by their keys, such as `{"data.max_length": 100}`.
+    """
+    given = dict(flatten(settings or {}))
+    columns = text or given.get("data.text"), label or given.get("data.label"), target
+    stored, held_out = store_splits(data, valid, test, training_reader(task, None, *columns))
+    options = TrainingOptions(
+        task=task,
+        text=text,
+        label=None if "data.label" in given else stored.label,
+        target=target,
+        valid=held_out.get("valid"),
+        test=held_out.get("test"),
+    )
+    with silence(quiet):
+        return check_chosen(stored.path, tuple(setting(key, value) for key, value in given.items()), options)
+
+
+def check_chosen(data: str, overrides: tuple[str, ...], options: TrainingOptions) -> DataCheck:
+    """Check the data that a training with these settings would read.
+
+    Raises: UserError or ConfigError: DATA can't be read, or a setting does not fit.
+    """
+    chosen = choose(data, overrides, options)
+    with ProgressBar("checks", before=f"reading {data}") as progress:
+        return check.check_data(task_of(chosen.choice.config), chosen.paths, log, progress)

@@ -1,0 +1,1 @@
+"""The study `data check`: what a careful person looks for in data before training."""

@@ -1,0 +1,78 @@
+"""Texts and series that are much longer than the others, and pairs whose lengths do not match."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from foveal.data.core.rows import Row
+from foveal.studies.data_check.checked_data import CheckedData, place
+from foveal.studies.data_check.finding import Finding, findings_on
+
+TIMES_MEDIAN = 20
+"""A source that many times as long as the median is called long."""
+TIMES_RATIO = 6
+"""A pair whose ratio of lengths is that many times the usual ratio is called a mismatch."""
+MIN_LENGTH = 20
+"""Shorter texts, in characters, have any ratio."""
+
+
+def check_lengths(data: CheckedData) -> Iterator[Finding]:
+    """Yield very long sources, pairs that do not match, and targets that are copies of their sources."""
+    lengths = source_lengths(data)
+    if len(lengths):
+        median = float(np.median(lengths))
+        rows = np.flatnonzero(lengths > max(1.0, median) * TIMES_MEDIAN)
+        places = [
+            f"{each}: {lengths[i]:,}" for i, each in zip(rows, data.locations(rows, len(rows)), strict=True)
+        ]
+        yield from findings_on(
+            "lengths",
+            "note",
+            places,
+            f"{{}} more than {TIMES_MEDIAN} times as long as the median of {median:,.0f}",
+            "look at them: several rows may have been joined; data.max_length says what a model reads",
+        )
+    if {"source", "target"} <= {*data.text_fields}:
+        yield from _check_pairs(data)
+
+
+def source_lengths(data: CheckedData) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    """Return the length of each row's source: characters, words or steps; empty if sources have none."""
+    lengths = [_length(data, row) for _, row in data.rows()]
+    return np.array([] if None in lengths else lengths, np.int64)
+
+
+def _length(data: CheckedData, row: Row) -> int | None:
+    if "values" in row.fields:
+        return len(row.fields["values"])
+    return len(row.fields["source"]) if "source" in data.text_fields else None
+
+
+def _check_pairs(data: CheckedData) -> Iterator[Finding]:
+    sizes = np.array(
+        [(len(row.fields["source"]), len(row.fields["target"])) for _, row in data.rows()], np.float64
+    ).reshape(-1, 2)
+    long = sizes.min(1) >= MIN_LENGTH
+    usual = np.log(np.median(sizes[long, 1] / sizes[long, 0])) if long.any() else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.abs(np.log(sizes[:, 1] / sizes[:, 0]) - usual)
+    rows = np.flatnonzero((sizes.max(1) >= MIN_LENGTH) & (away > np.log(TIMES_RATIO)))
+    yield from findings_on(
+        "pairs",
+        "problem",
+        data.locations(rows, len(rows)),
+        f"{{}} where one side is {TIMES_RATIO} times longer than usual for the other",
+        "look at them: lines of the two sides may be out of step",
+    )
+    copies = [
+        place(split, row)
+        for split, row in data.rows()
+        if row.fields["source"] == row.fields["target"] and len(row.fields["source"]) >= MIN_LENGTH
+    ]
+    yield from findings_on(
+        "pairs",
+        "note" if len(copies) < 0.02 * data.count else "problem",
+        copies,
+        "{} whose target is its source",
+        "leave out what was not translated, if copying is not the task",
+    )
