@@ -12,6 +12,7 @@ from foveal.distributed.tensor_group import TensorGroup
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
+from foveal.studies.plan.attention_matrix import AttentionMatrix, attention_matrix
 from foveal.studies.plan.hardware import ASSUMED, Hardware, Utilization
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.memory import peak_memory
@@ -37,6 +38,7 @@ class Plan:
     time: StepTime
     batch_tokens: int
     """Tokens of a step."""
+    attention: AttentionMatrix
 
     @property
     def memory_total(self) -> int:
@@ -107,6 +109,7 @@ def make_plan(
         messages,
         time,
         step.tokens * step.micro_batches * layout.dp,
+        attention_matrix(config, rows),
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from foveal.studies.plan.attention_matrix import in_both_units
 from foveal.studies.plan.plan import Plan
 from foveal.studies.plan.published import PublishedModel, PublishedTraining
 
@@ -51,6 +52,12 @@ def plan_sections(name: str, plan: Plan, published: PublishedModel | None = None
                 "batch",
                 f"{plan.batch_tokens:,} tokens: {plan.step.micro_batches} x {plan.step.tokens:,} in each of "
                 f"{layout.dp}",
+            ),
+            (
+                "attention",
+                f"all pairs of {plan.attention.positions:,} positions would take "
+                f"{in_both_units(plan.attention.whole)} in each layer; the kernel keeps "
+                f"{in_both_units(plan.attention.kept)}",
             ),
         ],
         f"\nmemory of a process at its peak, of {hardware.memory / GB:,.0f} GB",
@@ -153,6 +160,7 @@ def plan_json(plan: Plan, published: PublishedModel | None = None) -> dict[str, 
         "seconds": asdict(plan.time) | {"total": plan.time.total},
         "bubble": plan.bubble,
         "tokens_per_second": plan.tokens_per_second,
+        "attention_matrix": {"bytes": plan.attention.whole, "kept_bytes": plan.attention.kept},
         "model_flops": plan.flops,
         "flops_per_token": plan.flops_per_token,
         "model_flop_utilization": plan.model_flop_utilization,
