@@ -1,4 +1,4 @@
-"""The attention weights of all pairs of positions, which a fused kernel never holds whole (Dao et al. 2022)."""
+"""The attention weights of all pairs of positions, which a fused kernel never holds (Dao et al. 2022)."""
 
 from dataclasses import dataclass
 
