@@ -42,14 +42,14 @@ def keeping_states(keeps: bool) -> Iterator[None]:
 
 
 def keeps_states() -> bool:
-    """Return whether the states that blocks return now may be read."""
-    return _keeps_states.get()
+    """Return whether the states that blocks return now may be read. torch.compile can't trace the context."""
+    return torch.compiler.is_compiling() or _keeps_states.get()
 
 
 def run_block(block: Callable[..., BlockOutput], x: Tensor, state: State, lengths: Any) -> BlockOutput:
     """Return the output of a block. Computed again, it draws the same noise, so its gradients have the same
-    bits."""
-    if not _recomputes.get() or not torch.is_grad_enabled():
+    bits. torch.compile chooses itself what is computed again."""
+    if torch.compiler.is_compiling() or not _recomputes.get() or not torch.is_grad_enabled():
         return block(x, state, lengths=lengths)
     from torch.utils.checkpoint import checkpoint
 

@@ -48,9 +48,9 @@ class UntrainedRun(Session):
 
 SMALL_LSTM = (
     *("--model", "lstm", "model.width=16", "model.layers=1"),
-    *("data.context_length=16", "data.batch_tokens=64"),
+    *("data.context_length=16", "data.batch_tokens=64", "training.precision=float32"),
 )
-"""Arguments of `foveal train` for a text."""
+"""Arguments of `foveal train` for a text. By default, some processors compute in bfloat16."""
 
 
 def untrained_run(data: str, preset: str, *settings: str) -> UntrainedRun:

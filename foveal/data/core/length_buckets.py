@@ -1,7 +1,6 @@
 """Batches of examples of similar lengths, which need little padding.
 
-A batch is a pure function of (seed, epoch, index). Once the order of the rows of similar lengths is computed,
-any of their batches can be computed directly.
+A batch is a pure function of (seed, epoch, index), and is computed directly: no order of rows is stored.
 """
 
 from bisect import bisect_left
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from foveal.core.errors import UserError
@@ -18,65 +16,37 @@ from foveal.core.runtime import derived_seed
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Column, Examples, RaggedArray, RowIndices
 from foveal.data.core.length_groups import LengthGroups
-from foveal.data.core.shuffle import permute_indices
+from foveal.data.core.shuffle import permute_in_groups, permute_indices
 
 BUCKET_WIDTHS = (1, 2, 4, 8)
 """Widths of the buckets of the first column's lengths. The width that pads least is chosen."""
-MIN_BLOCK_ROWS = 1 << 16
-"""Rows, neighbors in the order of lengths, that are permuted at a time."""
 
 
 class RowsByLength:
     """The rows of examples in an order of lengths in which neighbors differ little, cut into batches.
 
     Batch i has the rows at `ends[i]` to `ends[i + 1]` of the order. Rows of equal lengths are in the order of
-    the data, or in that of a permutation. The order is made in blocks of whole groups, when it is needed.
+    the data, or in that of a permutation.
     """
 
     def __init__(self, examples: Examples, max_tokens: int):
         self._groups = LengthGroups.of(examples)
         self._order, self.ends = bucket_by_length(self._groups, max_tokens)
-        counts = self._groups.counts[self._order]
-        self._group_ends = counts.cumsum()
-        blocks = np.searchsorted(self._group_ends, np.arange(MIN_BLOCK_ROWS, len(examples), MIN_BLOCK_ROWS))
-        self._block_groups = np.unique([0, *(blocks + 1), len(counts)])  # block b ends with a whole group
-        self._block_starts = np.append(0, self._group_ends)[self._block_groups]
-        self._kept: dict[int, NDArray[Any]] = {}
-        self._kept_seed: int | None = None
+        self._group_ends = self._groups.counts[self._order].cumsum()
 
     def rows(self, index: int, seed: int | None = None) -> RowIndices:
-        """Return the rows of batch `index`. A `seed` permutes rows of equal lengths.
-
-        Permuted blocks are kept until another seed is asked for.
-        """
-        start, stop = self.ends[index], self.ends[index + 1]
-        first, last = np.searchsorted(self._block_starts, [start, stop - 1], "right") - 1
-        parts = []
-        for block in range(first, last + 1):
-            begin = self._block_starts[block]
-            parts.append(self._block(block, seed)[max(0, start - begin) : stop - begin])
-        return np.concatenate(parts).astype(np.int64)
-
-    def _block(self, block: int, seed: int | None) -> NDArray[Any]:
-        """Return the rows of a block in their order. Without a seed, the last block alone is kept."""
-        if self._kept_seed != seed:
-            self._kept, self._kept_seed = {}, seed
-        if block not in self._kept:
-            ranks, rows = self._ranked_rows(block)
-            count = len(self._groups.rows)
-            if seed is None:
-                self._kept.clear()
-            else:
-                rows = rows[np.lexsort((permute_indices(rows.astype(np.int64), count, seed), ranks))]
-            self._kept[block] = rows.astype(np.min_scalar_type(count))
-        return self._kept[block]
-
-    def _ranked_rows(self, block: int) -> tuple[RowIndices, NDArray[Any]]:
-        """Return the ranks of the rows of a block, and the rows in the order of their ranks."""
-        groups = self._order[self._block_groups[block] : self._block_groups[block + 1]]
-        starts = self._groups.starts
-        rows = np.concatenate([self._groups.rows[starts[group] : starts[group + 1]] for group in groups])
-        return np.repeat(np.arange(len(groups)), self._groups.counts[groups]), rows
+        """Return the rows of batch `index`. A `seed` permutes rows of equal lengths."""
+        places = np.arange(self.ends[index], self.ends[index + 1])
+        ranks = np.searchsorted(self._group_ends, places, "right")
+        groups = self._order[ranks]
+        starts, counts = (
+            self._groups.starts[groups],
+            self._groups.starts[groups + 1] - self._groups.starts[groups],
+        )
+        inside = places - (self._group_ends[ranks] - counts)
+        if seed is not None:
+            inside = permute_in_groups(inside, counts, groups, seed)
+        return self._groups.rows[starts + inside].astype(np.int64)
 
 
 class BucketedEvalBatches:

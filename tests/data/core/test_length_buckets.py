@@ -108,16 +108,13 @@ def test_rows_of_a_group_are_cut_as_rows_one_by_one(
 
 
 @given(lengths=LENGTHS, size=st.integers(1, 70))
-def test_order_does_not_depend_on_the_sizes_of_blocks_and_chunks(
-    lengths: list[tuple[int, int]], size: int
-) -> None:
+def test_order_does_not_depend_on_the_sizes_of_chunks(lengths: list[tuple[int, int]], size: int) -> None:
     def rows() -> list[list[int]]:
         batches = BucketedTrainBatches(pairs(lengths), 40, seed=1)
         return [batches.batch(2, i).rows.tolist() for i in range(batches.per_epoch)]
 
     whole = rows()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MIN_BLOCK_ROWS", size)
         patch.setattr(length_groups, "CHUNK_ROWS", size)
         assert rows() == whole
 
@@ -144,14 +141,6 @@ def test_batches_and_their_rows_change_with_epoch_and_seed() -> None:
         assert len({*first} & {*again}) < 0.5 * len(first)  # not the same batches in another order
     widths = [order.batch(0, i).columns["source"].shape[1] for i in range(order.per_epoch)]
     assert abs(np.corrcoef(widths, np.arange(len(widths)))[0, 1]) < 0.15
-
-
-def test_an_epochs_order_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    order = BucketedTrainBatches(random_pairs(200), 100, seed=0)
-    order.batch(1, 0)
-    monkeypatch.delattr(np, "lexsort")
-    for index in range(order.per_epoch):
-        order.batch(1, index)
 
 
 def test_held_out_examples_stand_about_in_order_of_length() -> None:
