@@ -85,7 +85,8 @@ def plan(
 def _has_its_model(config: Config, preset: str) -> bool:
     """Return whether settings leave the preset's model as it is."""
     own = load_config(preset)
-    return config.model == own.model and config.data.vocab_size == own.data.vocab_size
+    sizes = [(each.data.vocab_size, each.data.context_length) for each in (config, own)]
+    return config.model == own.model and sizes[0] == sizes[1]
 
 
 def _config_and_vocabulary(name: str, overrides: Sequence[str]) -> tuple[Config, int]:

@@ -34,8 +34,9 @@ def rank() -> int:
 
     A variable that is no number counts as 0 here: lines of errors name the rank, too.
     """
-    value = os.environ.get("RANK", "") if os.environ.get("WORLD_SIZE", "") not in ("", "1") else ""
-    return int(value) if value.isdecimal() else 0
+    size, value = os.environ.get("WORLD_SIZE", ""), os.environ.get("RANK", "")
+    is_alone = not size or (size.isdecimal() and int(size) == 1)
+    return int(value) if value.isdecimal() and not is_alone else 0
 
 
 def processes_here() -> int:

@@ -48,7 +48,7 @@ def keeps_states() -> bool:
 
 def run_block(block: Callable[..., BlockOutput], x: Tensor, state: State, lengths: Any) -> BlockOutput:
     """Return the output of a block. Computed again, it draws the same noise, so its gradients have the same
-    bits. torch.compile chooses itself what is computed again."""
+    bits. Code that torch.compile traces keeps all blocks: it can't read the context."""
     if torch.compiler.is_compiling() or not _recomputes.get() or not torch.is_grad_enabled():
         return block(x, state, lengths=lengths)
     from torch.utils.checkpoint import checkpoint

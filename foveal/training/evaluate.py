@@ -11,6 +11,7 @@ from foveal.core.progress import ProgressCallback, no_progress
 from foveal.core.result import PredictedLabels, Totals
 from foveal.core.runtime import Precision, autocast, seed_everything
 from foveal.core.state import State
+from foveal.distributed.world import ONE_PROCESS
 from foveal.training.agreement import ALONE, Agreement
 from foveal.training.carry import starting_carry
 from foveal.training.protocols import Batch, Batches, Objective
@@ -82,14 +83,15 @@ def _score_batches(
         coefficients = {name: term.coefficient for name, term in result.terms.items()}
         return _BatchScores(result.metrics, terms, coefficients, result.predicted_labels), carry
 
-    count, ranks = slots_of_streams(batches, slots), together.world.size
-    among = together if ranks > 1 and (count or ranks) % ranks == 0 else ALONE
+    count, world = slots_of_streams(batches, slots), together.world
     if count is None:
+        among = together if world.size > 1 else ALONE
         yield from share(
             batches.per_epoch, lambda index: score(batches.batch(0, index), None, index)[0], progress, among
         )
         return
-    cut = Slots(count, among.world)
+    is_shared = world.size > 1 and count % world.size == 0
+    cut = Slots(count, world if is_shared else ONE_PROCESS)
     carries: list[State] = [None] * len(cut.own)
     for index in range(batches.per_epoch):
         progress(index, batches.per_epoch)
@@ -97,7 +99,8 @@ def _score_batches(
         for place, part in enumerate(cut.cut(batches.batch(0, index))):
             scores, carries[place] = score(part, carries[place], index, *cut.seed(cut.own[place]))
             own.append(scores)
-        for of_rank in among.world.by_rank(among.exchange(own)):
+        of_all = together.exchange(own if is_shared else None)  # a signal to a rank ends all
+        for of_rank in world.by_rank(of_all) if is_shared else [own]:
             yield from of_rank
 
 

@@ -57,7 +57,7 @@ def test_rows_of_train_that_are_held_out():
     write("b.csv", [*clean_rows(seed=1), rows[2]])
     finding = only("duplicates", "a.csv", "--test", "b.csv")
     assert finding["severity"] == "problem"
-    assert finding["message"].startswith("1 of 61 rows of test are also in train")
+    assert finding["message"].startswith("1 of 61 rows of test have a source that is also in train")
     assert finding["rows"] == ["b.csv, line 62 (test) = a.csv, line 4 (train)"]
 
 
@@ -70,12 +70,17 @@ def test_repeated_rows():
     assert finding["rows"] == ["a.csv, line 62 (train) = a.csv, line 5 (train)"]
 
 
+def test_several_targets_of_a_source_are_no_repetition():
+    texts = [text for text, _ in clean_rows()]
+    write("a.csv", [(text, f"{text.upper()} {end}") for text in texts for end in "AB"], "source,target")
+    assert not [each for each in findings("a.csv") if each["check"] == "duplicates"]
+
+
 def test_labels_that_disagree():
     rows = clean_rows()
     write("a.csv", [*rows, (rows[1][0], "up")])
     write("b.csv", clean_rows(seed=1))
-    disagree, repeated = findings("a.csv", "--test", "b.csv")
-    assert (disagree["check"], repeated["check"]) == ("labels that disagree", "duplicates")
+    disagree = only("labels that disagree", "a.csv", "--test", "b.csv")
     assert disagree["rows"] == ["a.csv, line 62 (train) is 'up', a.csv, line 3 (train) is 'down'"]
 
 
@@ -113,13 +118,31 @@ def test_rows_that_cannot_be_used():
     assert finding["rows"] == ["a.csv, line 62"]
 
 
+def test_reasons_of_a_kind_are_one_finding():
+    Path("a.jsonl").write_text(
+        "".join(f"{json.dumps({'text': text, 'label': label})}\n" for text, label in clean_rows())
+        + "".join(f"{{broken {'x' * number}\n" for number in range(5))
+    )
+    (finding,) = [each for each in findings("a.jsonl") if each["check"] == "rows that can't be used"]
+    assert finding["count"] == 5
+
+
+def test_keys_that_some_objects_lack():
+    rows = [{"text": text, "label": label} for text, label in clean_rows()]
+    rows[7]["note"] = "x"
+    rows[8]["note"] = "y"
+    Path("a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    finding = only("columns", "a.jsonl")
+    assert finding["rows"] == ["note: 2 of 60"]
+
+
 def test_empty_and_constant_columns():
     rows = [(*row, "7", "", "x" if number == 3 else "") for number, row in enumerate(clean_rows())]
     write("a.csv", rows, "text,label,year,note,rare")  # type: ignore[arg-type]
     found = {each["message"]: each["rows"] for each in findings("a.csv")}
     assert found == {
         "a.csv: empty in all 60 rows": ["note"],
-        "a.csv: one value in all 60 rows": ["year: '7'", "rare: 'x'"],
+        "a.csv: one value in all rows that have any": ["year: '7'"],
         "a.csv: empty in more than half of the rows": ["rare: 1 of 60"],
     }
 
@@ -146,7 +169,7 @@ def test_characters_that_train_lacks():
     write("a.csv", clean_rows())
     write("b.csv", [*clean_rows(seed=1), ("ein \u00fcber", "up")])
     finding = only("characters", "a.csv", "--test", "b.csv")
-    assert finding["message"] == "1 characters are in held-out rows alone: '\u00fc'"
+    assert finding["message"] == "1 character in held-out rows alone: '\u00fc'"
 
 
 def test_a_long_row():
@@ -177,7 +200,7 @@ def test_pairs_out_of_step_and_untranslated():
         if each["check"] == "pairs"
     }
     assert found == {
-        "1 row where one side is 6 times longer than usual for the other": ["a.csv, line 62 (train)"],
+        "1 row of which one side is 6 times as long as usual for the other": ["a.csv, line 62 (train)"],
         "1 row whose target is its source": ["a.csv, line 63 (train)"],
     }
 
@@ -222,7 +245,7 @@ def test_recordings():
     messages = [message for message in found if "recording" not in message]
     assert messages == [
         "1 row that can't be used",
-        "1 row nearly silent (below -60 dB)",
+        "1 row below -60 dB, which is nearly silent",
         "1 row cut off at full scale",
     ]
     assert "04.wav" in found[messages[1]][0]
@@ -251,6 +274,8 @@ def test_values_in_memory():
 
 
 def test_bad_input_is_one_line():
+    Path("blank.txt").write_text("\n" * 500)
+    assert "no text" in refuse("data", "check", "blank.txt")
     assert "nothing.csv: no such file" in refuse("data", "check", "nothing.csv")
     write("a.csv", clean_rows())
     assert "expected a name that ends in" in refuse("data", "check", "a.csv", "--out", "a.docx")

@@ -55,7 +55,10 @@ def test_the_matrix_of_attention_is_in_both_units():
     """100,000 positions and 64 heads in 16 bits: 1.28 TB, which are 1.164 TiB."""
     long = ("model.layers=1", "model.width=128", "model.attention.heads=64", "data.context_length=100000")
     arguments = "plan", "attention", *long, "data.batch_tokens=100000", "training.precision=bfloat16"
-    assert "would take 1.28 TB (1.164 TiB) in each layer; the kernel keeps 25.6 MB" in succeed(*arguments).out
+    assert (
+        "would take 1.28 TB (1.164 TiB) in a layer of all processes; the kernel keeps 25.6 MB"
+        in succeed(*arguments).out
+    )
     told = json.loads(succeed(*arguments, "--json").out)
     assert told["attention_matrix"] == {"bytes": 64 * 100_000**2 * 2, "kept_bytes": 64 * 100_000 * 4}
 

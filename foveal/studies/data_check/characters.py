@@ -5,11 +5,15 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 
+from foveal.core.terminal_text import counted
 from foveal.data.core.fields import Fields
 from foveal.studies.data_check.checked_data import CheckedData, place
 from foveal.studies.data_check.finding import MAX_ROWS, Finding, findings_on
 
-MOJIBAKE = re.compile("[\u00c2\u00c3][\u0080-\u00bf]|\u00e2\u20ac[\u0090-\u2122]|\u00ef\u00bb\u00bf")
+MOJIBAKE = re.compile(
+    "[\u00c2\u00c3][\u0080-\u00bf\u20ac\u0192\u02c6\u2030\u0160\u0152\u017d\u0161\u0153\u017e\u0178]"
+    "|\u00e2\u20ac[\u0090-\u2122]|\u00ef\u00bb\u00bf"
+)
 """UTF-8 that was read as Latin-1 or Windows-1252, such as `Ã©` for `é`."""
 MARKUP = re.compile(
     r"</?(?:p|br|b|i|a|div|span|img|table|tr|td|li|ul|h\d)\b[^<>]*>|&(?:amp|lt|gt|quot|nbsp|#\d+);"
@@ -70,7 +74,7 @@ def check_characters(data: CheckedData) -> Iterator[Finding]:
         yield Finding(
             "characters",
             "note",
-            f"{len(new):,} characters are in held-out rows alone: {shown!r}",
+            f"{counted(len(new), 'character')} in held-out rows alone: {shown!r}",
             "a tokenizer of characters can't read them; a model has never seen them",
             len(new_rows),
             tuple(new_rows[:MAX_ROWS]),

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
@@ -17,6 +20,7 @@ from foveal.data.read_splits import open_splits, read_splits
 from foveal.data.text.text_source import TextSource
 from foveal.data.text.text_target import TextTarget
 from foveal.data.text.words_source import SentenceSource
+from foveal.store.cache import cache_folder
 from foveal.studies.data_check.characters import check_characters
 from foveal.studies.data_check.checked_data import CheckedData
 from foveal.studies.data_check.classes import check_classes, class_counts
@@ -25,7 +29,7 @@ from foveal.studies.data_check.contradictions import check_contradictions
 from foveal.studies.data_check.corpus import read_lines
 from foveal.studies.data_check.duplicates import check_duplicates
 from foveal.studies.data_check.finding import Finding
-from foveal.studies.data_check.lengths import check_lengths, source_lengths
+from foveal.studies.data_check.lengths import check_lengths
 from foveal.studies.data_check.near_texts import check_near_texts
 from foveal.studies.data_check.pictures import check_pictures
 from foveal.studies.data_check.recordings import check_recordings
@@ -60,7 +64,7 @@ class DataCheck:
     findings: tuple[Finding, ...]
     class_counts: Mapping[str, tuple[int, ...]]
     """The rows of each label, by split."""
-    lengths: tuple[int, ...]
+    lengths: NDArray[np.int64]
     """The length of each row's source; empty if sources have none."""
 
     @property
@@ -77,7 +81,8 @@ def check_data(task: Task, paths: DataPaths, log: Log, progress: ProgressCallbac
 
     Raises: UserError: the data can't be read, or their rows are not checked.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="check-", dir=cache_folder()) as folder:
         data = _read(task, paths, Path(folder), log)
         findings = list[Finding]()
         for number, check in enumerate(CHECKS):
@@ -91,7 +96,7 @@ def check_data(task: Task, paths: DataPaths, log: Log, progress: ProgressCallbac
             data.sizes,
             tuple(findings),
             {label: tuple(int(each[i]) for each in counts) for i, label in enumerate(data.labels)},
-            tuple(source_lengths(data).tolist()),
+            data.lengths,
         )
 
 
@@ -112,7 +117,7 @@ def _read(task: Task, paths: DataPaths, folder: Path, log: Log) -> CheckedData:
     files = open_splits(
         open_data(paths.data, log, config.encoding), paths.valid, paths.test, data_format, config, log
     )
-    # Rows of files that are decoded later, such as recordings, have paths, and are few.
+    # Rows with paths, or with images of several parts, can't be written.
     sink = new_sink if data_format.source.is_stored else ListedRows
     tables = read_splits(data_format, files, config, skipped, sink)
     texts = ("source",) * isinstance(data_format.source, (TextSource, SentenceSource))

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foveal.config import DataConfig
-from foveal.data.core.hash_split import SPLITS, SplitName
+from foveal.data.core.hash_split import SPLITS, SplitName, text_hash
 from foveal.data.core.row_table import RowTable
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DataPart
 from foveal.data.pairs.source import Source
+from foveal.data.series.series_source import SeriesSource
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,26 @@ class CheckedData:
     def keys(self) -> NDArray[Any]:
         """A hash of each row's content, (N,)."""
         return np.concatenate([self.tables[split].keys for split in self.sizes])
+
+    @cached_property
+    def contents(self) -> NDArray[Any]:
+        """A hash of all that each row has, (N,): rows with one source may have several targets."""
+        rows = (
+            (
+                row.key,
+                {name: value for name, value in row.fields.items() if not isinstance(value, np.ndarray)},
+            )
+            for _, row in self.rows()
+        )
+        return np.array([text_hash(repr(row)) for row in rows], np.uint64)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """The length of each row's source, in characters, words or steps; empty if sources have none."""
+        if not ("source" in self.text_fields or isinstance(self.source, SeriesSource)):
+            return np.zeros(0, np.int64)
+        name = "source" if "source" in self.text_fields else "values"
+        return np.fromiter((len(row.fields[name]) for _, row in self.rows()), np.int64, self.count)
 
     @cached_property
     def splits(self) -> NDArray[np.int64]:

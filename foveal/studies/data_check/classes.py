@@ -33,7 +33,7 @@ def check_classes(data: CheckedData) -> Iterator[Finding]:
         yield Finding(
             "classes",
             "problem",
-            f"{_classes(len(missing))} only in held-out rows, so no model can answer them",
+            f"{_classes(len(missing))} only in held-out rows, so they are never trained",
             "add rows of them to the training data",
             len(missing),
             tuple(map(repr, missing[:MAX_ROWS])),

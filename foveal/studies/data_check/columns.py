@@ -1,58 +1,91 @@
 """Columns of a table that are empty, or have one value in all rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from foveal.data.files.tables import read_records
+from foveal.data.core.fields import Fields
+from foveal.data.files.data_part import DataPart
+from foveal.data.files.tables import column_names, read_records
+from foveal.inspection.style import cut_text
 from foveal.studies.data_check.checked_data import CheckedData
 from foveal.studies.data_check.finding import Finding
+
+MAX_VALUE = 40
+"""Characters of a value that are shown."""
+
+
+@dataclass
+class _Column:
+    """What the rows have in a column."""
+
+    filled: int = 0
+    first: Any = None
+    varies: bool = False
+
+    def add(self, value: Any) -> None:
+        if value is None or value != value or (isinstance(value, str) and not value.strip()):
+            return
+        self.varies |= self.filled > 0 and value != self.first
+        self.first = self.first if self.filled else value
+        self.filled += 1
+
+    def join(self, other: "_Column") -> None:
+        """Add the values of another part of the rows."""
+        self.varies |= other.varies or (self.filled > 0 < other.filled and self.first != other.first)
+        self.first = self.first if self.filled else other.first
+        self.filled += other.filled
 
 
 def check_columns(data: CheckedData) -> Iterator[Finding]:
     """Yield the empty and the constant columns of each table."""
     for part in dict.fromkeys(data.files.values()):
-        if not part.is_table:
-            continue
-        rows, filled, first, varied = 0, dict.fromkeys(part.columns, 0), dict[str, Any](), set[str]()
-        for file in part.files:
-            for _, fields in read_records(file, part.columns, encoding=part.encoding):
-                if isinstance(fields, str):
-                    continue
-                rows += 1
-                for name, value in fields.items():
-                    if value is None or value != value or not str(value).strip():
-                        continue
-                    filled[name] = filled.get(name, 0) + 1
-                    if first.setdefault(name, value) != value:
-                        varied.add(name)
-        empty = [name for name, count in filled.items() if not count]
-        constant = [name for name, count in filled.items() if count and name not in varied and rows > 1]
-        if empty:
-            yield Finding(
-                "columns",
-                "note",
-                f"{part}: empty in all {rows:,} rows",
-                "leave them out, or fill them",
-                len(empty),
-                tuple(empty),
-            )
-        if constant:
-            values = tuple(f"{name}: {first[name]!r}" for name in constant)
-            yield Finding(
-                "columns",
-                "note",
-                f"{part}: one value in all {rows:,} rows",
-                "a column that never varies says nothing",
-                len(constant),
-                values,
-            )
-        half = [f"{name}: {count:,} of {rows:,}" for name, count in filled.items() if 0 < count < rows / 2]
-        if half:
-            yield Finding(
-                "columns",
-                "note",
-                f"{part}: empty in more than half of the rows",
-                "rows without a value that is needed are skipped",
-                len(half),
-                tuple(half),
-            )
+        if part.is_table:
+            yield from _findings(part, *_read(part))
+
+
+def _read(part: DataPart) -> tuple[int, dict[str, _Column]]:
+    """Return the number of rows, and the columns."""
+    rows, columns = 0, dict[str, _Column]()
+    for file in part.files:
+        names = column_names(file, part.encoding)
+        own = {name: _Column() for name in names}
+        lacking = 0
+        for _, record in read_records(file, names, encoding=part.encoding):
+            rows += 1
+            lacking += isinstance(record, str)
+            _add(own, record)
+        if lacking:  # objects without some key: each column is read alone
+            own = {name: _Column() for name in names}
+            for name in names:
+                for _, record in read_records(file, [name], encoding=part.encoding):
+                    _add(own, record)
+        for name, column in own.items():
+            columns.setdefault(name, _Column()).join(column)
+    return rows, columns
+
+
+def _add(columns: dict[str, _Column], record: Fields | str) -> None:
+    """Add the values of a row; nothing if it is the reason why the row can't be read."""
+    for name, value in record.items() if isinstance(record, dict) else ():
+        # Images and lists are too large to be compared: each counts as another.
+        plain = value is None or isinstance(value, str | int | float | bool)
+        columns[name].add(value if plain else object())
+
+
+def _findings(part: DataPart, rows: int, columns: dict[str, _Column]) -> Iterator[Finding]:
+    empty = [name for name, each in columns.items() if not each.filled]
+    constant = [name for name, each in columns.items() if each.filled > 1 and not each.varies]
+    half = [name for name, each in columns.items() if 0 < each.filled < rows / 2]
+    yield from _finding(empty, f"{part}: empty in all {rows:,} rows", "leave them out, or fill them")
+    values = [f"{name}: {cut_text(repr(columns[name].first), MAX_VALUE)}" for name in constant]
+    all_rows = f"{part}: one value in all rows that have any"
+    yield from _finding(values, all_rows, "a column that never varies says nothing")
+    counts = [f"{name}: {columns[name].filled:,} of {rows:,}" for name in half]
+    mostly = f"{part}: empty in more than half of the rows"
+    yield from _finding(counts, mostly, "rows without a value that is needed are skipped")
+
+
+def _finding(columns: Sequence[str], message: str, advice: str) -> Iterator[Finding]:
+    if columns:
+        yield Finding("columns", "note", message, advice, len(columns), tuple(columns))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from foveal.config import DataConfig
+from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.core.hash_split import SPLITS
 from foveal.data.core.row_table import RowSink
@@ -31,6 +32,8 @@ def read_lines(
             sinks[split].append(Row(f"{document.name}, line {number}", {"source": line}, key))
     tables = {split: sink.table() for split, sink in sinks.items()}
     name = paths.data if isinstance(paths.data, str) else paths.data.name
+    if not len(tables["train"]):
+        raise UserError(f"{name}: no text to train on; give more text")
     return CheckedData(name, parts, tables, [], config, None, ("source",))
 
 

@@ -1,51 +1,60 @@
-"""Rows with equal sources: within a split, or in a held-out split and in the training split."""
+"""Rows that are equal: within a split, or held-out rows with a source that the training split has."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foveal.data.core.hash_split import text_hash
 from foveal.studies.data_check.checked_data import CheckedData
 from foveal.studies.data_check.finding import MAX_ROWS, Finding
 
+MANY = 0.1
+"""The part of a split that repeats others from which on this is a problem."""
+
 
 def check_duplicates(data: CheckedData) -> Iterator[Finding]:
-    """Yield rows that repeat an earlier one. Equal keys are equal contents."""
-    _, first, groups = np.unique(data.keys, return_index=True, return_inverse=True)
-    earlier = first[groups]
-    repeats = (earlier != np.arange(data.count)) & (data.keys != text_hash(""))
+    """Yield held-out rows whose source is in train, and rows that repeat all of another row of their split.
+
+    Several targets of a source, such as captions of an image, are no repetition.
+    """
+    has_key = data.keys != text_hash("")
+    of_source, of_row = _first_equal(data.keys), _first_equal(data.contents)
     for number, split in enumerate(data.sizes):
         in_split = data.splits == number
-        if number:
-            leaked = np.flatnonzero(repeats & in_split & (data.splits[earlier] == 0))
-            if len(leaked):
-                yield Finding(
-                    "duplicates",
-                    "problem",
-                    f"{len(leaked):,} of {data.sizes[split]:,} rows of {split} are also in train, so scores "
-                    "are too high",
-                    "leave these rows out of one of both",
-                    len(leaked),
-                    _pairs(data, leaked, earlier),
-                )
-        within = np.flatnonzero(repeats & in_split & (data.splits[earlier] == number))
+        leaked = np.flatnonzero(has_key & in_split & (data.splits[of_source] == 0) & (number > 0))
+        if len(leaked):
+            yield Finding(
+                "duplicates",
+                "problem",
+                f"{len(leaked):,} of {data.sizes[split]:,} rows of {split} have a source that is also in "
+                "train, so scores are too high",
+                "leave these rows out of one of both",
+                len(leaked),
+                _pairs(data, leaked, of_source),
+            )
+        before = of_row != np.arange(data.count)
+        within = np.flatnonzero(has_key & in_split & before & (data.splits[of_row] == number))
         if len(within):
             part = len(within) / data.sizes[split]
             yield Finding(
                 "duplicates",
-                "note" if part < 0.1 else "problem",
+                "note" if part < MANY else "problem",
                 f"{len(within):,} of {data.sizes[split]:,} rows of {split} ({part:.1%}) repeat another",
                 "leave them out, if they are not meant to count more",
                 len(within),
-                _pairs(data, within, earlier),
+                _pairs(data, within, of_row),
             )
 
 
-def _pairs(
-    data: CheckedData,
-    rows: "np.ndarray[tuple[int], np.dtype[np.int64]]",
-    earlier: "np.ndarray[tuple[int], np.dtype[np.int64]]",
-) -> tuple[str, ...]:
+def _first_equal(hashes: NDArray[Any]) -> NDArray[Any]:
+    """Return the number of the first row with the hash of each row."""
+    _, first, groups = np.unique(hashes, return_index=True, return_inverse=True)
+    return first[groups]
+
+
+def _pairs(data: CheckedData, rows: Any, others: NDArray[Any]) -> tuple[str, ...]:
     rows = rows[:MAX_ROWS]
-    both = zip(data.locations(rows, MAX_ROWS), data.locations(earlier[rows], MAX_ROWS), strict=True)
+    both = zip(data.locations(rows, MAX_ROWS), data.locations(others[rows], MAX_ROWS), strict=True)
     return tuple(f"{one} = {other}" for one, other in both)

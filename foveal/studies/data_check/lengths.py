@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from foveal.data.core.rows import Row
 from foveal.studies.data_check.checked_data import CheckedData, place
 from foveal.studies.data_check.finding import Finding, findings_on
 
@@ -18,7 +17,7 @@ MIN_LENGTH = 20
 
 def check_lengths(data: CheckedData) -> Iterator[Finding]:
     """Yield very long sources, pairs that do not match, and targets that are copies of their sources."""
-    lengths = source_lengths(data)
+    lengths = data.lengths
     if len(lengths):
         median = float(np.median(lengths))
         rows = np.flatnonzero(lengths > max(1.0, median) * TIMES_MEDIAN)
@@ -36,18 +35,6 @@ def check_lengths(data: CheckedData) -> Iterator[Finding]:
         yield from _check_pairs(data)
 
 
-def source_lengths(data: CheckedData) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """Return the length of each row's source: characters, words or steps; empty if sources have none."""
-    lengths = [_length(data, row) for _, row in data.rows()]
-    return np.array([] if None in lengths else lengths, np.int64)
-
-
-def _length(data: CheckedData, row: Row) -> int | None:
-    if "values" in row.fields:
-        return len(row.fields["values"])
-    return len(row.fields["source"]) if "source" in data.text_fields else None
-
-
 def _check_pairs(data: CheckedData) -> Iterator[Finding]:
     sizes = np.array(
         [(len(row.fields["source"]), len(row.fields["target"])) for _, row in data.rows()], np.float64
@@ -61,7 +48,7 @@ def _check_pairs(data: CheckedData) -> Iterator[Finding]:
         "pairs",
         "problem",
         data.locations(rows, len(rows)),
-        f"{{}} where one side is {TIMES_RATIO} times longer than usual for the other",
+        f"{{}} of which one side is {TIMES_RATIO} times as long as usual for the other",
         "look at them: lines of the two sides may be out of step",
     )
     copies = [

@@ -18,6 +18,8 @@ BANDS, BAND_ROWS = 12, 4
 """Two texts that share a part s of their words in a row are compared with probability 1 - (1 - s^4)^12, which
 is 0.998 at s = 0.8 (Leskovec et al. 2020, section 3.4)."""
 MIN_SIMILARITY = 0.8
+MAX_TEXTS, MAX_WORDS = 200_000, 2_000
+"""Texts that are compared, and words of each."""
 MAX_GROUP = 50
 """Texts with one signature that are compared with each other."""
 
@@ -31,7 +33,9 @@ def check_near_texts(data: CheckedData) -> Iterator[Finding]:
         source = row.fields["source"]
         words = (source if isinstance(source, str) else " ".join(source)).casefold().split()
         if len(words) >= MIN_WORDS:
-            shingles[index] = _shingles(words)
+            shingles[index] = _shingles(words[:MAX_WORDS])
+        if len(shingles) == MAX_TEXTS:
+            break
     across, within = list[tuple[int, int]](), list[tuple[int, int]]()
     for one, other in _candidates(shingles):
         if data.keys[one] == data.keys[other]:
@@ -49,7 +53,7 @@ def check_near_texts(data: CheckedData) -> Iterator[Finding]:
         "problem",
         across,
         "of nearly equal texts, one held out and one of train, so scores are too high",
-        "keep them in one split (data.group_by), or leave one of both out",
+        "keep them in one split (data.group_pattern), or leave one of both out",
     )
     advice = "leave one of both out, if both are the same"
     yield from _pairs(data, "note", within, "of nearly equal texts in a split", advice)

@@ -23,7 +23,7 @@ MIN_CONTRAST = 4.0
 """The least standard deviation of a thumbnail that is compared, of 255: flat ones all look alike."""
 MAX_IMAGES = 100_000
 """Images that are compared with one another. The time grows with their square."""
-BLOCK = 2048
+BLOCK = 512
 """Images that are compared with all before them at a time."""
 SHOWN_PAIRS = 12
 
@@ -41,7 +41,7 @@ def check_pictures(data: CheckedData) -> Iterator[Finding]:
             thumbnails.append(_thumbnail(picture))
     yield from findings_on("images", "problem", flat, "{} with an image of one color", "leave them out")
     across, within = list[tuple[int, int]](), list[tuple[int, int]]()
-    for pair in _alike(np.stack(thumbnails), data.keys):
+    for pair in _alike(np.stack(thumbnails), data.keys, data.sizes["train"]):
         splits = data.splits[list(pair)]
         (within if splits[0] == splits[1] else across).append(pair)
     of = f" (among the first {MAX_IMAGES:,})" if data.count > MAX_IMAGES else ""
@@ -75,8 +75,11 @@ def _thumbnail(picture: NDArray[Any]) -> NDArray[np.float32]:
     return (areas - areas.mean((0, 1))).reshape(-1)
 
 
-def _alike(thumbnails: Float[np.ndarray, "N P"], keys: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Yield each image that is correlated with an earlier one of another key, with that which is most so."""
+def _alike(thumbnails: Float[np.ndarray, "N P"], keys: NDArray[Any], train: int) -> Iterator[tuple[int, int]]:
+    """Yield each image that looks like an earlier one of another key, with that which is most alike.
+
+    Of held-out images, one of the first `train` images comes before all others.
+    """
     contrast = thumbnails.std(1, keepdims=True)
     unit = thumbnails / np.maximum(contrast, MIN_CONTRAST) / np.sqrt(thumbnails.shape[1])
     unit[contrast[:, 0] < MIN_CONTRAST] = 0
@@ -85,7 +88,8 @@ def _alike(thumbnails: Float[np.ndarray, "N P"], keys: NDArray[Any]) -> Iterator
         correlation = unit[start:stop] @ unit[:stop].T
         own = np.arange(start, stop)[:, None]
         correlation[(own <= np.arange(stop)) | (keys[start:stop, None] == keys[:stop])] = 0
-        nearest = correlation.argmax(1)
+        in_train = correlation[:, :train].max(1) > MIN_CORRELATION
+        nearest = np.where(in_train, correlation[:, :train].argmax(1), correlation.argmax(1))
         for row in np.flatnonzero(correlation.max(1) > MIN_CORRELATION).tolist():
             yield start + row, int(nearest[row])
 

@@ -1,4 +1,4 @@
-"""Recordings that are nearly silent, cut off at the loudest sample, or mostly silence."""
+"""Recordings that can't be used, that are nearly silent, or whose loudest parts are cut off."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ def check_recordings(data: CheckedData) -> Iterator[Finding]:
         "recordings", "problem", unusable, "{} that can't be used", "mend them, or leave them out"
     )
     yield from findings_on(
-        "recordings", "problem", quiet, "{} nearly silent (below -60 dB)", "record them again"
+        "recordings", "problem", quiet, "{} below -60 dB, which is nearly silent", "record them again"
     )
     yield from findings_on(
         "recordings", "note", clipped, "{} cut off at full scale", "record them with less gain"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foveal.core.terminal_text import counted
 from foveal.inspection.panels import (
@@ -53,7 +54,11 @@ def check_sections(check: DataCheck) -> list[str | list[tuple[str, str]]]:
     for finding in check.findings:
         more = finding.count - SHOWN_ROWS
         rows = [cut_text(row, MAX_CHARACTERS) for row in finding.rows[:SHOWN_ROWS]]
-        rows += [f"and {more:,} more (--out FILE.html or .json)"] if finding.rows and more > 0 else []
+        rows += (
+            [f"and {more:,} more (--json has {len(finding.rows):,} of them)"]
+            if finding.rows and more > 0
+            else []
+        )
         facts = [("found", finding.message), *(("", row) for row in rows), ("advice", finding.advice)]
         sections += [f"\n{finding.severity}: {finding.check}", facts]
     return sections
@@ -81,7 +86,7 @@ def check_payload(check: DataCheck) -> Payload:
     panels += [_rows_table(finding) for finding in check.findings if finding.rows]
     if check.class_counts:
         panels.append(_class_bars(check))
-    if check.lengths:
+    if len(check.lengths):
         panels.append(_length_histogram(check.lengths))
     if not panels:
         panels.append(Table("", ("found",), (("nothing",),)))
@@ -131,6 +136,6 @@ def _class_bars(check: DataCheck) -> Bars:
     )
 
 
-def _length_histogram(lengths: Sequence[int]) -> Histograms:
+def _length_histogram(lengths: NDArray[np.int64]) -> Histograms:
     counts, edges = np.histogram(lengths, BINS)
     return Histograms("length", edges, (Histogram("source", tuple(counts.tolist())),))

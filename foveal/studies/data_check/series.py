@@ -15,7 +15,7 @@ def check_series(data: CheckedData) -> Iterator[Finding]:
     for split, row in data.rows():
         values = row.fields["values"]
         channels = (values == values[:1]).all(0).nonzero()[0]
-        if len(channels):
+        if len(channels) and len(values) > 1:
             flat.append(f"{place(split, row)}: channel {', '.join(map(str, channels.tolist()))}")
     yield from findings_on(
         "series", "note", flat, "{} with a channel that never changes", "look at the sensor"

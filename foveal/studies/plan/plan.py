@@ -39,6 +39,8 @@ class Plan:
     batch_tokens: int
     """Tokens of a step."""
     attention: AttentionMatrix
+    flops_per_token: float
+    """Floating-point operations of the whole model for a token that is trained on."""
 
     @property
     def memory_total(self) -> int:
@@ -60,15 +62,7 @@ class Plan:
     @property
     def flops(self) -> int:
         """Floating-point operations of a process in a step, without those that are done a second time."""
-        return (
-            sum(each.flops * count for each, count in self.step.operations.items())
-            - self.step.recomputed_flops
-        )
-
-    @property
-    def flops_per_token(self) -> float:
-        """Those of all processes, for a token that is trained on."""
-        return self.flops * self.layout.ranks / self.batch_tokens
+        return self.step.flops
 
     @property
     def model_flop_utilization(self) -> float:
@@ -110,7 +104,26 @@ def make_plan(
         time,
         step.tokens * step.micro_batches * layout.dp,
         attention_matrix(config, rows),
+        _flops_per_token(config, vocabulary),
     )
+
+
+def _flops_per_token(config: Config, vocabulary: int) -> float:
+    """Return the operations of the whole model for a token, from models of one layer and of two: the others
+    take as many as the second."""
+    training = config.training.model_copy(update={"activation_checkpointing": False})
+    one, two = (
+        count_step(
+            config.model_copy(
+                update={"model": config.model.model_copy(update={"layers": layers}), "training": training}
+            ),
+            Layout(),
+            vocabulary,
+            1,
+        ).flops
+        for layers in (1, 2)
+    )
+    return (one + (config.model.layers - 1) * (two - one)) / config.data.context_length
 
 
 def _check_model(config: Config, vocabulary: int, layout: Layout) -> int:

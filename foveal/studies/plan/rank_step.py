@@ -69,6 +69,11 @@ class RankStep:
     operations: Counter[Operation]
     messages: Counter[Message]
 
+    @property
+    def flops(self) -> int:
+        """Floating-point operations, without those that are done a second time."""
+        return sum(each.flops * count for each, count in self.operations.items()) - self.recomputed_flops
+
 
 def count_step(
     config: Config,

@@ -56,7 +56,7 @@ def plan_sections(name: str, plan: Plan, published: PublishedModel | None = None
             (
                 "attention",
                 f"all pairs of {plan.attention.positions:,} positions would take "
-                f"{in_both_units(plan.attention.whole)} in each layer; the kernel keeps "
+                f"{in_both_units(plan.attention.whole)} in a layer of all processes; the kernel keeps "
                 f"{in_both_units(plan.attention.kept)}",
             ),
         ],
