@@ -5,7 +5,6 @@ A batch is a pure function of (seed, epoch, index), and is computed directly: no
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from foveal.core.runtime import derived_seed
 
-
 ROUNDS = 6
 """Rounds of a Feistel network."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
