@@ -60,6 +60,16 @@ class CheckedData:
         return np.concatenate([self.tables[split].keys for split in self.sizes])
 
     @cached_property
+    def first_of_source(self) -> NDArray[Any]:
+        """The number of the first row with the source of each row, (N,)."""
+        return first_equal(self.keys)
+
+    @cached_property
+    def has_source(self) -> NDArray[np.bool]:
+        """Whether a row is compared at all, (N,): short lines of running text are not."""
+        return self.keys != text_hash("")
+
+    @cached_property
     def contents(self) -> NDArray[Any]:
         """A hash of all that each row has, (N,): rows with one source may have several targets."""
         rows = (
@@ -107,6 +117,12 @@ class CheckedData:
     def locations(self, indices: NDArray[Any], most: int) -> list[str]:
         """Return where the first rows of some are."""
         return [place(*self.row(int(index))) for index in indices[:most]]
+
+
+def first_equal(hashes: NDArray[Any]) -> NDArray[Any]:
+    """Return the number of the first row with the hash of each row."""
+    _, first, groups = np.unique(hashes, return_index=True, return_inverse=True)
+    return first[groups]
 
 
 def place(split: SplitName, row: Row) -> str:

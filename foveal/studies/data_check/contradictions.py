@@ -4,16 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from foveal.data.core.hash_split import text_hash
 from foveal.studies.data_check.checked_data import CheckedData
 from foveal.studies.data_check.finding import MAX_ROWS, Finding
 
 
 def check_contradictions(data: CheckedData) -> Iterator[Finding]:
     """Yield the rows whose label is not that of the first row with the same source."""
-    _, first, groups = np.unique(data.keys, return_index=True, return_inverse=True)
-    earlier, ids = first[groups], data.label_ids
-    known = (ids >= 0) & (ids[earlier] >= 0) & (data.keys != text_hash(""))
+    earlier, ids = data.first_of_source, data.label_ids
+    known = (ids >= 0) & (ids[earlier] >= 0) & data.has_source
     rows = np.flatnonzero(known & (ids != ids[earlier]))
     if not len(rows):
         return

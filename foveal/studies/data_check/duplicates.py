@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foveal.data.core.hash_split import text_hash
-from foveal.studies.data_check.checked_data import CheckedData
+from foveal.studies.data_check.checked_data import CheckedData, first_equal
 from foveal.studies.data_check.finding import MAX_ROWS, Finding
 
 MANY = 0.1
@@ -19,11 +18,10 @@ def check_duplicates(data: CheckedData) -> Iterator[Finding]:
 
     Several targets of a source, such as captions of an image, are no repetition.
     """
-    has_key = data.keys != text_hash("")
-    of_source, of_row = _first_equal(data.keys), _first_equal(data.contents)
+    of_source, of_row = data.first_of_source, first_equal(data.contents)
     for number, split in enumerate(data.sizes):
         in_split = data.splits == number
-        leaked = np.flatnonzero(has_key & in_split & (data.splits[of_source] == 0) & (number > 0))
+        leaked = np.flatnonzero(data.has_source & in_split & (data.splits[of_source] == 0) & (number > 0))
         if len(leaked):
             yield Finding(
                 "duplicates",
@@ -35,7 +33,7 @@ def check_duplicates(data: CheckedData) -> Iterator[Finding]:
                 _pairs(data, leaked, of_source),
             )
         before = of_row != np.arange(data.count)
-        within = np.flatnonzero(has_key & in_split & before & (data.splits[of_row] == number))
+        within = np.flatnonzero(data.has_source & in_split & before & (data.splits[of_row] == number))
         if len(within):
             part = len(within) / data.sizes[split]
             yield Finding(
@@ -46,12 +44,6 @@ def check_duplicates(data: CheckedData) -> Iterator[Finding]:
                 len(within),
                 _pairs(data, within, of_row),
             )
-
-
-def _first_equal(hashes: NDArray[Any]) -> NDArray[Any]:
-    """Return the number of the first row with the hash of each row."""
-    _, first, groups = np.unique(hashes, return_index=True, return_inverse=True)
-    return first[groups]
 
 
 def _pairs(data: CheckedData, rows: Any, others: NDArray[Any]) -> tuple[str, ...]:
