@@ -26,10 +26,8 @@ from foveal.inspection.curves.log_records import read_metrics_log
 from foveal.inspection.image_queries import with_center_crop
 from foveal.inspection.neighbors.compute import find_neighbors, majority_labels
 from foveal.metrics.report import format_table
-from foveal.store.durable import atomic_folder, write_synced
-from foveal.store.run import check_outside_data, check_run_path, open_run
+from foveal.store.run import open_run
 from foveal.store.run_paths import default_run_path
-from foveal.store.sealed import open_json, seal_json
 from foveal.studies.finetuning_advice import (
     MANY_IMAGES_PER_CLASS,
     Advice,
@@ -38,6 +36,7 @@ from foveal.studies.finetuning_advice import (
     advise,
     verdict,
 )
+from foveal.studies.trials.folder import open_study
 from foveal.tasks.config import from_tables
 from foveal.tasks.registry import network_task
 from foveal.tasks.session import Session, load
@@ -47,7 +46,6 @@ from foveal.training.trainer import FinishedError
 from foveal.ui.console import STDOUT, format_duration, log, print_facts, print_json
 from foveal.ui.progress_bar import ProgressBar
 
-SETTINGS_FILE = "compare-finetuning.json"
 NEIGHBORS, MAX_TRAINING_IMAGES, MAX_QUERIES = 5, 2000, 500
 """Neighbors that vote; most training images to search for them; most held-out images that are looked up."""
 LR_FACTOR = 0.1
@@ -108,7 +106,8 @@ def compare_finetuning(
         with SignalHandler(), ProgressBar("images compared") as progress:
             base = load(from_, resolve_device(device))
             similarity = _feature_similarity(base, overrides, paths, progress)
-            _create_folder(folder, arguments | {"valid": valid, "test": test})
+            given = arguments | {"valid": valid, "test": test}
+            open_study(folder, "compare-finetuning", given, data, valid, test)
         for strategy, settings in _strategy_overrides(base, overrides).items():
             path = folder / strategy
             log(f"{path}: {' '.join(settings) or f'the preset {network_task().preset}'}")
@@ -173,23 +172,6 @@ def _subset(images: SplitData[ImageExamples], max_images: int) -> tuple[ImageExa
     """Return at most `max_images` images, evenly spaced from the first to the last, and their labels."""
     rows = evenly_spaced(len(images), max_images)
     return images.examples.subset(rows), [images.references[row] for row in rows]
-
-
-def _create_folder(folder: Path, settings: dict[str, Any]) -> None:
-    """Create the folder with its settings, or check that an existing one has the same settings.
-
-    Raises: UserError: the folder belongs to something else.
-    """
-    file = folder / SETTINGS_FILE
-    if not file.is_file():
-        check_run_path(folder)
-        check_outside_data(folder, settings["data"], settings["valid"], settings["test"])
-        with atomic_folder(folder) as new:
-            write_synced(new / SETTINGS_FILE, seal_json(settings))
-    elif open_json(file.read_bytes(), str(file)) != settings:
-        raise UserError(
-            f"{folder} was created with other settings: repeat those settings, or choose another --run"
-        )
 
 
 def _strategy_overrides(base: Session, overrides: tuple[str, ...]) -> dict[Strategy, list[str]]:

@@ -68,7 +68,7 @@ def _summarize(path: Path) -> RunSummary:
     name = next((name for name in (*SCORES, "loss") if final.scores.get(name) is not None), None)
     if "imported" in data:
         state = "imported"
-    elif _is_locked(path):
+    elif is_locked(path):
         state = "training now"
     elif progress.get("finished"):
         state = "trained"
@@ -100,7 +100,7 @@ def _validation_scores(metrics: Path, best_step: int | None) -> FinalScores:
     return FinalScores("valid", chosen[0] if chosen else {})
 
 
-def _is_locked(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Return whether a process trains the run. The lock is only tried, and let go at once."""
     try:
         descriptor = open_regular(path / LOCK_FILE, os.O_RDWR)

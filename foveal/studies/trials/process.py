@@ -1,0 +1,120 @@
+"""A training of a study in a process of its own, which is watched and may be stopped."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Literal
+
+from foveal.core.signals import SignalHandler
+from foveal.store.manifest import MANIFEST_FILE
+from foveal.store.progress import is_at_its_end
+from foveal.store.run import WEIGHTS_FILE
+from foveal.store.run_list import is_locked
+from foveal.studies.trials.records import LogFollower, Record
+from foveal.ui.error_line import ERROR_PREFIX
+
+POLL_SECONDS = 0.1
+STOPPED_CODE = 128 + signal.SIGTERM
+Watch = Callable[[Record], bool]
+"""Gets each new record of a training's log, and returns whether the training is to be stopped."""
+
+
+@dataclass(frozen=True)
+class TrialEnd:
+    """How a training ended."""
+
+    state: Literal["finished", "stopped", "failed"]
+    """Whether the budget was spent, `watch` stopped the training, or the training failed."""
+    error: str = ""
+    """The line in which a failed training says why."""
+
+
+def train_in_process(path: Path, arguments: Sequence[str], signals: SignalHandler, watch: Watch) -> TrialEnd:
+    """Train the run `path` with `foveal train ARGUMENTS`, or resume the run if there is one.
+
+    A signal is passed on: the training saves, and the study goes on with the run later. A process that an
+    earlier, killed study has left is waited for.
+
+    Raises: Interrupted: a signal came.
+    """
+    has_begun = (path / MANIFEST_FILE).exists()
+    if has_begun:
+        _wait_for_other_process(path, signals)
+        if is_at_its_end(path / "checkpoints", path / WEIGHTS_FILE):
+            return TrialEnd("finished")
+    rest = ["resume", str(path)] if has_begun else ["train", *arguments, "--run", str(path)]
+    command = [sys.executable, "-m", "foveal", *rest, "-q"]
+    log, is_stopped = LogFollower(path / "metrics.jsonl"), False
+    with (
+        signals.deferred(),
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as process,
+    ):
+        errors = _Errors(process.stderr)
+        try:
+            while process.poll() is None:
+                if signals.pending is not None and not is_stopped:
+                    is_stopped = True
+                    process.send_signal(signals.pending)
+                for record in [] if is_stopped else log.new_records():
+                    if watch(record):
+                        is_stopped = True
+                        process.terminate()
+                        break
+                time.sleep(POLL_SECONDS)
+        except BaseException:  # a second signal
+            process.kill()
+            raise
+        error = errors.last()
+    for record in [] if is_stopped else log.new_records():
+        watch(record)
+    if process.returncode == 0:
+        return TrialEnd("finished")
+    if is_stopped and process.returncode in (STOPPED_CODE, -signal.SIGTERM):
+        return TrialEnd("stopped")
+    return TrialEnd("failed", error or _describe_end(process.returncode))
+
+
+def _describe_end(code: int) -> str:
+    """Return in words how a process ended that says nothing itself."""
+    if code < 0:
+        return f"its process was ended by {signal.Signals(-code).name}"
+    return f"its process ended with exit code {code}"
+
+
+def _wait_for_other_process(path: Path, signals: SignalHandler) -> None:
+    while is_locked(path):
+        signals.poll()
+        time.sleep(POLL_SECONDS)
+
+
+class _Errors:
+    """Reads what a process writes to standard error, and keeps the last error."""
+
+    def __init__(self, stream: Iterable[str] | None):
+        assert stream is not None
+        self._last = ""
+        self._reader = Thread(target=self._read, args=(stream,), daemon=True)
+        self._reader.start()
+
+    def _read(self, stream: Iterable[str]) -> None:
+        for line in stream:
+            if line.startswith(ERROR_PREFIX):
+                self._last = line.removeprefix(ERROR_PREFIX).rstrip("\n")
+
+    def last(self) -> str:
+        """Return the last error, at the end of the process."""
+        self._reader.join()
+        return self._last
