@@ -34,6 +34,7 @@ __all__ = [
     "register_view",
     "stream",
     "train",
+    "tune",
 ]
 
 _EXPORTS = {
@@ -61,6 +62,7 @@ _EXPORTS = {
     "register_view": "foveal.inspection.registry",
     "stream": "foveal.api.generate",
     "train": "foveal.api.train",
+    "tune": "foveal.api.tune",
 }
 """The public names, and the modules that define them."""
 _PACKAGES = ("layers", "metrics", "sklearn")
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from foveal.api.own_module.trainer import Trainer
     from foveal.api.run import Run
     from foveal.api.train import train
+    from foveal.api.tune import tune
     from foveal.core.callbacks import Callback, StopTraining
     from foveal.core.errors import RunFailed, UserError
     from foveal.data.datasets.dataset_registry import register_dataset

@@ -41,6 +41,7 @@ COMMANDS = {
     "calibrate": "Fit the probabilities of a run's labels to how often they are right.",
     "inspect": "Look inside a run, or inside a model before its training.",
     "compare-finetuning": "Compare ways to fine-tune a run on your own images.",
+    "tune": "Choose the settings of a training in seven steps, and say why.",
     "import": "Create a run from a Hugging Face model folder, or from published weights.",
     "export": "Write a run as a Hugging Face model folder.",
     "data": "List, describe or download the named data sets.",

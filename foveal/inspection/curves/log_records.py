@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from foveal.config import parse_toml
+from foveal.config.regularizers import OFF, RAISE_TRAINING_LOSS
 from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
 from foveal.inspection.diagnosis.diagnose import diagnose
@@ -23,23 +24,6 @@ Record = dict[str, Any]
 """A line of a metrics log."""
 DRAWN_NUMBERS = {"step": ("step", "rate", "tokens"), "evaluation": ("step",)}
 """The fields of a record, beside its loss, that curves show."""
-REGULARIZERS = (
-    "dropout",
-    "word_dropout",
-    "data.augment.crop",
-    "flip",
-    "color_jitter",
-    "cutout",
-    "mixup",
-    "data.series.jitter",
-    "data.series.scaling",
-    "ema_decay",
-    "average_checkpoints",
-)
-"""The ends of the names of settings that make the training loss higher than that of the same rows without
-them."""
-OFF = (0, False, "none")
-"""The values at which such a setting does nothing."""
 OWN_MODULE = "what the module does in training only"
 
 
@@ -126,7 +110,7 @@ class LoggedTraining:
         return tuple(
             f"{name}={value}"
             for name, value in _settings(tables)
-            if value not in OFF and f".{name}".endswith(tuple(f".{end}" for end in REGULARIZERS))
+            if value not in OFF and f".{name}".endswith(tuple(f".{end}" for end in RAISE_TRAINING_LOSS))
         )
 
 

@@ -85,23 +85,30 @@ def _draw_series(axes: "Axes", series: Series, size: float) -> None:
 
 def _scale(axes: "Axes", panel: Lines) -> None:
     """Set the scales. Without a positive value there is no logarithmic scale."""
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+    from matplotlib.ticker import MaxNLocator
 
     x = {position for series in panel.series for position in series.x}
     whole = all(float(position).is_integer() for position in x)
     if panel.log_x and any(position > 0 for position in x):
         axes.set_xscale("log")
+        _mark_decades(axes.xaxis, *axes.get_xlim())
     elif whole:
         if len(x) == 1:
             axes.set_xlim(min(x) - 0.5, max(x) + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if panel.log_y and any(value > 0 for series in panel.series for value in series.y):
         axes.set_yscale("log")
-        low, high = axes.get_ylim()
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < FEW_DECADES * low else (1,)))
-        axes.yaxis.set_major_formatter(tick_label)
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        _mark_decades(axes.yaxis, *axes.get_ylim())
     if panel.limits is not None:
         axes.set_ylim(*panel.limits)
     if panel.equal:
         axes.set_aspect("equal", adjustable="datalim")
+
+
+def _mark_decades(axis: Any, low: float, high: float) -> None:
+    """Label a logarithmic axis between two limits."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < FEW_DECADES * low else (1,)))
+    axis.set_major_formatter(tick_label)
+    axis.set_minor_formatter(NullFormatter())

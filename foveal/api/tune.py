@@ -1,0 +1,239 @@
+"""`foveal.tune`: the settings of a training, chosen in seven steps."""
+
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from foveal.api.arguments import one_or_several
+from foveal.api.errors import plain_errors
+from foveal.api.interruption import interruptible
+from foveal.api.training.choose import ChosenTraining, choose
+from foveal.api.training.options import TrainingOptions, setting
+from foveal.api.training.prepare import log_lines, prepare
+from foveal.api.values.reader import training_reader
+from foveal.api.values.splits import store_splits
+from foveal.config.old_names import flatten
+from foveal.core.errors import UserError
+from foveal.core.signals import Interrupted, SignalHandler
+from foveal.plugins.loading import loaded_plugins
+from foveal.plugins.options import PLUGIN
+from foveal.store.run_paths import default_run_path
+from foveal.studies.trials.folder import open_study
+from foveal.studies.tune.checks import Cost, FirstModel, has_checks
+from foveal.studies.tune.regularizers import is_regularizer
+from foveal.studies.tune.subject import Subject
+from foveal.studies.tune.tune import Tuning, check_study
+from foveal.studies.tune.tune import tune as run_study
+from foveal.training.plan import parse_budget
+from foveal.ui.budget_bar import BudgetBar
+from foveal.ui.console import log, silence
+
+DEFAULT_BUDGET = "20m"
+IMPORT_SECONDS = 3.0
+"""The time before a process reads its data."""
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """What is asked of a study, beside the options of its trainings."""
+
+    budget: str = DEFAULT_BUDGET
+    search: tuple[str, ...] = ()
+    run: Path | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The budget.
+
+        Raises: UserError: it is no time.
+        """
+        budget = parse_budget(self.budget)
+        if budget.unit != "seconds":
+            raise UserError(f"--budget {self.budget}: the budget of a study is a time, such as 20m or 2h")
+        return budget.amount
+
+
+@plain_errors
+def tune(
+    data: Any,
+    *,
+    model: str | None = None,
+    budget: str = DEFAULT_BUDGET,
+    task: str | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    target: str | None = None,
+    valid: Any = None,
+    test: Any = None,
+    search: str | Sequence[str] = (),
+    seed: int | None = None,
+    device: str = "auto",
+    run: str | Path | None = None,
+    quiet: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> Tuning:
+    """Choose the settings of a training on `data` in seven steps. `foveal tune` does the same.
+
+    Raises: UserError: the data can't be read or have no held-out rows, a setting does not fit, or the budget
+        is too small.
+    Raises: RunFailed: all trials failed.
+
+    Parameters
+    ----------
+    data, valid, test
+        Data as for `foveal.train`: paths, names, or values in memory.
+    model
+        A preset or network, or the path of a TOML file; if not given, the one that fits the data.
+    budget
+        The time of the whole study, such as 20m.
+    task
+        What is to be learned; if not given, the task that fits the data.
+    text, label, target
+        The columns of texts (of sources if `target` is given), of labels, and of target texts.
+    search
+        The settings to search, such as "optimizer.lr"; all that usually matter if not given.
+    seed
+        The seed of the trials.
+    device
+        cpu, cuda, mps, or auto.
+    run
+        The folder of the study; runs/DATA-tune-N if not given. A study that was stopped goes on there.
+    quiet
+        Print nothing.
+    settings
+        The settings to start from, by their keys, such as `{"optimizer.lr": 0.1}`.
+    """
+    given = dict(flatten(settings or {}))
+    columns = text or given.get("data.text"), label or given.get("data.label"), target
+    stored, held_out = store_splits(data, valid, test, training_reader(task, model, *columns))
+    options = TrainingOptions(
+        task=task,
+        model=model,
+        text=text,
+        label=None if "data.label" in given else stored.label,
+        target=target,
+        valid=held_out.get("valid"),
+        test=held_out.get("test"),
+        seed=seed,
+        device=device,
+    )
+    own = TuneOptions(budget, one_or_several(search), None if run is None else Path(run))
+    overrides = tuple(setting(key, value) for key, value in given.items())
+    with silence(quiet), interruptible() as signals:
+        return tune_chosen(stored.path, overrides, options, own, signals)
+
+
+def tune_chosen(
+    data: str, overrides: tuple[str, ...], options: TrainingOptions, own: TuneOptions, signals: SignalHandler
+) -> Tuning:
+    """Tune the settings of the training that `foveal train` would begin.
+
+    Raises: UserError or ConfigError: DATA can't be read, a setting does not fit, or the budget is too small.
+    Raises: RunFailed: all trials failed.
+    Raises: Interrupted: a signal came; the study goes on with the same command.
+    """
+    seconds = own.seconds
+    chosen = choose(data, overrides, options)
+    subject = make_subject(chosen, overrides, options)
+    folder = own.run or default_run_path(data, "tune")
+    facts = {
+        "data": data,
+        "options": [*subject.options],
+        "settings": subject.given,
+        "budget": own.budget,
+        "search": [*own.search],
+    }
+
+    log_lines(chosen.lines())
+    first = None
+    if not has_checks(folder):
+        first = first_model(chosen)
+        check_study(first, subject, seconds, own.search)
+    if open_study(folder, "tune", facts, data, options.valid, options.test):
+        log(f"{folder}: goes on")
+    try:
+        with BudgetBar("seconds of tuning") as progress:
+            return run_study(folder, subject, first, seconds, own.search, signals, log, progress)
+    except Interrupted as stop:
+        words = ["foveal", "tune", data, *overrides, *_words(options), "--budget", own.budget]
+        words += [word for each in own.search for word in ("--search", each)]
+        command = shlex.join([*words, "--run", str(folder)])
+        raise Interrupted(stop.number, f"; all trials are kept; go on with: {command}") from None
+
+
+def make_subject(chosen: ChosenTraining, overrides: tuple[str, ...], options: TrainingOptions) -> Subject:
+    """Return what is tuned: the training that was chosen, and what its preset has in place of the settings
+    that were given for the training."""
+    texts = (*overrides, *options.overrides())
+    given = {key: value for key, _, value in (text.partition("=") for text in texts)}
+    tunable = {key for key in given if is_tunable(key)}
+    preset_values: dict[str, Any] = {}
+    if tunable:
+        others = tuple(text for text in overrides if text.partition("=")[0] not in tunable)
+        preset = choose(chosen.data, others, replace(options, lr=None)).choice.config
+        values, own = (dict(flatten(config.model_dump())) for config in (preset, chosen.choice.config))
+        preset_values = {key: values[key] for key in given if key in tunable and values[key] != own[key]}
+    config = chosen.choice.config
+    return Subject(
+        chosen.data,
+        tuple(_words(replace(options, lr=None, seed=None))),
+        given,
+        config,
+        chosen.choice.preset,
+        preset_values,
+        config.training.budget,
+    )
+
+
+def is_tunable(key: str) -> bool:
+    """Return whether a setting is one of the training or the regularization, not of the model or the data."""
+    return key.startswith(("optimizer.", "schedule.")) or is_regularizer(key) or key == "model.initialization"
+
+
+def first_model(chosen: ChosenTraining) -> FirstModel:
+    """Read the data, and build the model that was chosen.
+
+    Raises: UserError: there are no held-out rows to choose by, or nothing is trained in steps.
+    """
+    began = time.monotonic()
+    prepared = prepare(chosen)
+    if prepared.valid_batches is None:
+        raise UserError(
+            f"{chosen.data}: no held-out rows to choose settings by: give data.valid_fraction=0.1, or data "
+            "with --valid"
+        )
+    steps = prepared.cost.steps
+    if steps is None:
+        raise UserError(
+            f"training.budget={prepared.start.task.config.training.budget}: the weights are computed, not "
+            "trained, so there are no settings to tune; choose another --model"
+        )
+    seconds = IMPORT_SECONDS + time.monotonic() - began
+    cost = Cost(seconds, steps.step_seconds, steps.total_steps, steps.steps_per_epoch)
+    start = prepared.start
+    return FirstModel(start.task, prepared.batches, start.knows_outcomes, cost)
+
+
+def _words(options: TrainingOptions) -> list[str]:
+    """Return options as `foveal train` takes them, with the plugins of this process."""
+    values = {
+        "task": options.task,
+        "model": options.model,
+        "text": options.text,
+        "label": options.label,
+        "target": options.target,
+        "valid": options.valid,
+        "test": options.test,
+        "lr": options.lr,
+        "batch": options.batch,
+        "seed": options.seed,
+        "pretrained": None if options.pretrained == "auto" else options.pretrained,
+        "device": None if options.device == "auto" else options.device,
+    }
+    given = {name: str(value) for name, value in values.items() if value is not None}
+    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+    files = [plugin.path for plugin in loaded_plugins() if plugin.origin in ("file", "imported")]
+    return [*words, *(word for path in files for word in (PLUGIN, str(path)))]

@@ -1,0 +1,1 @@
+"""Choosing hyperparameters in seven steps, each explained."""

@@ -1,0 +1,159 @@
+"""Steps 1 to 3, which need seconds: what first weights, a few rows and a hundred iterations say."""
+
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from foveal.config import parse_overrides
+from foveal.core.progress import ProgressCallback
+from foveal.store.durable import atomic_write
+from foveal.store.regular_files import read_regular
+from foveal.store.sealed_json import open_json, seal_json
+from foveal.studies.tune.initial_loss import InitialLoss, measure_initial_loss
+from foveal.studies.tune.overfit import Overfit, overfit
+from foveal.studies.tune.probe import Probe
+from foveal.studies.tune.rate_sweep import RateSweep, SweptRate, sweep_rates
+from foveal.tasks.base import Task
+from foveal.tasks.config import from_tables
+from foveal.tasks.session import build_model
+from foveal.training.protocols import Batches
+
+CHECKS_FILE = "checks.json"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a training takes on this machine."""
+
+    start_seconds: float
+    """The time before the first step."""
+    step_seconds: float
+    full_steps: int
+    """The steps of a whole training."""
+    steps_per_epoch: float
+
+
+@dataclass(frozen=True)
+class OtherFirstWeights:
+    """The same measurements with the usual initialization, where another one is set."""
+
+    initial: InitialLoss
+    sweep: RateSweep
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What was measured before any trial."""
+
+    initial: InitialLoss
+    overfit: Overfit
+    sweep: RateSweep
+    usual: OtherFirstWeights | None
+    """With model.initialization=default; None if that is set."""
+    cost: Cost
+    seconds: float
+    """How long all of this took."""
+
+    @property
+    def initialization_is_at_fault(self) -> bool:
+        """Return whether the usual first weights learn clearly more in the same iterations."""
+        if self.usual is None:
+            return False
+        own, usual = self.sweep, self.usual.sweep
+        learned = min(own.first_loss, usual.first_loss) - own.best.end
+        possible = usual.first_loss - usual.best.end
+        return self.initial.is_too_high > self.usual.initial.is_too_high or learned < possible / 2
+
+    @property
+    def best_lr(self) -> float:
+        """The rate at which the loss falls fastest, from the usual weights if the given ones are at fault."""
+        return (self.usual.sweep if self.usual and self.initialization_is_at_fault else self.sweep).best.lr
+
+
+@dataclass(frozen=True)
+class FirstModel:
+    """The model of the settings as given, with its first weights."""
+
+    task: Task
+    batches: Batches
+    knows_outcomes: bool
+    """Whether the weights already distinguish the outcomes."""
+    cost: Cost
+
+
+def run_checks(first: FirstModel, seconds: float, progress: ProgressCallback) -> Checks:
+    """Measure the first loss, learn a few rows by heart, and sweep the learning rate, in about `seconds`."""
+    task, batches, knows_outcomes, cost = first.task, first.batches, first.knows_outcomes, first.cost
+    began = time.monotonic()
+    initial = measure_initial_loss(task, batches, knows_outcomes)
+    probe = Probe(task, batches)
+    learned = overfit(probe, seconds / 3, progress)
+    sweep_began = time.monotonic()
+    sweep = sweep_rates(probe, seconds / 3, progress)
+    steps = sum(len(rate.losses) for rate in sweep.rates)
+    cost = replace(cost, step_seconds=(time.monotonic() - sweep_began) / steps)
+    usual = None
+    if task.config.model.initialization != "default" and not knows_outcomes:
+        usual = _with_usual_weights(task, batches, seconds / 3, progress)
+    return Checks(initial, learned, sweep, usual, cost, time.monotonic() - began)
+
+
+def _with_usual_weights(
+    task: Task, batches: Batches, seconds: float, progress: ProgressCallback
+) -> OtherFirstWeights:
+    config = from_tables(task.config.model_dump(), parse_overrides(["model.initialization=default"]))
+    other = task.with_config(config)
+    other = other.bind(task.processor, build_model(other, next(task.model.parameters()).device))
+    initial = measure_initial_loss(other, batches, False)
+    return OtherFirstWeights(initial, sweep_rates(Probe(other, batches), seconds, progress))
+
+
+def write_checks(folder: Path, checks: Checks) -> None:
+    """Write the checks of a study, which a resumed study reads again."""
+    atomic_write(folder / CHECKS_FILE, seal_json(_finite(asdict(checks))))
+
+
+def has_checks(folder: Path) -> bool:
+    """Return whether the checks of a study are written, or the study was stopped before."""
+    return (folder / CHECKS_FILE).exists()
+
+
+def read_checks(folder: Path) -> Checks:
+    """Return the checks that a study has written.
+
+    Raises: UserError: the file is damaged.
+    """
+    file = folder / CHECKS_FILE
+    table = open_json(read_regular(file), str(file))
+    usual = table["usual"]
+    return Checks(
+        InitialLoss(**table["initial"]),
+        Overfit(**{key: _numbers(value) for key, value in table["overfit"].items()}),
+        _sweep(table["sweep"]),
+        usual and OtherFirstWeights(InitialLoss(**usual["initial"]), _sweep(usual["sweep"])),
+        Cost(**table["cost"]),
+        table["seconds"],
+    )
+
+
+def _sweep(table: dict[str, Any]) -> RateSweep:
+    return RateSweep(
+        table["set_lr"], tuple(SweptRate(each["lr"], _numbers(each["losses"])) for each in table["rates"])
+    )
+
+
+def _finite(value: Any) -> Any:
+    """Return a value for JSON, which has no infinity."""
+    if isinstance(value, float) and value == float("inf"):
+        return "inf"
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    return [*map(_finite, value)] if isinstance(value, list | tuple) else value
+
+
+def _numbers(value: Any) -> Any:
+    """Return what `_finite` was given, with a tuple for a list."""
+    if value == "inf":
+        return float("inf")
+    return tuple(map(_numbers, value)) if isinstance(value, list) else value

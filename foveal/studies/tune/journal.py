@@ -1,0 +1,138 @@
+"""The trials of a study in Optuna's journal, a file that a killed study finds again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.pruners import MedianPruner
+from optuna.samplers import RandomSampler, TPESampler
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, TrialState
+
+from foveal.studies.tune.space import Dimension, settings_of
+
+Phase = Literal["coarse", "refined", "seeds"]
+Origin = Literal["given", "mended", "preset", "drawn", "changed", "seed"]
+"""Where the settings of a trial come from: those given, those mended by the checks, the preset's, drawn ones,
+those that a diagnosis has changed, or the best with another seed."""
+RANDOM_TRIALS = 4
+"""Refined trials that are drawn at random before the sampler knows where to look."""
+SPARED = 1 / 3
+"""The first part of a trial, in which it is not stopped for being worse than others."""
+STATES: dict[TrialState, str] = {
+    TrialState.COMPLETE: "finished",
+    TrialState.PRUNED: "stopped",
+    TrialState.FAIL: "failed",
+    TrialState.RUNNING: "begun",
+    TrialState.WAITING: "begun",
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A training of the study."""
+
+    phase: Phase
+    number: int
+    origin: Origin
+    reason: str
+    """Why these settings are tried."""
+    settings: dict[str, str]
+    """The settings in place of those that were given."""
+    steps: int
+    state: str = "begun"
+    """begun, finished, stopped (worse than others) or failed."""
+    loss: float | None = None
+    """The lowest held-out loss."""
+    seconds: float = 0.0
+    error: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the folder of its run."""
+        return f"{self.phase}-{self.number}"
+
+
+class Planned(NamedTuple):
+    """A trial that has not begun."""
+
+    origin: Origin
+    reason: str
+    settings: dict[str, str]
+
+
+class Journal:
+    """The trials of one study, written as they begin and end."""
+
+    def __init__(self, path: Path, seed: int):
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self._storage, self._seed = JournalStorage(JournalFileBackend(str(path))), seed
+
+    def trials(self, *phases: Phase) -> list[Trial]:
+        """Return the trials of some phases, in order."""
+        return [_from_optuna(phase, each) for phase in phases for each in self._study(phase).trials]
+
+    def begin(self, phase: Phase, planned: Planned, steps: int) -> Trial:
+        """Begin a trial with given settings."""
+        return self._begin(phase, self._study(phase).ask(), planned, steps)
+
+    def draw(
+        self, phase: Phase, reason: str, space: Sequence[Dimension], fixed: Mapping[str, str], steps: int
+    ) -> Trial:
+        """Begin a trial with settings drawn from a space: at random, and in refined trials where the best
+        were. `fixed` are its other settings."""
+        study = self._study(phase)
+        seed = self._seed + len(study.trials)  # a resumed study goes on with other draws
+        random = RandomSampler(seed)
+        study.sampler = random if phase == "coarse" else TPESampler(n_startup_trials=RANDOM_TRIALS, seed=seed)
+        asked = study.ask({each.name: _distribution(each) for each in space})
+        settings = {**fixed, **settings_of(space, asked.params)}
+        return self._begin(phase, asked, Planned("drawn", reason, settings), steps)
+
+    def is_worse_than_others(self, trial: Trial, step: int, loss: float) -> bool:
+        """Note a held-out loss. Return whether it is above the median of earlier trials at that step."""
+        study = self._study(trial.phase, MedianPruner(2, round(SPARED * trial.steps)))
+        frozen = study.trials[trial.number]
+        if step in frozen.intermediate_values:
+            return False
+        running = optuna.trial.Trial(study, frozen._trial_id)
+        running.report(loss, step)
+        return bool(running.should_prune())
+
+    def end(self, trial: Trial) -> None:
+        """Note how a trial has ended."""
+        study = self._study(trial.phase)
+        frozen = study.trials[trial.number]
+        for name, value in (("seconds", trial.seconds), ("error", trial.error), ("loss", trial.loss)):
+            self._storage.set_trial_user_attr(frozen._trial_id, name, value)
+        state = next(key for key, name in STATES.items() if name == trial.state)
+        values = [trial.loss] if state is TrialState.COMPLETE and trial.loss is not None else None
+        self._storage.set_trial_state_values(frozen._trial_id, state, values)
+
+    def _begin(self, phase: Phase, asked: "optuna.trial.Trial", planned: Planned, steps: int) -> Trial:
+        for name, value in (*planned._asdict().items(), ("steps", steps)):
+            asked.set_user_attr(name, value)
+        return Trial(phase, asked.number, *planned, steps)
+
+    def _study(self, phase: Phase, pruner: MedianPruner | None = None) -> "optuna.Study":
+        return optuna.create_study(
+            storage=self._storage, study_name=phase, pruner=pruner, load_if_exists=True
+        )
+
+
+def _from_optuna(phase: Phase, frozen: FrozenTrial) -> Trial:
+    facts: dict[str, Any] = frozen.user_attrs
+    known = {name: facts[name] for name in ("loss", "seconds", "error") if name in facts}
+    origin, reason = facts.get("origin", "drawn"), facts.get("reason", "")
+    told = origin, reason, facts.get("settings", {}), facts.get("steps", 0)
+    return Trial(phase, frozen.number, *told, STATES[frozen.state], **known)
+
+
+def _distribution(dimension: Dimension) -> BaseDistribution:
+    if dimension.choices:
+        return CategoricalDistribution(dimension.choices)
+    return FloatDistribution(dimension.low, dimension.high, log=dimension.is_log)

@@ -1,0 +1,126 @@
+"""Step 3: the learning rate that makes the loss fall within about 100 iterations (Karpathy's rule, and the
+range test of Smith 2017, each rate from the same first weights)."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from foveal.core.progress import ProgressCallback
+from foveal.studies.tune.probe import Probe, end_level
+
+DECADES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+HALF_DECADE = math.sqrt(10)
+SAME = 1.5
+"""Rates within this factor of each other are not both tried."""
+ITERATIONS, MIN_ITERATIONS = 100, 20
+NEAR = 3.2
+"""A rate within this factor of the best is near: the losses after 100 iterations say no more."""
+STABLE = 1.05
+"""A rate is stable while the loss ends below this multiple of the first."""
+
+
+@dataclass(frozen=True)
+class SweptRate:
+    """The losses of each step at a learning rate. The last is infinite if the training broke."""
+
+    lr: float
+    losses: tuple[float, ...]
+
+    @property
+    def end(self) -> float:
+        """The loss at the end."""
+        return end_level(self.losses)
+
+
+@dataclass(frozen=True)
+class RateSweep:
+    """Learning rates, the lowest first, each from the same weights."""
+
+    set_lr: float
+    """The rate that is set."""
+    rates: tuple[SweptRate, ...]
+
+    @property
+    def best(self) -> SweptRate:
+        """The rate with the lowest loss at the end."""
+        return min(self.rates, key=lambda rate: rate.end)
+
+    @property
+    def first_loss(self) -> float:
+        return self.rates[0].losses[0]
+
+    @property
+    def learns(self) -> bool:
+        """Return whether the loss falls at any rate."""
+        return self.best.end < self.first_loss
+
+    @property
+    def highest_stable(self) -> float:
+        """The highest rate at which the loss does not end above its start."""
+        stable = [rate.lr for rate in self.rates if rate.end < STABLE * self.first_loss]
+        return max(stable, default=self.rates[0].lr)
+
+    @property
+    def of_set_lr(self) -> SweptRate:
+        return next(rate for rate in self.rates if rate.lr == self.set_lr)
+
+    @property
+    def is_off(self) -> bool:
+        """Return whether the rate that is set is far from those that learn fastest."""
+        factor = max(self.set_lr / self.best.lr, self.best.lr / self.set_lr)
+        learned, possible = (self.first_loss - each.end for each in (self.of_set_lr, self.best))
+        return self.learns and factor > NEAR and learned < possible / 2
+
+    @property
+    def meaning(self) -> str:
+        """What the losses say."""
+        steps, best, own = max(len(rate.losses) for rate in self.rates), self.best, self.of_set_lr
+        if not self.learns:
+            rates = f"from {self.rates[0].lr:.2g} to {self.rates[-1].lr:.2g}"
+            return f"at no rate {rates} did the loss fall in {steps} iterations"
+        fall = f"from {self.first_loss:.3f} to {best.end:.3f}"
+        falls = f"in {steps} iterations the loss falls most at {best.lr:.2g}, {fall}"
+        if not self.is_off:
+            return f"{falls}; optimizer.lr={self.set_lr:.2g} is near it: {_in_words(own)}"
+        return f"{falls}; optimizer.lr={self.set_lr:.2g} is {self.distance}: {_in_words(own)}"
+
+    @property
+    def distance(self) -> str:
+        """How far the rate that is set is from the best, in words."""
+        factor = max(self.set_lr / self.best.lr, self.best.lr / self.set_lr)
+        return f"{factor:,.0f} times too {'high' if self.set_lr > self.best.lr else 'low'}"
+
+
+def _in_words(rate: SweptRate) -> str:
+    return "its loss breaks" if math.isinf(rate.end) else f"its loss ends at {rate.end:.3f}"
+
+
+def sweep_rates(probe: Probe, seconds: float, progress: ProgressCallback) -> RateSweep:
+    """Train at each rate from the same weights and random numbers.
+
+    Fewer iterations are made if 100 take too long.
+    """
+    set_lr = probe.task.config.optimizer.lr
+    planned = 2 + len({*DECADES, set_lr})
+    numbers = count()
+
+    def train(lr: float, iterations: int) -> SweptRate:
+        progress(next(numbers), planned)
+        return SweptRate(lr, tuple(probe.train(lr, iterations, _never)))
+
+    began = time.monotonic()
+    first = SweptRate(set_lr, tuple(probe.train(set_lr, MIN_ITERATIONS, _never)))
+    per_step = (time.monotonic() - began) / len(first.losses)
+    iterations = max(MIN_ITERATIONS, min(ITERATIONS, int(seconds / planned / per_step)))
+    rates = {lr: train(lr, iterations) for lr in sorted({*DECADES, set_lr})}
+    best = min(rates.values(), key=lambda rate: rate.end).lr
+    for lr in (best / HALF_DECADE, best * HALF_DECADE):
+        if all(max(lr / other, other / lr) > SAME for other in rates):
+            rates[lr] = train(lr, iterations)
+    return RateSweep(set_lr, tuple(rates[lr] for lr in sorted(rates)))
+
+
+def _never(losses: Sequence[float]) -> bool:
+    return False

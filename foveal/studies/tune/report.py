@@ -1,0 +1,136 @@
+"""A study for people, for programs, and as a page: the verdict, then its evidence, then the command."""
+
+import shlex
+from typing import Any
+
+from foveal.core.terminal_text import counted
+from foveal.inspection.files import write_payload
+from foveal.inspection.panels import Panel, Table
+from foveal.inspection.payload import Payload
+from foveal.studies.tune.figures import study_figures
+from foveal.studies.tune.journal import Trial
+from foveal.studies.tune.search import trial_result
+from foveal.studies.tune.tune import Tuning
+from foveal.ui.console import format_duration
+
+COLUMNS = ("trial", "why", "settings", "steps", "held-out loss", "")
+PHASES = ("coarse", "refined")
+REPORTS = ("report.html", "report.json", "report.png")
+CAVEAT = (
+    "settings are chosen by the held-out loss, which is therefore a little too low for the chosen trial; new "
+    "seeds are not chosen. Coarse trials are short, and short trainings favor high rates"
+)
+
+
+def write_reports(tuning: Tuning) -> None:
+    """Write the reports of a study to its folder."""
+    payload = tune_payload(tuning)
+    for name in REPORTS:
+        write_payload(payload, tuning.folder / name)
+
+
+def tune_sections(tuning: Tuning) -> list[str | list[tuple[str, str]]]:
+    """Return the verdict, the evidence, and the command that trains with the recommended settings."""
+    return [
+        tuning.verdict.headline,
+        _verdict_facts(tuning),
+        "",
+        [*_evidence(tuning), ("caveat", CAVEAT)],
+        "",
+        [(trial.name, trial_result(trial)) for trial in tuning.trials],
+        "",
+        [("report", str(tuning.folder / REPORTS[0])), ("train", shlex.join(tuning.verdict.command))],
+    ]
+
+
+def _verdict_facts(tuning: Tuning) -> list[tuple[str, str]]:
+    verdict = tuning.verdict
+    facts = [(fault.setting, f"{fault.evidence}; take {fault.instead}") for fault in verdict.faults]
+    settings = " ".join(f"{key}={value}" for key, value in verdict.winner.settings.items())
+    whole = tuning.checks.cost.full_steps
+    length = f"{verdict.winner.steps:,} of the {whole:,} steps of a whole training"
+    facts += [
+        ("recommended", settings or "the settings as given"),
+        ("held-out loss", f"{verdict.winner.loss:.4f} after {length}; {verdict.spread.words}"),
+    ]
+    if verdict.start is not None and verdict.start is not verdict.winner:
+        loss = f"{verdict.start.loss:.4f} after {verdict.start.steps:,} steps"
+        facts.append(("as given", loss))
+    return facts
+
+
+def _evidence(tuning: Tuning) -> list[tuple[str, str]]:
+    checks, verdict = tuning.checks, tuning.verdict
+    curves = [f"{finding.name}: {finding.evidence}; {finding.advice}" for finding in verdict.findings]
+    trials = {phase: [trial for trial in tuning.trials if trial.phase == phase] for phase in PHASES}
+    return [
+        ("1 first loss", checks.initial.meaning),
+        ("2 by heart", checks.overfit.meaning),
+        ("3 rates", checks.sweep.meaning),
+        ("4 coarse", _trials_in_words(trials["coarse"], tuning.lengths.coarse)),
+        ("5 refined", _trials_in_words(trials["refined"], tuning.lengths.refined)),
+        ("6 curves", "; ".join(curves) or f"nothing stands out in those of {verdict.winner.name}"),
+        ("7 again", f"until {format_duration(tuning.budget)} were spent"),
+    ]
+
+
+def _trials_in_words(trials: list[Trial], steps: int) -> str:
+    ended = [trial.loss for trial in trials if trial.state == "finished" and trial.loss is not None]
+    failed = [trial for trial in trials if trial.state == "failed"]
+    stopped = sum(trial.state == "stopped" for trial in trials)
+    words = f"{counted(len(trials), 'trial')} of {counted(steps, 'step')}"
+    words += f", held-out losses from {min(ended):.4f} to {max(ended):.4f}" if ended else ""
+    words += f", {stopped} stopped as worse than others" if stopped else ""
+    return words + (f", {len(failed)} failed, the first with: {failed[0].error}" if failed else "")
+
+
+def tune_json(tuning: Tuning) -> dict[str, Any]:
+    """Return the study for programs."""
+    verdict, checks = tuning.verdict, tuning.checks
+    return {
+        "run": str(tuning.folder),
+        "data": tuning.subject.data,
+        "verdict": verdict.headline,
+        "faults": [vars(fault) for fault in verdict.faults],
+        "recommended": dict(verdict.winner.settings),
+        "held_out_loss": verdict.winner.loss,
+        "held_out_losses_of_new_seeds": [*verdict.spread.losses],
+        "command": [*verdict.command],
+        "initial_loss": vars(checks.initial),
+        "overfits": checks.overfit.holds,
+        "rates": [{"lr": rate.lr, "end": rate.end} for rate in checks.sweep.rates],
+        "search_space": [dimension.to_json() for dimension in tuning.space],
+        "trials": [vars(trial) for trial in tuning.trials],
+        "findings": [finding.to_json() for finding in verdict.findings],
+    }
+
+
+def tune_payload(tuning: Tuning) -> Payload:
+    """Return the study as tables and pictures."""
+    faults = tuple(
+        (each.setting, each.problem, each.evidence, each.instead) for each in tuning.verdict.faults
+    )
+    panels: list[Panel] = [Table("", ("fault", "problem", "evidence", "instead"), faults)] if faults else []
+    panels += [
+        Table("", ("step", "result"), tuple(_evidence(tuning))),
+        Table("trials", COLUMNS, tuple(map(_row, tuning.trials))),
+        *study_figures(tuning),
+    ]
+    facts = [*_verdict_facts(tuning), ("train", shlex.join(tuning.verdict.command))]
+    return Payload(
+        "tune",
+        tuning.subject.data,
+        tuning.verdict.headline,
+        tuple(panels),
+        CAVEAT,
+        "exact",
+        tuple(facts),
+        tune_json(tuning),
+    )
+
+
+def _row(trial: Trial) -> tuple[str, ...]:
+    settings = " ".join(f"{key}={value}" for key, value in trial.settings.items())
+    loss = "" if trial.loss is None else f"{trial.loss:.4f}"
+    result = trial.error or ("" if trial.state == "finished" else trial.state)
+    return trial.name, trial.reason, settings, f"{trial.steps:,}", loss, result

@@ -1,0 +1,258 @@
+"""Steps 4, 5 and 7: trials with coarse, then with refined settings, while the budget lasts; then the best of
+them with new seeds."""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from foveal.config.old_names import flatten
+from foveal.core.errors import RunFailed, UserError
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.core.signals import SignalHandler
+from foveal.core.terminal_text import counted
+from foveal.inspection.curves.view import logged_training
+from foveal.inspection.diagnosis.finding import Finding
+from foveal.store.run import open_run
+from foveal.studies.trials.process import train_in_process
+from foveal.studies.trials.records import Record
+from foveal.studies.tune.changes import changed_settings
+from foveal.studies.tune.checks import Checks, Cost
+from foveal.studies.tune.journal import Journal, Phase, Planned, Trial
+from foveal.studies.tune.space import Dimension, search_space
+from foveal.studies.tune.subject import Subject
+from foveal.ui.console import format_duration
+
+CHECKS_END, COARSE_END, REFINED_END = 1 / 8, 3 / 8, 6 / 8
+"""The shares of the budget at which the checks, the coarse and the refined trials end."""
+COARSE_TRIALS, REFINED_TRIALS, SEEDS = 8, 3, 2
+"""Trials that fit in these shares, by which the lengths of trials are chosen."""
+MIN_COARSE_TRIALS, MIN_DRAWN, MIN_STEPS, MAX_EPOCHS = 4, 3, 20, 5
+"""Trials that have to fit, trials that are drawn in any case, and the bounds of a trial's length."""
+AS_GOOD = 0.005
+"""A loss higher by less than this share is as good: settings with fewer changes are then chosen."""
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The steps of coarse and of refined trials."""
+
+    coarse: int
+    refined: int
+
+
+def choose_lengths(cost: Cost, budget: float) -> Lengths:
+    """Return how long trials are, so that enough of them fit in the budget.
+
+    Raises: UserError: the budget is too small.
+    """
+
+    def steps_in(seconds: float) -> int:
+        return int((seconds - cost.start_seconds) / cost.step_seconds)
+
+    shortest = min(MIN_STEPS, cost.full_steps)
+    coarse_seconds = (COARSE_END - CHECKS_END) * budget
+    if steps_in(coarse_seconds / MIN_COARSE_TRIALS) < shortest:
+        trial = cost.start_seconds + shortest * cost.step_seconds
+        needed = MIN_COARSE_TRIALS * trial / (COARSE_END - CHECKS_END)
+        raise UserError(
+            f"--budget {format_duration(budget)} is too little: a trial of {counted(shortest, 'step')} takes "
+            f"{format_duration(trial)}; give --budget {math.ceil(needed / 60)}m or more, or a smaller model"
+        )
+    most = min(cost.full_steps, max(shortest, math.ceil(MAX_EPOCHS * cost.steps_per_epoch)))
+    coarse = min(most, max(shortest, steps_in(coarse_seconds / COARSE_TRIALS)))
+    refined = steps_in((REFINED_END - COARSE_END) * budget / REFINED_TRIALS)
+    return Lengths(coarse, max(coarse, min(refined, cost.full_steps)))
+
+
+class Search:
+    """The trials of a study, each a run in a folder below that of the study."""
+
+    def __init__(
+        self,
+        folder: Path,
+        subject: Subject,
+        checks: Checks,
+        budget: float,
+        only: tuple[str, ...],
+        signals: SignalHandler,
+        log: Log,
+        progress: ProgressCallback,
+    ):
+        self.folder, self.subject, self.checks, self.budget = folder, subject, checks, budget
+        self.signals, self.log, self.progress = signals, log, progress
+        self.journal = Journal(folder / "journal.log", subject.config.training.seed)
+        self.space = search_space(subject.config, checks.best_lr, only)
+        self.lengths = choose_lengths(checks.cost, budget)
+
+    def run(self) -> None:
+        """Run all trials, from where an earlier call was stopped.
+
+        Raises: RunFailed: all trials failed.
+        Raises: Interrupted: a signal came; what has begun goes on with the next call.
+        """
+        for trial in self.journal.trials("coarse", "refined", "seeds"):
+            if trial.state == "begun":
+                self._train(trial)
+        self._coarse()
+        self._refined()
+        self._seeds()
+
+    @property
+    def spent(self) -> float:
+        """The seconds that checks and trials took."""
+        trials = self.journal.trials("coarse", "refined", "seeds")
+        return self.checks.seconds + sum(trial.seconds for trial in trials)
+
+    def best(self, phase: Phase) -> Trial:
+        """Return the trial with the lowest held-out loss, or one as good with fewer changes.
+
+        Raises: RunFailed: all trials failed.
+        """
+        trials = self.journal.trials(phase)
+        ended = [(each.loss, each) for each in trials if each.state == "finished" and each.loss is not None]
+        if not ended:
+            failed = [trial for trial in trials if trial.state == "failed"]
+            why = f", the first with: {failed[0].error}" if failed else ""
+            raise RunFailed(f"{self.folder}: no {phase} trial came to its end{why}")
+        limit = min(loss for loss, _ in ended) * (1 + AS_GOOD)
+        return min((trial for loss, trial in ended if loss <= limit), key=lambda trial: len(trial.settings))
+
+    def repaired(self) -> dict[str, str]:
+        """Return the settings by which the checks mend those that were given."""
+        settings: dict[str, str] = {}
+        if self.checks.initialization_is_at_fault:
+            settings["model.initialization"] = "default"
+        if self.checks.sweep.is_off:
+            settings["optimizer.lr"] = f"{self.checks.best_lr:.3g}"
+        return settings
+
+    def findings(self, trial: Trial) -> list[Finding]:
+        """Return what the curves of a trial show."""
+        run = open_run(self.folder / trial.name)
+        assert run.log_units is not None
+        return logged_training(run, run.log_units).findings
+
+    def _coarse(self) -> None:
+        planned = self._planned()
+        if planned[0].settings:
+            planned = [Planned("given", "as given", {}), *planned]
+        for each in planned[len(self.journal.trials("coarse")) :]:
+            self._train(self.journal.begin("coarse", each, self.lengths.coarse))
+        fixed = self._fixed_settings()
+        while self._fits("coarse", COARSE_END, len(planned) + MIN_DRAWN):
+            drawn = self.journal.draw("coarse", "drawn at random", self.space, fixed, self.lengths.coarse)
+            self._train(drawn)
+        self.best("coarse")
+
+    def _planned(self) -> list[Planned]:
+        """Return what is trained in any case: the settings as given, mended if they are at fault, and the
+        preset's."""
+        mended, preset = self.repaired(), self.subject.preset_settings
+        first = Planned("mended", "as given, mended by the checks", mended)
+        planned = [first if mended else Planned("given", "as given", {})]
+        if preset and preset != mended:
+            planned.append(Planned("preset", f"as in the preset {self.subject.preset}", preset))
+        return planned
+
+    def _refined(self) -> None:
+        while self._fits("refined", REFINED_END, len(self._planned())):
+            self._train(self._next_refined(len(self.journal.trials("refined"))))
+        self.best("refined")
+
+    def _next_refined(self, number: int) -> Trial:
+        steps, planned, coarse = self.lengths.refined, self._planned(), self.best("coarse")
+        if coarse.settings not in [each.settings for each in planned]:
+            planned.append(Planned("drawn", f"best of the coarse trials ({coarse.name})", coarse.settings))
+        if number < len(planned):
+            return self.journal.begin("refined", planned[number], steps)
+        best, tried = self.best("refined"), [trial.settings for trial in self.journal.trials("refined")]
+        values = self.values(best)
+        for finding in self.findings(best):
+            changed = {**best.settings, **changed_settings(finding.name, values, self._numbers())}
+            if changed not in tried:
+                reason = f"{finding.name} in {best.name}"
+                return self.journal.begin("refined", Planned("changed", reason, changed), steps)
+        narrow = [dimension.around(values[dimension.name]) for dimension in self._numbers()]
+        return self.journal.draw("refined", f"drawn around {best.name}", narrow, best.settings, steps)
+
+    def _seeds(self) -> None:
+        best, first = self.best("refined"), self.subject.config.training.seed
+        while (done := len(self.journal.trials("seeds"))) < SEEDS and self._fits("seeds", 1.0, 0):
+            settings = {**best.settings, "training.seed": str(first + 1 + done)}
+            planned = Planned("seed", f"{best.name} with another seed", settings)
+            self._train(self.journal.begin("seeds", planned, self.lengths.refined))
+
+    def values(self, trial: Trial) -> dict[str, Any]:
+        """Return the values of the searched settings in a trial."""
+        given: dict[str, Any] = dict(flatten(self.subject.config.model_dump()))
+        keys = [key for dimension in self.space for key in dimension.keys]
+        return {key: _number(trial.settings.get(key, given[key])) for key in keys}
+
+    def _numbers(self) -> list[Dimension]:
+        return [dimension for dimension in self.space if not dimension.choices]
+
+    def _fixed_settings(self) -> dict[str, str]:
+        """Return the mended settings that are not searched."""
+        searched = {key for dimension in self.space for key in dimension.keys}
+        mended = {**self.subject.preset_settings, **self.repaired()}
+        return {key: value for key, value in mended.items() if key not in searched}
+
+    def _fits(self, phase: Phase, share: float, at_least: int) -> bool:
+        """Return whether another trial of a phase fits in the budget, or is needed."""
+        trials = self.journal.trials(phase)
+        if len(trials) < at_least:
+            return True
+        steps = self.lengths.coarse if phase == "coarse" else self.lengths.refined
+        cost = self.checks.cost
+        expected = cost.start_seconds + steps * cost.step_seconds
+        whole = [
+            trial.seconds
+            for trial in self.journal.trials("coarse", "refined", "seeds")
+            if trial.state == "finished" and trial.steps == steps
+        ]
+        return self.spent + (max(whole) if whole else expected) <= share * self.budget
+
+    def _train(self, trial: Trial) -> None:
+        """Train a trial to its end, and note that."""
+        if not trial.steps:  # the study was killed between the two lines that begin a trial
+            self.journal.end(replace(trial, state="failed", error="the study was killed as it began"))
+            return
+        losses: list[float] = []
+        began, spent = monotonic(), self.spent
+
+        def watch(record: Record) -> bool:
+            self.progress(max(1, round(spent + monotonic() - began)), round(self.budget))
+            if record["kind"] != "evaluation" or record["loss"] is None:
+                return False
+            losses.append(record["loss"])
+            return self.journal.is_worse_than_others(trial, record["step"], record["loss"])
+
+        arguments = self.subject.arguments(trial.settings, trial.steps)
+        end = train_in_process(self.folder / trial.name, arguments, self.signals, watch)
+        loss = min(losses, default=None)
+        state, error = end.state, end.error
+        if state == "finished" and loss is None:
+            state, error = "failed", "its held-out loss was never finite"
+        ended = replace(trial, state=state, loss=loss, seconds=monotonic() - began, error=error)
+        self.journal.end(ended)
+        self.log(f"{ended.name}: {trial_result(ended)}")
+
+
+def trial_result(trial: Trial) -> str:
+    """Return the held-out loss of a trial, or why there is none, and then what was tried."""
+    settings = " ".join(f"{key}={value}" for key, value in trial.settings.items())
+    result = f"{trial.loss:.4f}" if trial.loss is not None and trial.state != "failed" else "failed"
+    ends = {"stopped": ", stopped as worse than others", "failed": f": {trial.error}"}.get(trial.state, "")
+    tried = f"{trial.reason}: {settings}" if settings else trial.reason
+    return f"{result} after {counted(trial.steps, 'step')}{ends}; {tried}"
+
+
+def _number(value: Any) -> Any:
+    """Return a setting's value as a number, if it is one."""
+    try:
+        return float(value)
+    except ValueError:
+        return value

@@ -1,0 +1,72 @@
+"""The seven steps: first loss, overfitting a few rows, sweep of rates, coarse trials, refined trials, their
+curves, and again while the budget lasts (Karpathy 2019, "A recipe for training neural networks")."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.core.signals import SignalHandler
+from foveal.studies.tune.checks import Checks, FirstModel, read_checks, run_checks, write_checks
+from foveal.studies.tune.journal import Trial
+from foveal.studies.tune.search import CHECKS_END, Lengths, Search, choose_lengths
+from foveal.studies.tune.space import Dimension, search_space
+from foveal.studies.tune.subject import Subject
+from foveal.studies.tune.verdict import Verdict, make_verdict
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A study of the settings of a training."""
+
+    folder: Path
+    subject: Subject
+    budget: float
+    checks: Checks
+    space: tuple[Dimension, ...]
+    lengths: Lengths
+    trials: tuple[Trial, ...]
+    verdict: Verdict
+
+
+def check_study(first: FirstModel, subject: Subject, budget: float, only: tuple[str, ...]) -> None:
+    """Check that a study can be made, before anything is written. `only` are the searched settings, if not
+    all.
+
+    Raises: UserError: the budget is too small, or a setting of `only` is not searched.
+    """
+    choose_lengths(first.cost, budget)
+    search_space(subject.config, subject.config.optimizer.lr, only)
+
+
+def tune(
+    folder: Path,
+    subject: Subject,
+    first: FirstModel | None,
+    budget: float,
+    only: tuple[str, ...],
+    signals: SignalHandler,
+    log: Log,
+    progress: ProgressCallback,
+) -> Tuning:
+    """Make a study that was checked, or go on with one whose checks are written, which needs no `first`.
+
+    Raises: RunFailed: all trials failed.
+    Raises: Interrupted: a signal came; the study goes on with the next call.
+    """
+
+    def report(index: int, total: int) -> None:
+        signals.poll()
+        progress(max(1, round(CHECKS_END * budget * index / total)), round(budget))
+
+    if first is not None:
+        checks = run_checks(first, CHECKS_END * budget, report)
+        write_checks(folder, checks)
+        for line in (checks.initial.meaning, checks.overfit.meaning, checks.sweep.meaning):
+            log(line)
+    else:
+        checks = read_checks(folder)
+    search = Search(folder, subject, checks, budget, only, signals, log, progress)
+    search.run()
+    trials = tuple(search.journal.trials("coarse", "refined", "seeds"))
+    return Tuning(folder, subject, budget, checks, search.space, search.lengths, trials, make_verdict(search))

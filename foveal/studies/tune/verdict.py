@@ -1,0 +1,133 @@
+"""What the study says: the settings at fault, the settings to take, and what they are worth."""
+
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from foveal.inspection.diagnosis.finding import Finding
+from foveal.inspection.diagnosis.held_out import OVERFITTING
+from foveal.studies.tune.checks import Checks
+from foveal.studies.tune.journal import Trial
+from foveal.studies.tune.regularizers import is_regularizer, regularizers_off
+from foveal.studies.tune.search import AS_GOOD, Search
+from foveal.studies.tune.space import value_text
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A given setting that keeps the model from learning, with its evidence."""
+
+    setting: str
+    problem: str
+    evidence: str
+    instead: str
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The held-out losses of the recommended settings with new seeds, which nothing was chosen by."""
+
+    losses: tuple[float, ...]
+
+    @property
+    def words(self) -> str:
+        """The losses in words."""
+        if not self.losses:
+            return "not trained with new seeds: the budget was spent"
+        if len(self.losses) == 1:
+            return f"{self.losses[0]:.4f} with a new seed"
+        limits = f"from {min(self.losses):.4f} to {max(self.losses):.4f}"
+        return f"{fmean(self.losses):.4f} on average with {len(self.losses)} new seeds, {limits}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of a study."""
+
+    faults: tuple[Fault, ...]
+    winner: Trial
+    start: Trial | None
+    """The longest trial with the settings as given; None if none ended."""
+    spread: Spread
+    command: tuple[str, ...]
+    """The command that trains with the recommended settings."""
+    findings: tuple[Finding, ...]
+    """What the curves of the recommended settings show."""
+
+    @property
+    def typical_loss(self) -> float:
+        """The held-out loss to expect: the median of all seeds."""
+        assert self.winner.loss is not None
+        return median([self.winner.loss, *self.spread.losses])
+
+    @property
+    def headline(self) -> str:
+        """The result in one line."""
+        if self.faults:
+            return "; ".join(f"{fault.setting}: {fault.problem}" for fault in self.faults)
+        if not self.winner.settings:
+            return "the settings as given are as good as all others that were tried"
+        changed = " ".join(f"{key}={value}" for key, value in self.winner.settings.items())
+        return f"no fault in the settings as given; better are {changed}"
+
+
+def make_verdict(search: Search) -> Verdict:
+    """Return what the trials of a finished search say."""
+    winner = search.best("refined")
+    given = [each for each in search.journal.trials("coarse", "refined") if each.origin == "given"]
+    seeds = [each.loss for each in search.journal.trials("seeds") if each.state == "finished"]
+    return Verdict(
+        tuple(_faults(search)),
+        winner,
+        next((each for each in reversed(given) if each.loss is not None), None),
+        Spread(tuple(loss for loss in seeds if loss is not None)),
+        tuple(search.subject.command(winner.settings)),
+        tuple(search.findings(winner)),
+    )
+
+
+def _faults(search: Search) -> list[Fault]:
+    checks, faults = search.checks, list[Fault]()
+    if checks.initialization_is_at_fault:
+        faults.append(_initialization(search, checks))
+    if checks.sweep.is_off:
+        sweep, instead = checks.sweep, f"optimizer.lr={checks.best_lr:.3g}"
+        faults.append(Fault(f"optimizer.lr={sweep.set_lr:.3g}", sweep.distance, sweep.meaning, instead))
+    if regularization := _regularization(search):
+        faults.append(regularization)
+    return faults
+
+
+def _initialization(search: Search, checks: Checks) -> Fault:
+    assert checks.usual is not None
+    own, usual = checks.sweep, checks.usual.sweep
+    too_high = checks.initial.is_too_high
+    evidence = (
+        f"the first loss is {checks.initial.measured:.3f}, and {checks.usual.initial.measured:.3f} with the "
+        f"usual first weights; in {len(own.best.losses)} iterations at the best of all rates it falls to "
+        f"{own.best.end:.3f}, from the usual weights to {usual.best.end:.3f}"
+    )
+    value = search.subject.config.model.initialization
+    problem = "first weights that are too large" if too_high else "first weights from which little is learned"
+    return Fault(f"model.initialization={value}", problem, evidence, "model.initialization=default")
+
+
+def _regularization(search: Search) -> Fault | None:
+    """Return whether the given regularization is at fault: the preset's ends lower, or there is none and the
+    curves show overfitting."""
+    subject, refined = search.subject, search.journal.trials("refined")
+    ended = [each for each in refined if each.state == "finished"]
+    own = next((each for each in ended if each.origin in ("given", "mended")), None)
+    preset = next((each for each in ended if each.origin == "preset"), None)
+    if own is None or own.loss is None:
+        return None
+    findings = [each for each in search.findings(own) if each.name == OVERFITTING]
+    given = {key: subject.given[key] for key in subject.preset_values if is_regularizer(key)}
+    if given and preset and preset.loss is not None and preset.loss < own.loss * (1 - AS_GOOD):
+        setting = " ".join(f"{key}={value}" for key, value in given.items())
+        instead = " ".join(f"{key}={value_text(subject.preset_values[key])}" for key in given)
+        losses = f"the held-out loss is {own.loss:.4f}, and {preset.loss:.4f} with {instead}"
+        evidence = "; ".join([f"with the rest alike {losses}", *(finding.evidence for finding in findings)])
+        return Fault(setting, "too little or too much regularization", evidence, instead)
+    if findings and not regularizers_off(search.subject.config):
+        return Fault("no regularization", "the model overfits", findings[0].evidence, findings[0].advice)
+    return None

@@ -1,0 +1,229 @@
+"""The trials of a study, with trainings that are made up: phases, budget, failures, and a study that goes
+on."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveal.core.errors import RunFailed, UserError
+from foveal.core.signals import Interrupted, SignalHandler
+from foveal.inspection.diagnosis.finding import Finding
+from foveal.studies.trials.process import TrialEnd
+from foveal.studies.tune import search as search_module
+from foveal.studies.tune.changes import changed_settings
+from foveal.studies.tune.checks import Checks, Cost
+from foveal.studies.tune.initial_loss import InitialLoss
+from foveal.studies.tune.journal import Journal, Planned
+from foveal.studies.tune.overfit import Overfit
+from foveal.studies.tune.rate_sweep import RateSweep, SweptRate
+from foveal.studies.tune.search import Search, choose_lengths
+from foveal.studies.tune.space import Dimension, search_space
+from foveal.studies.tune.subject import Subject
+from foveal.studies.tune.verdict import make_verdict
+from foveal.tasks.config import load_config
+
+CONFIG = load_config("lstm", ["optimizer.lr=0.3", "model.dropout=0.0"])
+COST = Cost(start_seconds=1.0, step_seconds=0.01, full_steps=2000, steps_per_epoch=100.0)
+BUDGET = 60.0
+FINISHED = TrialEnd("finished")
+Loss = Callable[[Mapping[str, str]], float]
+
+
+def subject(**preset_values: Any) -> Subject:
+    given = {"optimizer.lr": "0.3", "model.dropout": "0.0"}
+    values = {key.replace("__", "."): value for key, value in preset_values.items()}
+    return Subject("notes.txt", ("--model", "lstm"), given, CONFIG, "lstm", values, "3m")
+
+
+def checks(best: float = 0.003) -> Checks:
+    rates = [SweptRate(lr, (4.0, 1.0 + abs(math.log10(lr / best)))) for lr in sorted({best, 0.3})]
+    learned = Overfit(8, best, (4.0, 0.1), (), ())
+    return Checks(InitialLoss(4.0, 4.0), learned, RateSweep(0.3, tuple(rates)), None, COST, 10.0)
+
+
+def bowl(settings: Mapping[str, str]) -> float:
+    """Return a loss that is lowest at a rate of 0.003 and a dropout of 0.2."""
+    lr, dropout = float(settings.get("optimizer.lr", 0.3)), float(settings.get("model.dropout", 0.0))
+    return 1.0 + 0.1 * math.log10(lr / 0.003) ** 2 + (dropout - 0.2) ** 2
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Search]:
+    """Return searches in one folder, whose trainings have a made-up loss."""
+    clock = [0.0]
+    monkeypatch.setattr(search_module, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(Search, "findings", lambda self, trial: [])
+
+    def make(loss: Loss = bowl, end: TrialEnd = FINISHED, budget: float = BUDGET, **preset: Any) -> Search:
+        def train(path: Path, arguments: list[str], signals: SignalHandler, watch: Any) -> TrialEnd:
+            settings = dict(word.split("=", 1) for word in arguments if "=" in word)
+            steps = int(settings["training.budget"].removesuffix("steps"))
+            for part in range(1, 13):
+                clock[0] += (COST.start_seconds + steps * COST.step_seconds) / 12
+                record = {"kind": "evaluation", "step": steps * part // 12, "loss": loss(settings) + 1 / part}
+                if end.state == "finished" and watch(record):
+                    return TrialEnd("stopped")
+            return end
+
+        monkeypatch.setattr(search_module, "train_in_process", train)
+        arguments = (
+            subject(**preset),
+            checks(),
+            budget,
+            (),
+            SignalHandler(),
+            lambda line: None,
+            lambda done, all_: None,
+        )
+        return Search(tmp_path, *arguments)
+
+    return make
+
+
+def test_a_study_mends_the_rate_and_finds_settings_near_the_best(study):
+    search = study()
+    search.run()
+    coarse, refined, seeds = (search.journal.trials(phase) for phase in ("coarse", "refined", "seeds"))
+    assert [trial.origin for trial in coarse[:2]] == ["given", "mended"]
+    assert {trial.origin for trial in coarse[2:]} == {"drawn"}
+    assert refined[0].settings == {"optimizer.lr": "0.003"}
+    assert len(refined) >= 3
+    assert [trial.settings["training.seed"] for trial in seeds] == ["1", "2"]
+    assert search.best("refined").loss < bowl({}) + 1 / 12
+    verdict = make_verdict(search)
+    assert [fault.setting for fault in verdict.faults] == ["optimizer.lr=0.3"]
+    assert verdict.faults[0].problem == "100 times too high"
+    assert len(verdict.spread.losses) == 2
+
+
+def test_the_budget_is_kept(study):
+    search = study()
+    search.run()
+    longest = max(trial.seconds for trial in search.journal.trials("coarse", "refined", "seeds"))
+    assert 0.6 * BUDGET < search.spent < BUDGET + longest
+
+
+def test_the_preset_is_tried_and_its_regularization_is_named(study):
+    search = study(model__dropout=0.2, optimizer__lr=0.003)
+    search.run()
+    assert "preset" in [trial.origin for trial in search.journal.trials("refined")]
+    verdict = make_verdict(search)
+    assert [fault.setting for fault in verdict.faults] == ["optimizer.lr=0.3", "model.dropout=0.0"]
+    assert verdict.faults[1].instead == "model.dropout=0.2"
+    assert verdict.command[-1] == "training.budget=3m"
+
+
+def test_worse_trials_are_stopped(study):
+    search = study()
+    search.run()
+    assert "stopped" in [trial.state for trial in search.journal.trials("coarse")]
+
+
+def test_fewer_changes_are_chosen_among_equals(study):
+    search = study(loss=lambda settings: 1.0)
+    search.run()
+    assert make_verdict(search).winner.settings == {}
+
+
+def test_if_all_trials_fail_the_first_error_is_said(study):
+    search = study(end=TrialEnd("failed", "disk full"))
+    with pytest.raises(RunFailed, match="no coarse trial came to its end, the first with: disk full"):
+        search.run()
+
+
+def test_a_failed_trial_does_not_end_the_study(study):
+    def loss(settings: Mapping[str, str]) -> float:
+        return math.nan if float(settings.get("optimizer.lr", 0.3)) > 0.1 else bowl(settings)
+
+    search = study(loss=lambda settings: loss(settings) if loss(settings) > 0 else 1e9)
+    search.run()
+    assert make_verdict(search).winner.loss < 2
+
+
+def test_a_study_that_was_stopped_goes_on_with_other_draws(study, monkeypatch):
+    whole, seen = study(), 0
+    train = search_module.train_in_process
+
+    def stop_after_five(*arguments: Any) -> TrialEnd:
+        nonlocal seen
+        seen += 1
+        if seen > 5:
+            raise Interrupted(2)
+        return train(*arguments)
+
+    monkeypatch.setattr(search_module, "train_in_process", stop_after_five)
+    with pytest.raises(Interrupted):
+        whole.run()
+    begun = whole.journal.trials("coarse", "refined")
+    assert [trial.state for trial in begun].count("begun") == 1
+    again = study()
+    again.run()
+    trials = again.journal.trials("coarse", "refined", "seeds")
+    assert all(trial.state != "begun" for trial in trials)
+    assert [trial.settings for trial in trials[: len(begun)]] == [trial.settings for trial in begun]
+    drawn = [str(trial.settings) for trial in trials if trial.origin == "drawn" and trial.phase == "coarse"]
+    assert len({*drawn}) == len(drawn)
+
+
+def test_a_trial_whose_beginning_was_not_written_counts_as_failed(study, tmp_path):
+    study().journal._study("coarse").ask()
+    search = study()
+    search.run()
+    assert search.journal.trials("coarse")[0].error == "the study was killed as it began"
+
+
+@pytest.mark.parametrize(
+    ("budget", "coarse", "refined"), [(400.0, 500, 2000), (100.0, 212, 1150), (20.0, 20, 150)]
+)
+def test_lengths_follow_from_the_budget(budget, coarse, refined):
+    lengths = choose_lengths(COST, budget)
+    assert (lengths.coarse, lengths.refined) == (coarse, refined)
+
+
+def test_a_budget_for_no_trial_is_refused_with_one_that_suffices():
+    with pytest.raises(UserError, match=r"--budget 10 s is too little.*give --budget 1m"):
+        choose_lengths(COST, 10.0)
+    choose_lengths(COST, 60.0)
+
+
+def test_only_settings_that_are_read_are_searched():
+    names = [dimension.name for dimension in search_space(CONFIG, 0.01, ())]
+    assert names == ["optimizer.lr", "model.dropout", "optimizer.weight_decay"]
+    assert [each.name for each in search_space(CONFIG, 0.01, ("model.dropout",))] == ["model.dropout"]
+    with pytest.raises(UserError, match=r"did you mean 'optimizer\.lr'"):
+        search_space(CONFIG, 0.01, ("optimizer.lt",))
+
+
+@pytest.mark.parametrize(
+    ("finding", "changed"),
+    [
+        ("overfitting", {"model.dropout": "0.3", "optimizer.weight_decay": "0.3"}),
+        ("rate too high", {"optimizer.lr": "0.00333"}),
+        ("not converged", {"optimizer.lr": "0.02"}),
+        ("leak", {}),
+    ],
+)
+def test_curves_change_the_settings_that_they_speak_of(finding, changed):
+    values = {"optimizer.lr": 0.01, "model.dropout": 0.2, "optimizer.weight_decay": 0.1}
+    assert changed_settings(finding, values, search_space(CONFIG, 0.01, ())) == changed
+
+
+def test_a_diagnosis_leads_to_the_next_trial(study, monkeypatch):
+    found = Finding("overfitting", 1, "the held-out loss rose", "", "")
+    monkeypatch.setattr(Search, "findings", lambda self, trial: [found])
+    search = study()
+    search.run()
+    changed = [trial for trial in search.journal.trials("refined") if trial.origin == "changed"]
+    assert changed
+    assert changed[0].reason.startswith("overfitting in refined-")
+
+
+def test_a_journal_is_read_by_another_process(tmp_path):
+    first = Journal(tmp_path / "journal.log", 0)
+    trial = first.begin("coarse", Planned("given", "as given", {"optimizer.lr": "0.1"}), 50)
+    assert Journal(tmp_path / "journal.log", 0).trials("coarse") == [trial]
+    narrow = Dimension(("optimizer.lr",), 1e-3, 1.0, True).around(0.01)
+    assert (narrow.low, narrow.high) == pytest.approx((0.01 / 3, 0.03))
