@@ -51,8 +51,8 @@ def check_input(
     like: Tensor,
     positions: int | None = None,
 ) -> None:
-    """Check that an input is not empty, and that a state fits this batch and this mixer. `positions` are all
-    of the input, if x has but some.
+    """Check that an input is a batch of sequences of vectors and not empty, and that a state fits this batch
+    and this mixer. `positions` are all of the input, if x has but some.
 
     The state's floating-point numbers must have the dtype of `like` or, under autocast, that of autocast or
     `state_dtype(like)`. None, the initial state, always fits.
@@ -60,6 +60,8 @@ def check_input(
     Raises: ValueError: the input or the state does not fit; the message has the actual and the expected shape
     or dtype.
     """
+    if x.dim() != 3:
+        raise ValueError(f"an input of the shape {tuple(x.shape)}; needed: (rows, positions, width)")
     positions = x.shape[1] if positions is None else positions
     if not (x.shape[0] and positions):
         raise ValueError(f"{x.shape[0]} rows of {positions} positions: both must be at least 1")

@@ -73,8 +73,8 @@ class SelfAttention(MultiHeadAttention):
     ) -> tuple[Float[Tensor, "B T D"], State]:
         own_lengths = self.group.own_lengths(lengths)
         x = self.group.enter(zero_padding(x, own_lengths))
-        B, T, _ = x.shape
         check_input(x, state, self.shapes, self.key.weight)
+        B, T, _ = x.shape
         before = x.new_zeros(B, dtype=torch.long) if state is None else state["count"]
         positions = None
         if self.rotary:

@@ -1,4 +1,7 @@
-"""A passed state that is not the mixer's own, or of another batch, dtype or window, is one plain error."""
+"""A passed state that is not the mixer's own, or of another batch, dtype or window, is one plain error; and
+so is an input that is no batch of sequences of vectors."""
+
+import re
 
 import pytest
 import torch
@@ -114,6 +117,17 @@ def test_every_mixer_refuses_what_is_not_its_own(name):
     module(torch.zeros(B, T, D), select_rows(state, torch.arange(B)))
     state = module.double().init_state(B)
     refused(module.float(), state, "is of torch.float64; needed: torch.float32")
+
+
+@pytest.mark.usefixtures("types_unchecked")
+@pytest.mark.parametrize(
+    "name", [name for name, module in EVERY.items() if not isinstance(module, Block | Stack)]
+)
+@pytest.mark.parametrize("shape", [(), (D,), (T, D), (1, B, T, D)])
+def test_an_input_is_a_batch_of_sequences_of_vectors(name, shape):
+    """A bare number has no product with a matrix, and one sequence alone is not guessed to be a batch."""
+    with pytest.raises(ValueError, match=f"an input of the shape {re.escape(str(shape))}; needed: "):
+        EVERY[name](torch.zeros(shape))
 
 
 @pytest.mark.parametrize("mixer", [Recurrent(LSTMCell(D, 6)), SelfAttention(D, 2), SelfAttention(D, 2, 3)])
