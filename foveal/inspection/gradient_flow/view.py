@@ -90,8 +90,11 @@ class _Recurrence(NamedTuple):
     norms: Float[np.ndarray, "B T"]
 
     def fact(self) -> tuple[str, str]:
+        """A norm above 1 is necessary for a gradient that explodes, but not sufficient."""
         radius, norm = self.spectrum.radius, self.spectrum.norm
-        return f"W_hh of {self.run}", f"largest singular value {norm:.3f}, spectral radius {radius:.3f}"
+        meaning = "the gradient must vanish" if norm < 1 else "the gradient may explode, but need not"
+        sizes = f"largest singular value {norm:.3f}, spectral radius {radius:.3f}"
+        return f"W_hh of {self.run}", f"{sizes}: {meaning}"
 
 
 @register_view("gradient-flow")

@@ -62,6 +62,18 @@ def test_runs_beside_each_other(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("norm", "meaning"),
+    [(0.9, "the gradient must vanish"), (1.1, "the gradient may explode, but need not")],
+)
+def test_the_largest_singular_value_is_necessary_for_explosion_but_not_sufficient(norm, meaning):
+    run = language_run(TEXT, "model.mixers=rnn")
+    cell = run.model.stack.blocks[0].mixer.cell
+    with torch.no_grad():
+        torch.nn.init.orthogonal_(cell.weight_hidden).mul_(norm)
+    assert dict(inspect(run, steps=5).facts)["W_hh of runs/small"].endswith(f"{norm:.3f}: {meaning}")
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"layer": "x"}, "no such layer; it has stack.blocks.0.mixer/c"),
