@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from foveal.config import preset_names
+from foveal.config import ConfigError, preset_names
 from foveal.layers.mixers.registry import mixer_specs
 from foveal.layers.mixers.self_attention import AttentionSpec
 from foveal.models.decoder import language_model
@@ -40,6 +40,28 @@ def test_published_models_have_their_published_parameters(name):
     for figure in (published.parameters, published.lecture):
         assert figure == pytest.approx(counted, rel=0.015) or published.difference
     assert name not in trained_presets()
+
+
+def test_a_model_that_is_not_trained_has_a_published_size():
+    """No preset is a rumor. `moe-8x7b` has a test of its own."""
+    assert {*preset_names()} - {*trained_presets()} - {*all_published()} == {"moe-8x7b"}
+
+
+@pytest.mark.parametrize(("width", "heads", "published"), [(512, 8, 65e6), (1024, 16, 213e6)])
+def test_the_first_transformers_have_six_layers_in_the_encoder_and_six_in_the_decoder(
+    width, heads, published
+):
+    """Vaswani et al. 2017, table 3, with 37,000 tokens for both languages. Twelve blocks of a decoder alone
+    are too few parameters, and a width of 512 has no 6 heads."""
+    stack = f"layers=6 width={width} expansion=4 norm_placement=post attention.heads={heads}".split()
+    settings = ["data.vocab_size=37000", f"model.cross.heads={heads}"]
+    settings += [f"{section}.{setting}" for section in ("model", "model.encoder") for setting in stack]
+    assert count_parameters("translation", *settings) == pytest.approx(published, rel=0.03)
+    alone = f"layers=12 width={width} attention.heads={heads} tie_embeddings=true projection_bias=false"
+    decoder = ["data.tokenizer=bpe", *settings[:1], *(f"model.{setting}" for setting in alone.split())]
+    assert count_parameters("attention", *decoder) < 0.9 * published
+    with pytest.raises(ConfigError, match=r"width=512 is not a multiple of model\.attention\.heads=6"):
+        load_config("translation", ["model.width=512", "model.attention.heads=6"])
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"])

@@ -1,6 +1,6 @@
-"""The layers equal torch.nn on the same weights, or the equation written out; traps of the lectures' decks.
+"""The layers equal torch.nn on the same weights, or the equation written out.
 
-E1, E2 ... are rows of a list of mistakes found in lecture slides on this field: each has its test here.
+E1, E2 ... are entries of docs/errata.md, a list of mistakes on lecture slides.
 """
 
 import math

@@ -17,9 +17,9 @@ def trained_presets() -> tuple[str, ...]:
 
 
 @cache
-def count_parameters(preset: str) -> int:
-    """Return the number of parameters of a preset's model."""
-    task = task_of(load_config(preset))
+def count_parameters(preset: str, *settings: str) -> int:
+    """Return the number of parameters of a preset's model, with other settings."""
+    task = task_of(load_config(preset, settings))
     with shapes_only():
         model = task.example_model()
     return sum(parameter.numel() for parameter in model.parameters())

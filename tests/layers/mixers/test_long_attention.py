@@ -39,6 +39,16 @@ def outcome(made: SelfAttention, x: Tensor, state: object, lengths: Tensor | Non
     return [*outputs, *torch.autograd.grad(loss, [x, *made.parameters()])]
 
 
+@pytest.mark.parametrize(("window", "seen"), [(0, T), (30, 30)])
+@pytest.mark.parametrize("path", [reference_only, nullcontext])
+def test_the_last_output_of_one_layer_depends_on_every_input_of_its_window(path, window, seen):
+    x = torch.randn(1, T, D, dtype=torch.float64, requires_grad=True)
+    with path():
+        y, _ = layer(window)(x)
+    (gradient,) = torch.autograd.grad(y[0, -1].sum(), x)
+    assert gradient[0].ne(0).any(1).nonzero().flatten().tolist() == [*range(T - seen, T)]
+
+
 @pytest.mark.parametrize("ragged", [False, True])
 @pytest.mark.parametrize("carried", [False, True])
 @pytest.mark.parametrize("window", [0, 1, 30, QUERY_CHUNK + 50, 2 * T])

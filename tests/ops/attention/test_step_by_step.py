@@ -1,6 +1,6 @@
 """Each step of the attention layer against its sums written out, torch, and the step before it.
 
-E3, E4 ... are rows of a list of mistakes found in lecture slides on this field.
+E3, E4 ... are entries of docs/errata.md, a list of mistakes on lecture slides.
 """
 
 import math

@@ -139,6 +139,17 @@ def test_experts_get_equal_numbers_of_vectors():
     assert shared.routed == LAYERS * 2 * TOKENS * WIDTH * 2
 
 
+def test_parameters_grow_with_all_experts_and_operations_with_those_that_compute():
+    """The router aside, and neither with attention or embedding."""
+    sizes = ((8, 2), (4, 2), (8, 1))
+    settings = [(f"model.experts.count={count}", f"model.experts.top_k={active}") for count, active in sizes]
+    eight, four, single = (counted(Layout(), *each, "model.expansion=2", preset="moe") for each in settings)
+    expert, router = 2 * 2 * WIDTH**2, WIDTH
+    assert eight.parameters.own - four.parameters.own == LAYERS * 4 * (expert + router)
+    assert flops(eight) - flops(four) == 3 * 2 * TOKENS * LAYERS * 4 * router
+    assert flops(eight) - flops(single) == 3 * 2 * TOKENS * LAYERS * expert
+
+
 def test_half_weights_have_half_messages():
     import torch
 
