@@ -8,4 +8,4 @@ class BudgetBar(ProgressBar):
     """Shows how many seconds of a budget are spent, and the rest of the budget as the time left."""
 
     def _time_left(self, count: int) -> str:
-        return f"{format_duration(count)} left"
+        return f"{format_duration(float(count))} left"

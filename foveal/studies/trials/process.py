@@ -38,18 +38,20 @@ def train_in_process(path: Path, arguments: Sequence[str], signals: SignalHandle
     """Train the run `path` with `foveal train ARGUMENTS`, or resume the run if there is one.
 
     A signal is passed on: the training saves, and the study goes on with the run later. A process that an
-    earlier, killed study has left is waited for.
+    earlier, killed study has left is waited for. Of a run that is at its end, `watch` gets all records.
 
     Raises: Interrupted: a signal came.
     """
     has_begun = (path / MANIFEST_FILE).exists()
     if has_begun:
         _wait_for_other_process(path, signals)
-        if is_at_its_end(path / "checkpoints", path / WEIGHTS_FILE):
-            return TrialEnd("finished")
+    log, is_stopped = LogFollower(path / "metrics.jsonl"), False
+    if has_begun and is_at_its_end(path / "checkpoints", path / WEIGHTS_FILE):
+        for record in log.new_records():
+            watch(record)
+        return TrialEnd("finished")
     rest = ["resume", str(path)] if has_begun else ["train", *arguments, "--run", str(path)]
     command = [sys.executable, "-m", "foveal", *rest, "-q"]
-    log, is_stopped = LogFollower(path / "metrics.jsonl"), False
     with (
         signals.deferred(),
         subprocess.Popen(
