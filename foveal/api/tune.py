@@ -217,7 +217,8 @@ def first_model(chosen: ChosenTraining) -> FirstModel:
             "trained, so there are no settings to tune; choose another --model"
         )
     seconds = IMPORT_SECONDS + time.monotonic() - began
-    cost = Cost(seconds, steps.step_seconds, steps.total_steps, steps.steps_per_epoch)
+    evaluation = steps.evaluation_seconds / max(1, steps.evaluations)
+    cost = Cost(seconds, steps.step_seconds, evaluation, steps.total_steps, steps.steps_per_epoch)
     start = prepared.start
     return FirstModel(start.task, prepared.batches, start.knows_outcomes, cost)
 

@@ -39,6 +39,7 @@ class StepsCost:
     tokens_per_step: int
     steps_per_epoch: float
     total_steps: int
+    evaluations: int
     evaluation_seconds: float
     """Seconds of all evaluations, without the test."""
 
@@ -111,13 +112,14 @@ def measure_cost(
     else:
         total_steps = budget_to_steps(budget, batches.per_epoch, accumulation, tokens)
         plan = make_plan(total_steps, config.schedule)
-    evaluation = 0.0
+    evaluations, evaluation = 0, 0.0
     if valid is not None:
         schedule = EvaluationSchedule(config.training.evaluate_every, valid.per_epoch, accumulation)
         forward = first.seconds / FORWARDS_PER_STEP * valid.batch(0, 0).tokens / max(1, first_batch.tokens)
-        evaluation = schedule.left(0, plan) * valid.per_epoch * forward
+        evaluations = schedule.left(0, plan)
+        evaluation = evaluations * valid.per_epoch * forward
     per_epoch = batches.per_epoch / accumulation
-    steps = StepsCost(first.loss, step, tokens, per_epoch, plan.total_steps, evaluation)
+    steps = StepsCost(first.loss, step, tokens, per_epoch, plan.total_steps, evaluations, evaluation)
     if next(task.model.parameters()).is_cuda:
         return TrainingCost(first.memory_bytes, steps)
     peak = memory.peak(plan.total_steps * accumulation, baseline)

@@ -20,7 +20,7 @@ from foveal.ui.error_line import ERROR_PREFIX
 
 POLL_SECONDS = 0.1
 STOPPED_CODE = 128 + signal.SIGTERM
-Watch = Callable[[Record], bool]
+RecordCallback = Callable[[Record], bool]
 """Gets each new record of a training's log, and returns whether the training is to be stopped."""
 
 
@@ -34,7 +34,9 @@ class TrialEnd:
     """The line in which a failed training says why."""
 
 
-def train_in_process(path: Path, arguments: Sequence[str], signals: SignalHandler, watch: Watch) -> TrialEnd:
+def train_in_process(
+    path: Path, arguments: Sequence[str], signals: SignalHandler, watch: RecordCallback
+) -> TrialEnd:
     """Train the run `path` with `foveal train ARGUMENTS`, or resume the run if there is one.
 
     A signal is passed on: the training saves, and the study goes on with the run later. A process that an

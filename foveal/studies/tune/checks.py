@@ -20,6 +20,8 @@ from foveal.tasks.session import build_model
 from foveal.training.protocols import Batches
 
 CHECKS_FILE = "checks.json"
+EVALUATIONS = 6
+"""Evaluations of a trial, by which it is compared with others and its curves are read."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,19 @@ class Cost:
     start_seconds: float
     """The time before the first step."""
     step_seconds: float
+    evaluation_seconds: float
+    """The time of an evaluation."""
     full_steps: int
     """The steps of a whole training."""
     steps_per_epoch: float
+
+    def trial_seconds(self, steps: int) -> float:
+        """Return the time of a trial."""
+        return self.start_seconds + steps * self.step_seconds + EVALUATIONS * self.evaluation_seconds
+
+    def steps_in(self, seconds: float) -> int:
+        """Return how many steps a trial of some length has; fewer than one if there is no time for any."""
+        return int((seconds - self.trial_seconds(0)) / self.step_seconds)
 
 
 @dataclass(frozen=True)

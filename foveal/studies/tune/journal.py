@@ -128,8 +128,8 @@ def _from_optuna(phase: Phase, frozen: FrozenTrial) -> Trial:
     facts: dict[str, Any] = frozen.user_attrs
     known = {name: facts[name] for name in ("loss", "seconds", "error") if name in facts}
     origin, reason = facts.get("origin", "drawn"), facts.get("reason", "")
-    told = origin, reason, facts.get("settings", {}), facts.get("steps", 0)
-    return Trial(phase, frozen.number, *told, STATES[frozen.state], **known)
+    settings, steps = facts.get("settings", {}), facts.get("steps", 0)
+    return Trial(phase, frozen.number, origin, reason, settings, steps, STATES[frozen.state], **known)
 
 
 def _distribution(dimension: Dimension) -> BaseDistribution:

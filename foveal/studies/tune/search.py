@@ -48,22 +48,18 @@ def choose_lengths(cost: Cost, budget: float) -> Lengths:
 
     Raises: UserError: the budget is too small.
     """
-
-    def steps_in(seconds: float) -> int:
-        return int((seconds - cost.start_seconds) / cost.step_seconds)
-
     shortest = min(MIN_STEPS, cost.full_steps)
     coarse_seconds = (COARSE_END - CHECKS_END) * budget
-    if steps_in(coarse_seconds / MIN_COARSE_TRIALS) < shortest:
-        trial = cost.start_seconds + shortest * cost.step_seconds
+    if cost.steps_in(coarse_seconds / MIN_COARSE_TRIALS) < shortest:
+        trial = cost.trial_seconds(shortest)
         needed = MIN_COARSE_TRIALS * trial / (COARSE_END - CHECKS_END)
         raise UserError(
             f"--budget {format_duration(budget)} is too little: a trial of {counted(shortest, 'step')} takes "
             f"{format_duration(trial)}; give --budget {math.ceil(needed / 60)}m or more, or a smaller model"
         )
     most = min(cost.full_steps, max(shortest, math.ceil(MAX_EPOCHS * cost.steps_per_epoch)))
-    coarse = min(most, max(shortest, steps_in(coarse_seconds / COARSE_TRIALS)))
-    refined = steps_in((REFINED_END - COARSE_END) * budget / REFINED_TRIALS)
+    coarse = min(most, max(shortest, cost.steps_in(coarse_seconds / COARSE_TRIALS)))
+    refined = cost.steps_in((REFINED_END - COARSE_END) * budget / REFINED_TRIALS)
     return Lengths(coarse, max(coarse, min(refined, cost.full_steps)))
 
 
@@ -206,8 +202,7 @@ class Search:
         if len(trials) < at_least:
             return True
         steps = self.lengths.coarse if phase == "coarse" else self.lengths.refined
-        cost = self.checks.cost
-        expected = cost.start_seconds + steps * cost.step_seconds
+        expected = self.checks.cost.trial_seconds(steps)
         whole = [
             trial.seconds
             for trial in self.journal.trials("coarse", "refined", "seeds")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foveal.config import Config
+from foveal.studies.tune.checks import EVALUATIONS
 from foveal.studies.tune.space import value_text
 
 TRIAL_SETTINGS = {"training.final_test": "false", "training.statistics": "false"}
@@ -29,8 +30,11 @@ class Subject:
 
     def arguments(self, settings: Mapping[str, str], steps: int) -> list[str]:
         """Return the arguments of `foveal train` for a trial."""
-        budget = {"training.budget": f"{steps}steps"}
-        return self._arguments({**self.given, **settings, **TRIAL_SETTINGS, **budget})
+        length = {
+            "training.budget": f"{steps}steps",
+            "training.evaluate_every": str(-(-steps // EVALUATIONS)),
+        }
+        return self._arguments({**self.given, **settings, **TRIAL_SETTINGS, **length})
 
     def command(self, settings: Mapping[str, str]) -> list[str]:
         """Return the command of a whole training."""

@@ -15,15 +15,16 @@ from foveal.studies.tune.checks import (
     Checks,
     Cost,
     FirstModel,
+    OtherFirstWeights,
     has_checks,
     read_checks,
     run_checks,
     write_checks,
 )
-from foveal.studies.tune.initial_loss import measure_initial_loss
-from foveal.studies.tune.overfit import overfit
+from foveal.studies.tune.initial_loss import InitialLoss, measure_initial_loss
+from foveal.studies.tune.overfit import Overfit, overfit
 from foveal.studies.tune.probe import Probe
-from foveal.studies.tune.rate_sweep import sweep_rates
+from foveal.studies.tune.rate_sweep import RateSweep, SweptRate, sweep_rates
 from foveal.studies.tune.regularizers import regularizers_off, without_regularizers
 from tests.support.untrained_runs import CORPUS, DECODER, UntrainedRun, untrained_run, write_plays, write_rows
 
@@ -127,7 +128,7 @@ def test_the_sweep_says_how_far_off_a_rate_is(start, lr, way):
 
 def test_checks_are_read_as_they_were_written(start, tmp_path):
     run, probe = start("model.initialization=3", "optimizer.lr=1e37")
-    cost = Cost(1.0, 0.1, 100, 10.0)
+    cost = Cost(1.0, 0.1, 0.2, 100, 10.0)
     checks = run_checks(FirstModel(run.task, probe.batches, False, cost), 10.0, no_progress)
     assert not has_checks(tmp_path)
     write_checks(tmp_path, checks)
@@ -135,4 +136,17 @@ def test_checks_are_read_as_they_were_written(start, tmp_path):
     assert read_checks(tmp_path) == checks
     assert isinstance(checks, Checks)
     assert checks.usual is not None
-    assert checks.usual.sweep.best.end < checks.sweep.best.end
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "at_fault"), [(40.0, 3.9, True), (4.0, 3.9, True), (4.0, 2.2, False)]
+)
+def test_first_weights_are_at_fault_if_the_usual_ones_learn_far_more(first, end, at_fault):
+    def sweep(losses: tuple[float, ...]) -> RateSweep:
+        return RateSweep(0.01, (SweptRate(0.01, losses),))
+
+    usual = OtherFirstWeights(InitialLoss(4.0, 4.0), sweep((4.0, *[2.0] * 9)))
+    learned = Overfit(8, 0.01, (4.0, 0.1), (), ())
+    own = sweep((first, *[end] * 9))
+    checks = Checks(InitialLoss(first, 4.0), learned, own, usual, Cost(1, 1, 1, 10, 1), 1.0)
+    assert checks.initialization_is_at_fault == at_fault

@@ -26,7 +26,9 @@ from foveal.studies.tune.verdict import make_verdict
 from foveal.tasks.config import load_config
 
 CONFIG = load_config("lstm", ["optimizer.lr=0.3", "model.dropout=0.0"])
-COST = Cost(start_seconds=1.0, step_seconds=0.01, full_steps=2000, steps_per_epoch=100.0)
+COST = Cost(
+    start_seconds=0.4, step_seconds=0.01, evaluation_seconds=0.1, full_steps=2000, steps_per_epoch=100.0
+)
 BUDGET = 60.0
 FINISHED = TrialEnd("finished")
 Loss = Callable[[Mapping[str, str]], float]
@@ -62,7 +64,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sear
             settings = dict(word.split("=", 1) for word in arguments if "=" in word)
             steps = int(settings["training.budget"].removesuffix("steps"))
             for part in range(1, 13):
-                clock[0] += (COST.start_seconds + steps * COST.step_seconds) / 12
+                clock[0] += COST.trial_seconds(steps) / 12
                 record = {"kind": "evaluation", "step": steps * part // 12, "loss": loss(settings) + 1 / part}
                 if end.state == "finished" and watch(record):
                     return TrialEnd("stopped")
@@ -92,7 +94,7 @@ def test_a_study_mends_the_rate_and_finds_settings_near_the_best(study):
     assert refined[0].settings == {"optimizer.lr": "0.003"}
     assert len(refined) >= 3
     assert [trial.settings["training.seed"] for trial in seeds] == ["1", "2"]
-    assert search.best("refined").loss < bowl({}) + 1 / 12
+    assert (search.best("refined").loss or 9) < bowl({}) + 1 / 12
     verdict = make_verdict(search)
     assert [fault.setting for fault in verdict.faults] == ["optimizer.lr=0.3"]
     assert verdict.faults[0].problem == "100 times too high"
@@ -140,12 +142,12 @@ def test_a_failed_trial_does_not_end_the_study(study):
 
     search = study(loss=lambda settings: loss(settings) if loss(settings) > 0 else 1e9)
     search.run()
-    assert make_verdict(search).winner.loss < 2
+    assert (make_verdict(search).winner.loss or 9) < 2
 
 
 def test_a_study_that_was_stopped_goes_on_with_other_draws(study, monkeypatch):
     whole, seen = study(), 0
-    train = search_module.train_in_process
+    train = search_module.train_in_process  # type: ignore[attr-defined]
 
     def stop_after_five(*arguments: Any) -> TrialEnd:
         nonlocal seen
