@@ -17,6 +17,7 @@ from foveal.api.values.reader import training_reader
 from foveal.api.values.splits import store_splits
 from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
+from foveal.core.extras import check_installed
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.plugins.loading import loaded_plugins
 from foveal.plugins.options import PLUGIN
@@ -133,10 +134,12 @@ def tune_chosen(
 ) -> Tuning:
     """Tune the settings of the training that `foveal train` would begin.
 
-    Raises: UserError or ConfigError: DATA can't be read, a setting does not fit, or the budget is too small.
+    Raises: UserError or ConfigError: DATA can't be read, a setting does not fit, the budget is too small, or
+        Optuna is not installed.
     Raises: RunFailed: all trials failed.
     Raises: Interrupted: a signal came; the study goes on with the same command.
     """
+    check_installed("optuna", "foveal tune")
     seconds = own.seconds
     chosen = choose(data, overrides, options)
     subject = make_subject(chosen, overrides, options)

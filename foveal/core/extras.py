@@ -11,6 +11,7 @@ EXTRAS = {
     "fastapi": "page",
     "fsspec": "remote",
     "mlflow": "mlflow",
+    "optuna": "tune",
     "pandas": "pandas",
     "pyarrow": "parquet",
     "sklearn": "sklearn",

@@ -20,7 +20,7 @@ from foveal.ui.error_line import ERROR_PREFIX
 
 POLL_SECONDS = 0.1
 STOPPED_CODE = 128 + signal.SIGTERM
-RecordCallback = Callable[[Record], bool]
+WatchRecord = Callable[[Record], bool]
 """Gets each new record of a training's log, and returns whether the training is to be stopped."""
 
 
@@ -35,7 +35,7 @@ class TrialEnd:
 
 
 def train_in_process(
-    path: Path, arguments: Sequence[str], signals: SignalHandler, watch: RecordCallback
+    path: Path, arguments: Sequence[str], signals: SignalHandler, watch: WatchRecord
 ) -> TrialEnd:
     """Train the run `path` with `foveal train ARGUMENTS`, or resume the run if there is one.
 

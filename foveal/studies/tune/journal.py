@@ -5,14 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
-from optuna.pruners import MedianPruner
-from optuna.samplers import RandomSampler, TPESampler
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
-from optuna.trial import FrozenTrial, TrialState
-
 from foveal.studies.tune.space import Dimension, settings_of
 
 Phase = Literal["coarse", "refined", "seeds"]
@@ -23,13 +15,14 @@ RANDOM_TRIALS = 4
 """Refined trials that are drawn at random before the sampler knows where to look."""
 SPARED = 1 / 3
 """The first part of a trial, in which it is not stopped for being worse than others."""
-STATES: dict[TrialState, str] = {
-    TrialState.COMPLETE: "finished",
-    TrialState.PRUNED: "stopped",
-    TrialState.FAIL: "failed",
-    TrialState.RUNNING: "begun",
-    TrialState.WAITING: "begun",
+STATES = {
+    "COMPLETE": "finished",
+    "PRUNED": "stopped",
+    "FAIL": "failed",
+    "RUNNING": "begun",
+    "WAITING": "begun",
 }
+"""Our states of a trial by Optuna's."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +62,10 @@ class Journal:
     """The trials of one study, written as they begin and end."""
 
     def __init__(self, path: Path, seed: int):
+        import optuna
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._storage, self._seed = JournalStorage(JournalFileBackend(str(path))), seed
 
@@ -85,6 +82,8 @@ class Journal:
     ) -> Trial:
         """Begin a trial with settings drawn from a space: at random, and in refined trials where the best
         were. `fixed` are its other settings."""
+        from optuna.samplers import RandomSampler, TPESampler
+
         study = self._study(phase)
         seed = self._seed + len(study.trials)  # a resumed study goes on with other draws
         random = RandomSampler(seed)
@@ -95,7 +94,9 @@ class Journal:
 
     def is_worse_than_others(self, trial: Trial, step: int, loss: float) -> bool:
         """Note a held-out loss. Return whether it is above the median of earlier trials at that step."""
-        study = self._study(trial.phase, MedianPruner(2, round(SPARED * trial.steps)))
+        import optuna
+
+        study = self._study(trial.phase, optuna.pruners.MedianPruner(2, round(SPARED * trial.steps)))
         frozen = study.trials[trial.number]
         if step in frozen.intermediate_values:
             return False
@@ -105,11 +106,13 @@ class Journal:
 
     def end(self, trial: Trial) -> None:
         """Note how a trial has ended."""
+        from optuna.trial import TrialState
+
         study = self._study(trial.phase)
         frozen = study.trials[trial.number]
         for name, value in (("seconds", trial.seconds), ("error", trial.error), ("loss", trial.loss)):
             self._storage.set_trial_user_attr(frozen._trial_id, name, value)
-        state = next(key for key, name in STATES.items() if name == trial.state)
+        state = TrialState[next(key for key, name in STATES.items() if name == trial.state)]
         values = [trial.loss] if state is TrialState.COMPLETE and trial.loss is not None else None
         self._storage.set_trial_state_values(frozen._trial_id, state, values)
 
@@ -118,21 +121,25 @@ class Journal:
             asked.set_user_attr(name, value)
         return Trial(phase, asked.number, *planned, steps)
 
-    def _study(self, phase: Phase, pruner: MedianPruner | None = None) -> "optuna.Study":
+    def _study(self, phase: Phase, pruner: "optuna.pruners.MedianPruner | None" = None) -> "optuna.Study":
+        import optuna
+
         return optuna.create_study(
             storage=self._storage, study_name=phase, pruner=pruner, load_if_exists=True
         )
 
 
-def _from_optuna(phase: Phase, frozen: FrozenTrial) -> Trial:
+def _from_optuna(phase: Phase, frozen: "FrozenTrial") -> Trial:
     facts: dict[str, Any] = frozen.user_attrs
     known = {name: facts[name] for name in ("loss", "seconds", "error") if name in facts}
     origin, reason = facts.get("origin", "drawn"), facts.get("reason", "")
     settings, steps = facts.get("settings", {}), facts.get("steps", 0)
-    return Trial(phase, frozen.number, origin, reason, settings, steps, STATES[frozen.state], **known)
+    return Trial(phase, frozen.number, origin, reason, settings, steps, STATES[frozen.state.name], **known)
 
 
-def _distribution(dimension: Dimension) -> BaseDistribution:
+def _distribution(dimension: Dimension) -> "BaseDistribution":
+    from optuna.distributions import CategoricalDistribution, FloatDistribution
+
     if dimension.choices:
         return CategoricalDistribution(dimension.choices)
     return FloatDistribution(dimension.low, dimension.high, log=dimension.is_log)

@@ -148,5 +148,5 @@ def test_first_weights_are_at_fault_if_the_usual_ones_learn_far_more(first, end,
     usual = OtherFirstWeights(InitialLoss(4.0, 4.0), sweep((4.0, *[2.0] * 9)))
     learned = Overfit(8, 0.01, (4.0, 0.1), (), ())
     own = sweep((first, *[end] * 9))
-    checks = Checks(InitialLoss(first, 4.0), learned, own, usual, Cost(1, 1, 1, 10, 1), 1.0)
+    checks = Checks(InitialLoss(first, 4.0), learned, own, usual, Cost(1.0, 1.0, 1.0, 10, 1.0), 1.0)
     assert checks.initialization_is_at_fault == at_fault
