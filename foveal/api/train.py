@@ -101,7 +101,7 @@ def train(
     checked = check_callbacks(callbacks)
     check_ranks(ranks, bool(checked))
     given = dict(flatten(settings or {}))
-    base = _base_path(start_from)
+    base = base_path(start_from)
     columns = text or given.get("data.text"), label or given.get("data.label"), target
     reader = training_reader(task, model, *columns, base)
     stored, held_out = store_splits(data, valid, test, reader)
@@ -138,7 +138,7 @@ def train(
     return Run(folder.path, device)
 
 
-def _base_path(start_from: str | Path | Run | None) -> Path | None:
+def base_path(start_from: str | Path | Run | None) -> Path | None:
     """Return the path of a run to start from, or the name of published weights."""
     if start_from is None:
         return None

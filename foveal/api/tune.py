@@ -10,6 +10,8 @@ from typing import Any
 from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
 from foveal.api.interruption import interruptible
+from foveal.api.run import Run
+from foveal.api.train import base_path
 from foveal.api.training.choose import ChosenTraining, choose
 from foveal.api.training.options import TrainingOptions, setting
 from foveal.api.training.prepare import log_lines, prepare
@@ -71,6 +73,7 @@ def tune(
     target: str | None = None,
     valid: Any = None,
     test: Any = None,
+    start_from: str | Path | Run | None = None,
     search: str | Sequence[str] = (),
     seed: int | None = None,
     device: str = "auto",
@@ -96,6 +99,8 @@ def tune(
         What is to be learned; if not given, the task that fits the data.
     text, label, target
         The columns of texts (of sources if `target` is given), of labels, and of target texts.
+    start_from
+        A run to start from, or published weights: minilm or lite0.
     search
         The settings to search, such as "optimizer.lr"; all that usually matter if not given.
     seed
@@ -111,10 +116,12 @@ def tune(
     """
     given = dict(flatten(settings or {}))
     columns = text or given.get("data.text"), label or given.get("data.label"), target
-    stored, held_out = store_splits(data, valid, test, training_reader(task, model, *columns))
+    base = base_path(start_from)
+    stored, held_out = store_splits(data, valid, test, training_reader(task, model, *columns, base))
     options = TrainingOptions(
         task=task,
         model=model,
+        start_from=base,
         text=text,
         label=None if "data.label" in given else stored.label,
         target=target,
@@ -231,6 +238,7 @@ def _words(options: TrainingOptions) -> list[str]:
     values = {
         "task": options.task,
         "model": options.model,
+        "from": options.start_from,
         "text": options.text,
         "label": options.label,
         "target": options.target,

@@ -19,6 +19,7 @@ def tune(
     *overrides: str,
     task: str | None = None,
     model: str | None = None,
+    from_: Annotated[Path | None, Parameter(name="--from")] = None,
     text: str | None = None,
     label: str | None = None,
     target: str | None = None,
@@ -50,6 +51,8 @@ def tune(
         What is to be learned; if not given, what fits DATA.
     model
         A preset or network, or the path of a TOML file; if not given, what fits DATA.
+    from_
+        A run to start from, or published weights: minilm or lite0.
     text
         The column of texts, or of sources if --target is given.
     label
@@ -85,6 +88,7 @@ def tune(
     options = TrainingOptions(
         task=task,
         model=model,
+        start_from=from_,
         text=text,
         label=label,
         target=target,

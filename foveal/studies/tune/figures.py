@@ -43,7 +43,7 @@ def _sweep(tuning: Tuning) -> Iterator[Panel]:
 def _by_heart(tuning: Tuning) -> Panel:
     losses = tuning.checks.overfit.losses
     curve = Series("loss", range(1, len(losses) + 1), _finite(losses), "line", OWN)
-    title = f"step 2: {tuning.checks.overfit.rows} rows by heart"
+    title = "step 2: rows by heart"
     return Lines(title, (curve,), "iteration", "loss", size=HALF)
 
 

@@ -3,9 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from foveal.studies.tune.space import Dimension, settings_of
+
+if TYPE_CHECKING:  # an extra, which is imported when a study begins
+    import optuna
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
 
 Phase = Literal["coarse", "refined", "seeds"]
 Origin = Literal["given", "mended", "preset", "drawn", "changed", "seed"]

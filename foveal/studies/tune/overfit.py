@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from foveal.core.progress import ProgressCallback
 from foveal.studies.tune.probe import Probe, end_level
 from foveal.studies.tune.regularizers import without_regularizers
-from foveal.training.slots import count_rows
 
 ROWS, MAX_STEPS = 8, 400
 NEARLY_ZERO = 0.05
@@ -23,7 +22,8 @@ FACTORS = (1.0, 0.1, 0.01, 10.0)
 class Overfit:
     """How well a few rows were learned by heart."""
 
-    rows: int
+    rows: int | None
+    """None for a whole batch, whose rows can't be taken apart."""
     lr: float
     """The rate with the lowest loss, in whose training these are the losses of each step."""
     losses: tuple[float, ...]
@@ -45,11 +45,12 @@ class Overfit:
     def meaning(self) -> str:
         """What the losses say."""
         fall = f"from {self.losses[0]:.3f} to {self.lowest:.3f} at a rate of {self.lr:.2g}"
+        rows = "the rows of a batch" if self.rows is None else f"{self.rows} rows"
         if not self.holds:
-            return f"{self.rows} rows are not learned by heart: {fall} at best; {self._reason()}"
+            return f"{rows} are not learned by heart: {fall} at best; {self._reason()}"
         rates = ", ".join(f"{rate:.2g}" for rate in self.failed_rates)
         others = f", but not at {rates}" if rates else ""
-        return f"{self.rows} rows are learned by heart in {len(self.losses)} steps: {fall}{others}"
+        return f"{rows} are learned by heart in {len(self.losses)} steps: {fall}{others}"
 
     def _reason(self) -> str:
         if math.isinf(self.losses[-1]):
@@ -74,7 +75,10 @@ def _is_learned(losses: Sequence[float]) -> bool:
 def overfit(probe: Probe, seconds: float, progress: ProgressCallback) -> Overfit:
     """Train on a few rows without regularization, at several rates until one learns them or time is up."""
     batch = probe.batches.batch(0, 0)
-    batch = batch.cut(slice(0, min(ROWS, count_rows(batch))))
+    rows = getattr(batch, "row_count", None)
+    if rows is not None:
+        rows = min(ROWS, rows)
+        batch = batch.cut(slice(0, rows))
     ends = time.monotonic() + seconds
     tried = list[tuple[float, list[float]]]()
     with without_regularizers(probe.task) as task:
@@ -93,4 +97,4 @@ def overfit(probe: Probe, seconds: float, progress: ProgressCallback) -> Overfit
         lr, losses = min(tried, key=lambda each: each[1][-1])
         idle = [] if _is_learned(losses) else bare.idle_weights(batch)
     others = tuple(rate for rate, _ in tried if rate != lr)
-    return Overfit(count_rows(batch), lr, tuple(losses), others, tuple(idle))
+    return Overfit(rows, lr, tuple(losses), others, tuple(idle))

@@ -26,7 +26,15 @@ from foveal.studies.tune.overfit import Overfit, overfit
 from foveal.studies.tune.probe import Probe
 from foveal.studies.tune.rate_sweep import RateSweep, SweptRate, sweep_rates
 from foveal.studies.tune.regularizers import regularizers_off, without_regularizers
-from tests.support.untrained_runs import CORPUS, DECODER, UntrainedRun, untrained_run, write_plays, write_rows
+from tests.support.untrained_runs import (
+    CORPUS,
+    DECODER,
+    KINDS,
+    UntrainedRun,
+    untrained_run,
+    write_plays,
+    write_rows,
+)
 
 Start = Callable[..., tuple[UntrainedRun, Probe]]
 
@@ -150,3 +158,22 @@ def test_first_weights_are_at_fault_if_the_usual_ones_learn_far_more(first, end,
     own = sweep((first, *[end] * 9))
     checks = Checks(InitialLoss(first, 4.0), learned, own, usual, Cost(1.0, 1.0, 1.0, 10, 1.0), 1.0)
     assert checks.initialization_is_at_fault == at_fault
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_run_can_be_checked(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = KINDS[kind]()
+    weights = copy.deepcopy(unique_state_dict(run.model))
+    first = FirstModel(
+        run.task, run.task.train_batches(run.prepared.train), False, Cost(1.0, 1.0, 1.0, 10, 1.0)
+    )
+    checks = run_checks(first, 3.0, no_progress)
+    assert math.isfinite(checks.initial.measured)
+    assert len(checks.sweep.rates) >= 6
+    assert math.isfinite(checks.sweep.best.end)
+    assert checks.overfit.losses[-1] < checks.overfit.losses[0]
+    assert all(torch.equal(weights[name], now) for name, now in unique_state_dict(run.model).items())
+    write_checks(tmp_path, checks)
+    assert read_checks(tmp_path) == checks
