@@ -17,6 +17,7 @@ __all__ = [
     "UserError",
     "__version__",
     "capture",
+    "check",
     "check_data",
     "create_model",
     "generate",
@@ -45,6 +46,7 @@ _EXPORTS = {
     "Trainer": "foveal.api.own_module.trainer",
     "UserError": "foveal.core.errors",
     "capture": "foveal.inspection.capture.capture",
+    "check": "foveal.api.check",
     "check_data": "foveal.api.data_check",
     "create_model": "foveal.api.create_model",
     "generate": "foveal.api.generate",
@@ -69,6 +71,7 @@ _PACKAGES = ("layers", "metrics", "sklearn")
 """Packages with public names of their own."""
 
 if TYPE_CHECKING:
+    from foveal.api.check import check
     from foveal.api.create_model import create_model, list_models
     from foveal.api.data_check import check_data
     from foveal.api.generate import generate, stream

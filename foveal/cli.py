@@ -47,7 +47,7 @@ COMMANDS = {
     "data": "List, describe or download the named data sets.",
     "models": "List the presets, or describe one.",
     "plan": "Count the memory, messages and time of a training on many processes, before there is one.",
-    "check-plugin": "Check that the parts of a plugin keep the laws of mixers, encoders, heads and views.",
+    "check": "Check that a model, a run, a plugin or your own module keeps the laws that all promise.",
     "version": "Print the versions of Foveal and torch, the device, the kernels and the extras.",
 }
 EXAMPLES = {

@@ -43,7 +43,7 @@ PRESETS = {
     "features": "hog",
     "dialog": "visual-dialog",
 }
-COMMANDS = {"transfer": "compare-finetuning"}
+COMMANDS = {"transfer": "compare-finetuning", "check-plugin": "check"}
 OPTIONS = {"--views": "--tta", "--scales": "--tta-scales"}
 VIEWS = {"neighbours": "neighbors", "walks": "navigation"}
 

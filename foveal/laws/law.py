@@ -10,12 +10,14 @@ WIDE = 32
 
 
 class LawBroken(AssertionError):
-    """A module does not keep a law. `difference` is the largest difference of two results that must agree."""
+    """A module does not keep a law. `difference` is the largest difference of two results that must agree.
+    `place` is the first of them that differs, such as "row 1, position 3".
+    """
 
-    def __init__(self, problem: str, difference: float | None = None):
+    def __init__(self, problem: str, difference: float | None = None, place: str = ""):
         size = "" if difference is None else f" (largest difference {difference:.3g})"
         super().__init__(f"{problem}{size}")
-        self.problem, self.difference = problem, difference
+        self.problem, self.difference, self.place = problem, difference, place
 
 
 def require(holds: object, problem: str) -> None:
@@ -65,6 +67,22 @@ def require_close(a: Tensor, b: Tensor, tolerance: float, problem: str) -> None:
         raise LawBroken(problem, largest_difference(a, b))
 
 
+def require_same_rows(a: Tensor, b: Tensor, tolerance: float, problem: str) -> None:
+    """Check that results (B, T, ...) or (B, C) are equal up to rounding, relative to the largest number of
+    `b`. With a tolerance of 0 they are equal bit for bit.
+
+    Raises: LawBroken: they differ; its place is the first row and position where they do.
+    """
+    require_shape(a, b.shape, problem)
+    size = max(1.0, float(b.detach().abs().max())) if b.numel() else 1.0
+    apart = ~torch.isclose(a.detach(), b.detach(), rtol=0.0, atol=tolerance * size, equal_nan=True)
+    if not apart.any():
+        return
+    row, *more = apart.nonzero()[0].tolist()
+    place = f"row {row}" + (f", position {more[0]}" if a.dim() > 2 else "")
+    raise LawBroken(problem, largest_difference(a, b), place)
+
+
 def require_nothing_kept(
     module: nn.Module, call: Callable[[], Sequence[Tensor]], other: Callable[[], object]
 ) -> None:
@@ -77,7 +95,11 @@ def require_nothing_kept(
     attributes = {name: {*vars(part)} for name, part in module.named_modules()}
     other()
     for again, before in zip(call(), first, strict=True):
-        require_equal(again, before, "a second call with the same input has other outputs: state is kept")
+        require_equal(
+            again,
+            before,
+            "a second call with the same input has other outputs: state is kept, or random numbers are drawn",
+        )
     for name, part in module.named_modules():
         added = ", ".join(sorted({*vars(part)} - attributes[name]))
         require(not added, f"a call adds an attribute to the module: {added}")

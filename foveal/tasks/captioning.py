@@ -18,6 +18,7 @@ from foveal.generation.beam_search import Hypothesis
 from foveal.generation.options import AttentionMapOptions
 from foveal.inspection.attention.render import PICTURES
 from foveal.interop.published.efficientnet import NAME as PRETRAINED
+from foveal.models.encoder_registry import ImageSizes
 from foveal.models.image_networks import output_grid
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.defaults import MAX_COUNTED_ROWS, Defaults, DefaultsRequest
@@ -27,7 +28,13 @@ from foveal.tasks.results import Answer
 from foveal.tasks.shapes.attention import image_attention_file
 from foveal.tasks.shapes.captions import CaptioningTask
 from foveal.tasks.shapes.few_texts import FewTexts
-from foveal.tasks.shapes.images import IMAGE_ENCODERS, ImageTask, check_single_view, image_encoder_for
+from foveal.tasks.shapes.images import (
+    IMAGE_ENCODERS,
+    ImageTask,
+    check_single_view,
+    image_encoder_for,
+    image_sizes,
+)
 
 MAX_FEW_PHOTOS = 2000
 """Photos at most that are captioned by default with published weights (measured: docs/small-data.md)."""
@@ -84,6 +91,10 @@ class ImageCaptioningTask(ImageTask, CaptioningTask):
     def classifying_options(self, data: OpenedData) -> str:
         label = quote(f"data.label={self.target.column(self.config.data)}")
         return f"--task image-classification {label}"
+
+    @property
+    def source_sizes(self) -> ImageSizes:
+        return image_sizes(self.config)
 
     def encoder(self) -> Any:
         encoder = image_encoder_for(self.config)

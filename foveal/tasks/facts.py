@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 from foveal.config import DataConfig
 from foveal.config.values import Names, PartSection, StrictModel
+from foveal.models.encoder_registry import SourceSizes
 from foveal.store.manifest import LogUnits
 
 TOKEN = "token"
@@ -98,6 +99,12 @@ class TaskFacts:
 
         The task is bound to a processor.
         """
+        return None
+
+    @property
+    def source_sizes(self) -> SourceSizes | None:
+        """The sizes of the sources that the model's encoder reads: those of the processor, or default sizes.
+        None if the model has no encoder, or one of several sources."""
         return None
 
     @property

@@ -12,6 +12,7 @@ from foveal.core.errors import UserError
 from foveal.data.images.image_facts import image_facts
 from foveal.data.open import OpenedData
 from foveal.models.encoder import EncoderWithHead
+from foveal.models.encoder_registry import ImageSizes
 from foveal.models.image_networks import image_head
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, match_proxy, with_proxy
@@ -19,7 +20,7 @@ from foveal.tasks.defaults import MAX_COUNTED_ROWS, Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.image_defaults import image_defaults, may_start_from_weights
 from foveal.tasks.shapes.image_labels import ImageLabelTask
-from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for
+from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for, image_sizes
 from foveal.tasks.shapes.labeling import SmoothedSettings
 
 
@@ -59,6 +60,10 @@ class ImageClassificationTask(ImageLabelTask):
     def settings_read(self) -> set[str]:
         has_own_head = self.config.model.encoder.kind == "image"  # a named network brings its classifier
         return super().settings_read() - ({"model.head_pooling"} if has_own_head else set())
+
+    @property
+    def source_sizes(self) -> ImageSizes:
+        return image_sizes(self.config)
 
     def encoder(self) -> nn.Module:
         return image_encoder_for(self.config)

@@ -32,12 +32,13 @@ from foveal.inspection.chosen_input import ChosenInput
 from foveal.layers.embedding import Embedding
 from foveal.metrics.ngram_model import MAX_TOKENS, ngram_log_probabilities
 from foveal.models.encoder import EncoderWithHead, text_encoder
+from foveal.models.encoder_registry import TokenSizes
 from foveal.objectives.masked_lm import MaskedLMObjective
 from foveal.ops.padding import sequence_mask
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
-from foveal.tasks.shapes.examples import default_vocab_size
+from foveal.tasks.shapes.examples import default_vocab_size, token_sizes
 from foveal.training.protocols import Batches
 
 PREVIEW_TOKENS = 48
@@ -74,6 +75,10 @@ class MaskedLMTask(CorpusTask):
     def prepare_held_out(self, data: str, log: Log) -> tuple[TokenizedText, dict[str, Any]]:
         tokens, facts = super().prepare_held_out(data, log)
         return TokenizedText(tokens, self.processor), facts
+
+    @property
+    def source_sizes(self) -> TokenSizes:
+        return token_sizes(self.config, self.processor)
 
     def new_model(self) -> EncoderWithHead:
         return self._model_for_vocab(self.processor.size)

@@ -15,10 +15,10 @@ from foveal.data.text.word_vocabulary import FORMS, KNOWN_CHARACTERS
 from foveal.data.text.words_source import WordFormsSource, WordsSource
 from foveal.metrics.frequent_tags import FrequentTags
 from foveal.metrics.tags import tag_accuracy
-from foveal.models.encoder_registry import WordSizes, encoder_spec, make_encoder
+from foveal.models.encoder_registry import TokenSizes, WordSizes, encoder_spec, make_encoder
 from foveal.tasks.baseline import Baseline
 from foveal.tasks.fit import NO_FIT, Fit
-from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
+from foveal.tasks.shapes.examples import token_sizes, tokens_in_words
 from foveal.tasks.shapes.labeling import TaggingTask
 
 WORDS_COLUMN = "tokens"
@@ -103,14 +103,17 @@ class TextTaggingTask(TaggingTask):
     def data_format(self) -> PairFormat:
         return PairFormat(WordFormsSource() if self.reads_forms else self.source, self.target)
 
-    def encoder(self) -> Any:
+    @property
+    def source_sizes(self) -> TokenSizes | WordSizes:
         source = None if self.processor is None else self.processor.source
         if not self.reads_forms:
-            return text_encoder_for(self.config, source)
+            return token_sizes(self.config, source)
         counts = [1] * DEFAULT_FORMS if source is None else [*source.form_counts.values()]
         characters = KNOWN_CHARACTERS + DEFAULT_CHARACTERS if source is None else source.character_ids
-        sizes = WordSizes(FORMS, counts, characters, self.config.data.max_length)
-        return make_encoder(self.config.model.encoder, sizes)
+        return WordSizes(FORMS, counts, characters, self.config.data.max_length)
+
+    def encoder(self) -> Any:
+        return make_encoder(self.config.model.encoder, self.source_sizes)
 
     def baseline(self, train: Any, held_out: Any) -> Baseline:
         """Return the score of the most frequent tag of each word."""

@@ -6,9 +6,10 @@ from typing import Any
 
 from foveal.data.open import OpenedData
 from foveal.data.text.text_source import TextSource
+from foveal.models.encoder_registry import TokenSizes, make_encoder
 from foveal.tasks.defaults import ClosedForm, Defaults, DefaultsRequest
 from foveal.tasks.fit import NO_FIT, Fit
-from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
+from foveal.tasks.shapes.examples import token_sizes, tokens_in_words
 from foveal.tasks.shapes.labeling import ClassificationTask
 
 PRETRAINED = "--from minilm"
@@ -57,8 +58,12 @@ class TextClassificationTask(ClassificationTask):
         settings = (f"{PATIENCE}={EVALUATIONS_WAITED}",)
         return Defaults(self.preset, reason, settings, undo=f"{PATIENCE}=0")
 
+    @property
+    def source_sizes(self) -> TokenSizes:
+        return token_sizes(self.config, None if self.processor is None else self.processor.source)
+
     def encoder(self) -> Any:
-        return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
+        return make_encoder(self.config.model.encoder, self.source_sizes)
 
     def source_in_words(self) -> str:
         return tokens_in_words(self.processor.source)

@@ -10,7 +10,7 @@ import pytest
 from foveal.core.errors import UserError
 from foveal.inspection.registry import VIEWS, register_view, view_modules
 from foveal.inspection.view import View
-from foveal.studies.view_check import options_without_help
+from foveal.studies.check.view import options_without_help
 
 MADE_VIEW = '''
 from dataclasses import dataclass

@@ -34,11 +34,15 @@ class AudioTask(ExampleTask, ABC):
                 "two frequencies of a frame; lower data.mel_bins, or raise data.sample_rate"
             ) from None
 
-    def encoder(self) -> nn.Module:
-        """Return the encoder of log-mel frames, which a network of series reads as channels."""
+    @property
+    def source_sizes(self) -> SeriesSizes:
         data, processor = self.config.data, self.processor
         bins = data.mel_bins if processor is None else processor.source.settings.mel_bins
-        return make_encoder(self.config.model.encoder, SeriesSizes(bins, MAX_AUDIO_POSITIONS))
+        return SeriesSizes(bins, MAX_AUDIO_POSITIONS)
+
+    def encoder(self) -> nn.Module:
+        """Return the encoder of log-mel frames, which a network of series reads as channels."""
+        return make_encoder(self.config.model.encoder, self.source_sizes)
 
     def source_in_words(self) -> str:
         """Return a description of the features of a recording."""

@@ -5,19 +5,12 @@ from typing import Any
 
 from torch import nn
 
-from foveal.config import Config
 from foveal.data.video.clip_source import ClipSource
 from foveal.models.encoder_registry import ClipSizes, make_encoder
 from foveal.tasks.shapes.examples import ExampleTask
 from foveal.tasks.shapes.labeling import LabelingTask
 
 CLIP_ENCODERS = ("frames", "conv3d")
-
-
-def clip_encoder_for(config: Config) -> nn.Module:
-    """Return the encoder for clips of the configured size."""
-    image = config.data.image
-    return make_encoder(config.model.encoder, ClipSizes(image.channels, image.size, config.data.max_length))
 
 
 class ClipTask(ExampleTask, ABC):
@@ -30,8 +23,14 @@ class ClipTask(ExampleTask, ABC):
     length_unit = "frames"
     suggested_view = "filmstrip"
 
+    @property
+    def source_sizes(self) -> ClipSizes:
+        image = self.config.data.image
+        return ClipSizes(image.channels, image.size, self.config.data.max_length)
+
     def encoder(self) -> nn.Module:
-        return clip_encoder_for(self.config)
+        """Return the encoder for clips of the configured size."""
+        return make_encoder(self.config.model.encoder, self.source_sizes)
 
     def source_in_words(self) -> str:
         """Return the size of the frames that the model reads."""

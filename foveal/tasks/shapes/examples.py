@@ -33,7 +33,7 @@ from foveal.data.text.tokenizer_base import Vocabulary
 from foveal.data.text.tokenizers import Tokenizer
 from foveal.data.text.unknown_tokens import check_known_sources
 from foveal.inspection.chosen_input import ChosenInput
-from foveal.models.encoder_registry import TokenSizes, make_encoder
+from foveal.models.encoder_registry import TokenSizes
 from foveal.tasks.base import Task
 from foveal.tasks.defaults import MAX_COUNTED_ROWS
 from foveal.tasks.results import Answer, AnsweredRow
@@ -64,10 +64,9 @@ def token_vocab_size(config: Config, source: Vocabulary | None) -> int:
     return SpecialTokens(default_vocab_size(config) if source is None else source.size).vocab_size
 
 
-def text_encoder_for(config: Config, source: Vocabulary | None) -> Any:
-    """Return the encoder for a tokenizer's texts. Without a tokenizer, use the default vocabulary size."""
-    sizes = TokenSizes(token_vocab_size(config, source), config.data.max_length)
-    return make_encoder(config.model.encoder, sizes)
+def token_sizes(config: Config, source: Vocabulary | None) -> TokenSizes:
+    """Return the sizes of a tokenizer's texts. Without a tokenizer, use the default vocabulary size."""
+    return TokenSizes(token_vocab_size(config, source), config.data.max_length)
 
 
 def tokens_in_words(tokenizer: Tokenizer) -> str:

@@ -13,10 +13,14 @@ IMAGE_ENCODERS = ("image", "patches")
 """The kinds of encoder that read an image."""
 
 
+def image_sizes(config: Config) -> ImageSizes:
+    """Return the sizes of images as configured."""
+    return ImageSizes(config.data.image.channels, config.data.image.size)
+
+
 def image_encoder_for(config: Config) -> Any:
     """Return the encoder for images of the configured size: a published network, patches, or a plugin's."""
-    image = config.data.image
-    return make_encoder(config.model.encoder, ImageSizes(image.channels, image.size))
+    return make_encoder(config.model.encoder, image_sizes(config))
 
 
 def sees_several_views(config: Config) -> bool:

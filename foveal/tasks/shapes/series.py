@@ -38,9 +38,13 @@ class SeriesTask(ExampleTask, ABC):
                     f"task.name={self.name} labels each step; set it to {' or '.join(networks_with_steps())}"
                 )
 
-    def encoder(self) -> nn.Module:
+    @property
+    def source_sizes(self) -> SeriesSizes:
         channels = DEFAULT_CHANNELS if self.processor is None else self.processor.source.channels
-        return make_encoder(self.config.model.encoder, SeriesSizes(channels, self.config.data.max_length))
+        return SeriesSizes(channels, self.config.data.max_length)
+
+    def encoder(self) -> nn.Module:
+        return make_encoder(self.config.model.encoder, self.source_sizes)
 
     def source_in_words(self) -> str:
         """Return a description of the channels of a series."""

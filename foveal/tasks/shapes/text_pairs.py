@@ -18,11 +18,12 @@ from foveal.generation.options import AttentionMapOptions
 from foveal.generation.request import GenerateRequest
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead
+from foveal.models.encoder_registry import TokenSizes, make_encoder
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.baseline import SimpleAnswers
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.attention import text_attention, word_attention_file
-from foveal.tasks.shapes.examples import text_encoder_for, tokens_in_words
+from foveal.tasks.shapes.examples import token_sizes, tokens_in_words
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 
@@ -42,8 +43,12 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
         shares_embedding = self.config.data.shared_vocabulary  # which is the encoder's
         return super().settings_read() - ({"model.embedding_width"} if shares_embedding else set())
 
+    @property
+    def source_sizes(self) -> TokenSizes:
+        return token_sizes(self.config, None if self.processor is None else self.processor.source)
+
     def encoder(self) -> Any:
-        return text_encoder_for(self.config, None if self.processor is None else self.processor.source)
+        return make_encoder(self.config.model.encoder, self.source_sizes)
 
     def check(self) -> None:
         super().check()

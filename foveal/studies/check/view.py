@@ -1,7 +1,7 @@
-"""What a view promises, checked on small runs before their training, for `foveal check-plugin`."""
+"""What a view promises, checked on small runs before their training, for `foveal check`."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, partial
 from inspect import getsource
 from pathlib import Path
@@ -21,6 +21,7 @@ from foveal.inspection.payload import Payload
 from foveal.inspection.view import View
 from foveal.laws.law import LawBroken
 from foveal.models.network_registry import NETWORKS
+from foveal.studies.check.law import Law, law_without_length
 from foveal.tasks.config import load_config
 from foveal.tasks.configure import network_config
 from foveal.tasks.registry import task_of
@@ -38,14 +39,14 @@ DRAWN = (".json", ".svg", ".html")
 """The formats that a payload is written in. The other pictures are drawn by the same code."""
 
 
-def view_checks(view: View[Any]) -> Iterator[tuple[str, Callable[[], object]]]:
+def view_laws(view: View[Any]) -> Iterator[Law]:
     """Yield the laws of a view: its texts, and its payload for each example run that it fits."""
-    yield "says what it is", lambda: _says_what_it_is(view)
+    yield law_without_length("says what it is", lambda: _says_what_it_is(view))
     fitting = {kind: run for kind, run in example_runs().items() if not view.fits(run)}
     if not fitting:
         notify(f"the view {view.name} fits neither {' nor '.join(EXAMPLES)}: its payload is not checked")
     for kind, run in fitting.items():
-        yield f"shows {kind}", partial(_shows, view, run)
+        yield law_without_length(f"shows {kind}", partial(_shows, view, run))
 
 
 @cache

@@ -1,0 +1,54 @@
+"""`foveal check TARGET`: the laws of a model, a run, a plugin or a module, with a verdict each."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from foveal.api.check import check_named
+from foveal.core.errors import RunFailed
+from foveal.core.signals import SignalHandler
+from foveal.inspection.files import check_payload_path, write_payload
+from foveal.plugins.references import resolve_references
+from foveal.studies.check.report import check_json, check_payload, check_sections
+from foveal.ui.console import log, print_json, print_sections
+
+
+def check(
+    target: str,
+    /,
+    *overrides: str,
+    report: Path | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Check that TARGET keeps the laws: what every model promises, whatever it is made of.
+
+    The exit code is 1 if a law is broken.
+
+    Parameters
+    ----------
+    target
+        A run folder; a preset, a TOML file or an image network; a plugin (a Python file, the folder of a
+        package, the name of an installed one); or FILE.py:NAME, a single part of a file.
+    overrides
+        Settings of the model of a preset, such as model.layers=4.
+    report
+        A file for the report: .html, .json, .png, .svg or .pdf.
+    json
+        Print one JSON object on standard output.
+    """
+    with SignalHandler():
+        check_payload_path(report)
+        checked = check_named(target, resolve_references(overrides))
+        if report is not None:
+            write_payload(check_payload(checked), report)
+    for note in checked.notes:
+        log(note)
+    if json:
+        print_json(check_json(checked))
+    else:
+        print_sections(check_sections(checked))
+        if not checked.broken:
+            log(checked.verdict)
+    if checked.broken:
+        raise RunFailed(checked.verdict)

@@ -1,0 +1,132 @@
+"""A law under check, and its verdict with the smallest failing case."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+
+from foveal.core.errors import UserError
+from foveal.laws.law import LawBroken
+from foveal.ops.jit.dispatch import reference_only
+from foveal.plugins.loading import line_in_plugin
+
+Verdict = Literal["holds", "BROKEN", "not applicable"]
+
+
+class Path(NamedTuple):
+    """A way to compute a model: in a precision, by the equations or by the fast paths."""
+
+    name: str
+    dtype: torch.dtype
+    tolerance: float
+    """The difference that counts as rounding, relative to the largest number, or to 1 if all are smaller."""
+    context: Callable[[], AbstractContextManager[object]]
+
+
+REFERENCE = Path("float64", torch.float64, 1e-9, reference_only)
+DEFAULT = Path("float32 on the default path", torch.float32, 1e-4, nullcontext)
+PATHS = (REFERENCE, DEFAULT)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of a part, to be checked, or the reason why it does not apply."""
+
+    name: str
+    check: Callable[[Path, int], object] = lambda path, length: None
+    """Raises `LawBroken` if the law is broken on a path, for inputs of a length."""
+    longest: int = 0
+    """The length that is checked; 0 if the law has none."""
+    paths: tuple[Path, ...] = (REFERENCE,)
+    reason: str = ""
+    """Why the law does not apply; empty if it does."""
+
+
+@dataclass(frozen=True)
+class LawResult:
+    """Whether a part keeps a law."""
+
+    part: str
+    law: str
+    verdict: Verdict
+    problem: str = ""
+    """What is wrong, or why the law does not apply; empty if the part keeps the law."""
+    case: str = ""
+    """The smallest failing case: path, length, row and position."""
+    difference: float | None = None
+    """The largest difference of two results that must agree, if that is what is wrong."""
+
+    @property
+    def in_words(self) -> str:
+        """What is wrong or does not apply, with the smallest failing case; empty if the law holds."""
+        size = "" if self.difference is None else f"largest difference {self.difference:.3g}"
+        details = "; ".join(filter(None, (self.case, size)))
+        return f"{self.problem} ({details})" if details else self.problem
+
+
+def law_without_length(name: str, check: Callable[[], object]) -> Law:
+    """Return a law that is checked once, on the reference path."""
+    return Law(name, lambda path, length: check())
+
+
+def check_laws(part: str, laws: Callable[[], Iterable[Law]]) -> Iterator[LawResult]:
+    """Yield the result of each law of a part. If the part can't be made, that is the only result."""
+    try:
+        listed = [*laws()]
+    except Exception as error:  # whatever the code of a plugin raises
+        yield LawResult(part, "it can be made", "BROKEN", explain(error))
+        return
+    for law in listed:
+        yield check_law(part, law)
+
+
+def check_law(part: str, law: Law) -> LawResult:
+    """Check a law on each of its paths. The first path on which it is broken is reported."""
+    if law.reason:
+        return LawResult(part, law.name, "not applicable", law.reason)
+    for path in law.paths:
+        try:
+            failure = _first_failure(law, path)
+        except Exception as error:
+            return LawResult(part, law.name, "BROKEN", explain(error), path.name if law.longest else "")
+        if failure is not None:
+            length, broken = failure
+            case = ", ".join(filter(None, (f"length {length}" if length else "", broken.place)))
+            case = ", ".join(filter(None, (case, path.name if law.longest else "")))
+            return LawResult(part, law.name, "BROKEN", broken.problem, case, broken.difference)
+    return LawResult(part, law.name, "holds")
+
+
+def _first_failure(law: Law, path: Path) -> tuple[int, LawBroken] | None:
+    """Return the smallest length at which a law is broken, and how; None if it holds."""
+    if (longest := _failure(law, path, law.longest)) is None:
+        return None
+    for length in range(1, law.longest):
+        try:
+            broken = _failure(law, path, length)
+        except Exception:  # a module may need some length
+            continue
+        if broken is not None:
+            return length, broken
+    return law.longest, longest
+
+
+def _failure(law: Law, path: Path, length: int) -> LawBroken | None:
+    torch.manual_seed(0)
+    try:
+        with path.context():
+            law.check(path, length)
+    except LawBroken as broken:
+        return broken
+    return None
+
+
+def explain(error: Exception) -> str:
+    """Return an error in one line, with its line in the plugin if there is one."""
+    if isinstance(error, UserError):
+        return str(error)
+    problem = " ".join(f"{type(error).__name__}: {error}".split())
+    place = line_in_plugin(error)
+    return f"{place}: {problem}" if place else problem

@@ -1,0 +1,74 @@
+"""What the user names for a check: a run, a preset, a plugin, or a class of their own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from foveal.config import preset_names, suggest
+from foveal.core.errors import UserError
+from foveal.models.network_registry import NETWORKS
+from foveal.plugins.installed import installed_plugins, load_installed_plugin
+from foveal.plugins.loading import Plugin, load_plugin, loaded_plugin
+from foveal.plugins.references import REFERENCE
+from foveal.studies.check.check import Target
+from foveal.studies.check.model import check_model
+from foveal.studies.check.plugin import check_parts, named_parts
+from foveal.studies.check.smaller import smaller_config
+from foveal.tasks.config import load_config
+from foveal.tasks.configure import network_config
+
+SUFFIX, NEAR = ".toml", "did you mean"
+
+
+def find_target(name: str, overrides: Sequence[str]) -> Target:
+    """Return what a name stands for. `overrides` are settings of a model.
+
+    Raises: UserError: there is nothing of that name, or it has no settings.
+    """
+    if name in preset_names() or name in NETWORKS or name.endswith(SUFFIX):
+        return model_target(name, overrides)
+    if overrides:
+        raise UserError(f"{overrides[0]}: only the model of a preset or network has settings; leave it out")
+    return plugin_target(name)
+
+
+def model_target(name: str, overrides: Sequence[str]) -> Target:
+    """Return the model of a preset, of a TOML file, or of an image network."""
+    is_network = name in NETWORKS and name not in preset_names()
+    given = network_config(name, overrides) if is_network else load_config(name, overrides)
+    config, changes = smaller_config(given)
+    notes = (f"checked smaller than it is: {', '.join(changes)}",) if changes else ()
+    return Target(name, f"a model of {config.task.name}", check_model(config), notes)
+
+
+def plugin_target(name: str) -> Target:
+    """Return the parts of a plugin, or a single one of them.
+
+    Raises: UserError: there is no such plugin, or it has no parts.
+    """
+    reference = REFERENCE.fullmatch(name)
+    plugin = load_plugin(reference[1]) if reference else _load(name)
+    parts = named_parts(plugin, reference[2]) if reference else plugin.parts
+    if not parts:
+        classes = "".join(f"; {name}:{each} checks a class" for each in plugin.definitions[:1])
+        raise UserError(f"{name}: registers no parts (docs/plugins.md){classes}")
+    return Target(name, f"the plugin {plugin.name}", check_parts(parts))
+
+
+def _load(name: str) -> Plugin:
+    """Load a plugin by its file, its folder, or the name of an installed one.
+
+    Raises: UserError: there is no such plugin, or it can't be loaded.
+    """
+    if Path(name).exists():
+        return load_plugin(name)
+    installed = [*installed_plugins()]
+    for each in installed:
+        if name in (each.entry, each.name):
+            if loaded_plugin(each.name) is None:
+                load_installed_plugin(each)
+            loaded = loaded_plugin(each.name)
+            assert loaded is not None
+            return loaded
+    hint = suggest(name, {*preset_names(), *NETWORKS, *(each.entry for each in installed)})
+    hint = hint if NEAR in hint else "; foveal models lists the presets"
+    raise UserError(f"{name}: no run, preset, file or folder, and no installed plugin of that name{hint}")
