@@ -8,9 +8,11 @@ from cyclopts import Parameter
 from foveal.api.check import check_named
 from foveal.core.errors import RunFailed
 from foveal.core.signals import SignalHandler
+from foveal.core.whole_number import WholeNumber
 from foveal.inspection.files import check_payload_path, write_payload
 from foveal.plugins.references import resolve_references
 from foveal.studies.check.report import check_json, check_payload, check_sections
+from foveal.studies.check.target import CheckOptions
 from foveal.ui.console import log, print_json, print_sections
 
 
@@ -18,6 +20,7 @@ def check(
     target: str,
     /,
     *overrides: str,
+    steps: WholeNumber = 10,
     report: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -32,6 +35,8 @@ def check(
         package, the name of an installed one); or FILE.py:NAME, a single part of a file.
     overrides
         Settings of the model of a preset, such as model.layers=4.
+    steps
+        Steps of the training of a run that are replayed.
     report
         A file for the report: .html, .json, .png, .svg or .pdf.
     json
@@ -39,7 +44,7 @@ def check(
     """
     with SignalHandler():
         check_payload_path(report)
-        checked = check_named(target, resolve_references(overrides))
+        checked = check_named(target, resolve_references(overrides), CheckOptions(steps))
         if report is not None:
             write_payload(check_payload(checked), report)
     for note in checked.notes:

@@ -142,7 +142,7 @@ def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     damaged: list[str] = []
     for path in reversed(list_checkpoints(folder)):
         try:
-            return _read_verified(path), damaged
+            return verified_checkpoint(path), damaged
         except NewerFormatError:
             raise  # continuing from an older checkpoint would lose this one
         except UserError as error:
@@ -173,7 +173,7 @@ def _belongs_to(path: Path, run: str) -> bool:
         return False
 
 
-def _read_verified(path: Path) -> Checkpoint:
+def verified_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint, and compare its files with the manifest.
 
     Raises: UserError: a file is missing or damaged.

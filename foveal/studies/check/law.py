@@ -71,6 +71,11 @@ def law_without_length(name: str, check: Callable[[], object]) -> Law:
     return Law(name, lambda path, length: check())
 
 
+def law_of_run(name: str, check: Callable[[], object], reason: str = "") -> Law:
+    """Return a law that is checked once, on the path on which runs are trained."""
+    return Law(name, lambda path, length: check(), paths=(DEFAULT,), reason=reason)
+
+
 def check_laws(part: str, laws: Callable[[], Iterable[Law]]) -> Iterator[LawResult]:
     """Yield the result of each law of a part. If the part can't be made, that is the only result."""
     try:

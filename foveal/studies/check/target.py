@@ -1,17 +1,21 @@
 """What the user names for a check: a run, a preset, a plugin, or a class of their own."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from foveal.config import preset_names, suggest
 from foveal.core.errors import UserError
+from foveal.core.log import Log
 from foveal.models.network_registry import NETWORKS
 from foveal.plugins.installed import installed_plugins, load_installed_plugin
 from foveal.plugins.loading import Plugin, load_plugin, loaded_plugin
 from foveal.plugins.references import REFERENCE
+from foveal.store.manifest import MANIFEST_FILE
 from foveal.studies.check.check import Target
 from foveal.studies.check.model import check_model
 from foveal.studies.check.plugin import check_parts, named_parts
+from foveal.studies.check.run import run_target
 from foveal.studies.check.smaller import smaller_config
 from foveal.tasks.config import load_config
 from foveal.tasks.configure import network_config
@@ -19,7 +23,17 @@ from foveal.tasks.configure import network_config
 SUFFIX, NEAR = ".toml", "did you mean"
 
 
-def find_target(name: str, overrides: Sequence[str]) -> Target:
+@dataclass(frozen=True)
+class CheckOptions:
+    """How a target is checked."""
+
+    steps: int = 10
+    """Steps of the training of a run that are replayed."""
+    trust_plugin: bool = False
+    """Whether the code of plugins that a run keeps may be executed."""
+
+
+def find_target(name: str, overrides: Sequence[str], options: CheckOptions, log: Log) -> Target:
     """Return what a name stands for. `overrides` are settings of a model.
 
     Raises: UserError: there is nothing of that name, or it has no settings.
@@ -28,6 +42,8 @@ def find_target(name: str, overrides: Sequence[str]) -> Target:
         return model_target(name, overrides)
     if overrides:
         raise UserError(f"{overrides[0]}: only the model of a preset or network has settings; leave it out")
+    if (Path(name) / MANIFEST_FILE).exists():
+        return run_target(name, options.steps, log, options.trust_plugin)
     return plugin_target(name)
 
 
