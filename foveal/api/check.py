@@ -1,9 +1,12 @@
 """The check of the laws, from Python and on the command line."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from copy import deepcopy
 from operator import index
 from pathlib import Path
 from typing import Any, SupportsIndex
+
+from torch import nn
 
 from foveal.api.create_model import generators_kept
 from foveal.api.errors import plain_errors
@@ -11,15 +14,17 @@ from foveal.api.results.law_table import LawTable
 from foveal.api.training.options import setting
 from foveal.config.old_names import flatten
 from foveal.studies.check.check import Check
-from foveal.studies.check.target import CheckOptions, find_target
+from foveal.studies.check.target import CheckOptions, find_target, own_module_target
 from foveal.ui.activity import Activity
 from foveal.ui.console import log, silence
 
 
 @plain_errors
 def check(
-    target: str | Path,
+    target: str | Path | nn.Module,
     *,
+    input: str | None = None,
+    expect: Collection[str] = (),
     steps: SupportsIndex = 10,
     trust_plugin: bool = False,
     quiet: bool = False,
@@ -32,7 +37,13 @@ def check(
     Parameters
     ----------
     target
-        A run folder, a preset, an image network, or a plugin.
+        A run folder, a preset, an image network, a plugin, `module:Class`, or a module itself.
+    input
+        What a module of your own takes: `tokens:100` (B, T), `vectors:16` (B, T, D), `vector:16` (B, D),
+        `signal:2` (B, C, T), or `image:3x32x32`; if not given, what its first layer suggests.
+    expect
+        What a module of your own promises: `causal` (no output sees later inputs), `set` (the order of the
+        places changes nothing).
     steps
         Steps of the training of a run that are replayed.
     trust_plugin
@@ -44,7 +55,11 @@ def check(
     """
     overrides = tuple(setting(key, value) for key, value in dict(flatten(settings or {})).items())
     with silence(quiet), generators_kept():
-        return LawTable(check_named(str(target), overrides, CheckOptions(index(steps), trust_plugin)))
+        options = CheckOptions(index(steps), trust_plugin, input, frozenset(expect))
+        if isinstance(target, nn.Module):
+            name = type(target).__name__
+            return LawTable(own_module_target(name, deepcopy(target), options).check())
+        return LawTable(check_named(str(target), overrides, options))
 
 
 def check_named(name: str, overrides: tuple[str, ...], options: CheckOptions) -> Check:

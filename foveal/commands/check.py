@@ -20,6 +20,8 @@ def check(
     target: str,
     /,
     *overrides: str,
+    input_: Annotated[str | None, Parameter(name="--input")] = None,
+    expect: str = "",
     steps: WholeNumber = 10,
     report: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -32,9 +34,16 @@ def check(
     ----------
     target
         A run folder; a preset, a TOML file or an image network; a plugin (a Python file, the folder of a
-        package, the name of an installed one); or FILE.py:NAME, a single part of a file.
+        package, the name of an installed one); FILE.py:NAME, a single part of a file; or your own nn.Module,
+        as FILE.py:NAME or package.module:NAME of a class or a function without parameters.
     overrides
         Settings of the model of a preset, such as model.layers=4.
+    input_
+        What a module of your own takes: tokens:100 (B, T), vectors:16 (B, T, D), vector:16 (B, D), signal:2
+        (B, C, T) or image:3x32x32; if not given, what its first layer suggests.
+    expect
+        What a module of your own promises: causal (no output sees later inputs), set (the order of the
+        places changes nothing); both with a comma.
     steps
         Steps of the training of a run that are replayed.
     report
@@ -44,7 +53,9 @@ def check(
     """
     with SignalHandler():
         check_payload_path(report)
-        checked = check_named(target, resolve_references(overrides), CheckOptions(steps))
+        expected = frozenset(filter(None, expect.split(",")))
+        options = CheckOptions(steps, False, input_, expected)
+        checked = check_named(target, resolve_references(overrides), options)
         if report is not None:
             write_payload(check_payload(checked), report)
     for note in checked.notes:

@@ -28,19 +28,21 @@ class SourceTrial:
     logits: Logits
     source: Tensor
     """Tokens (B, S), or numbers (B, S, ...); images (B, C, H, W)."""
-    has_lengths: bool
+    has_places: bool
     """Images have none."""
     tolerance: float
+    has_lengths: bool = True
+    """Sources with places may be of different lengths in a batch."""
 
     def lengths(self, length: int) -> Tensor | None:
-        """Return lengths of the rows from `length` down to 1; None for images."""
-        if not self.has_lengths:
+        """Return lengths of the rows from `length` down to 1; None if all are equal."""
+        if not (self.has_places and self.has_lengths):
             return None
         return torch.tensor([length, max(1, length // 2), 1, max(1, length - length // 3)])
 
     def cut(self, length: int) -> Tensor:
         """Return the sources up to a length."""
-        return self.source[:, :length] if self.has_lengths else self.source
+        return self.source[:, :length] if self.has_places else self.source
 
     def run(self, source: Tensor, lengths: Tensor | None) -> Tensor:
         """Return the logits of all rows."""
@@ -72,7 +74,7 @@ def padding(trial: SourceTrial, length: int) -> None:
             source[row, size:] = value
         results.append(trial.run(source, lengths))
     for other in results[1:]:
-        problem = "what stands in the padding of the source changes logits: padding leaks"
+        problem = "what stands in the padding changes outputs: padding leaks"
         require_same_rows(other, results[0], 0.0, problem)
 
 
@@ -88,7 +90,7 @@ def more_padding(trial: SourceTrial, length: int) -> None:
     if many.dim() > 2:
         many = many[:, : few.shape[1]]
     mode = "in training, " if trial.model.training else ""
-    require_same_rows(many, few, trial.tolerance, f"{mode}more padding changes logits: padding counts")
+    require_same_rows(many, few, trial.tolerance, f"{mode}more padding changes outputs: padding counts")
 
 
 def more_padding_in_training(trial: SourceTrial, length: int) -> None:
@@ -119,6 +121,20 @@ def _in_training(trial: SourceTrial) -> Iterator[SourceTrial]:
 
 
 @torch.no_grad()
+def causality(trial: SourceTrial, length: int) -> None:
+    """Check that the places of a source from any place on change no earlier output.
+
+    Raises: LawBroken: an earlier output depends on later places.
+    """
+    source, other = trial.cut(length), trial.cut(length).roll(1, 0)
+    outputs = trial.run(source, None)
+    for cut in range(1, length):
+        changed = trial.run(torch.cat([source[:, :cut], other[:, cut:]], 1), None)
+        problem = f"the outputs before position {cut} depend on the inputs from there on"
+        require_same_rows(changed[:, :cut], outputs[:, :cut], trial.tolerance, problem)
+
+
+@torch.no_grad()
 def batch(trial: SourceTrial, length: int) -> None:
     """Check that a source alone, without padding, has the logits that it has in a batch.
 
@@ -131,7 +147,7 @@ def batch(trial: SourceTrial, length: int) -> None:
         one = source[row : row + 1] if own is None else source[row : row + 1, : int(own)]
         alone = trial.logits(trial.model, one, own, torch.tensor([row]))
         in_batch = logits[row : row + 1, : alone.shape[1]] if alone.dim() > 2 else logits[row : row + 1]
-        problem = "a source alone has other logits than in a batch"
+        problem = "a row alone has other outputs than in a batch"
         try:
             require_same_rows(alone, in_batch, trial.tolerance, problem)
         except LawBroken as broken:
@@ -149,15 +165,14 @@ def permutation(trial: SourceTrial, length: int, each_place: bool) -> None:
     Raises: LawBroken: the order changes logits.
     """
     source, lengths = trial.cut(length), trial.lengths(length)
-    assert lengths is not None
     order = torch.arange(length).repeat(len(source), 1)
-    for row, size in enumerate(lengths.tolist()):
+    for row, size in enumerate([length] * len(source) if lengths is None else lengths.tolist()):
         order[row, :size] = order[row, :size].flip(0)
     rows = torch.arange(len(source))[:, None]
     logits, permuted = trial.run(source, lengths), trial.run(source[rows, order], lengths)
     if each_place:
         logits = logits[rows, order]
-    require_same_rows(permuted, logits, trial.tolerance, "the order of the places of a source changes logits")
+    require_same_rows(permuted, logits, trial.tolerance, "the order of the places changes outputs")
 
 
 def every_parameter_learns(trial: SourceTrial, length: int) -> None:
@@ -166,5 +181,5 @@ def every_parameter_learns(trial: SourceTrial, length: int) -> None:
     Raises: LawBroken: a parameter learns nothing, or its gradient is not finite.
     """
     logits = trial.run(trial.cut(length), trial.lengths(length))
-    require(logits.isfinite().all(), "a logit is not finite")
+    require(logits.isfinite().all(), "an output is not finite")
     require_gradients(trial.model, (logits**3).sum())

@@ -95,13 +95,18 @@ def check_law(part: str, law: Law) -> LawResult:
         try:
             failure = _first_failure(law, path)
         except Exception as error:
-            return LawResult(part, law.name, "BROKEN", explain(error), path.name if law.longest else "")
+            return LawResult(part, law.name, "BROKEN", explain(error), _name_of(path, law))
         if failure is not None:
             length, broken = failure
             case = ", ".join(filter(None, (f"length {length}" if length else "", broken.place)))
-            case = ", ".join(filter(None, (case, path.name if law.longest else "")))
+            case = ", ".join(filter(None, (case, _name_of(path, law))))
             return LawResult(part, law.name, "BROKEN", broken.problem, case, broken.difference)
     return LawResult(part, law.name, "holds")
+
+
+def _name_of(path: Path, law: Law) -> str:
+    """Return the name of a path; empty if the law has no other."""
+    return path.name if len(law.paths) > 1 else ""
 
 
 def _first_failure(law: Law, path: Path) -> tuple[int, LawBroken] | None:

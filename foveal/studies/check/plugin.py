@@ -45,9 +45,9 @@ FIRST_ARGUMENTS = {("d_in", "width"): "mixer", ("width", "classes"): "head", ("c
 def named_parts(plugin: Plugin, name: str) -> dict[str, list[str]]:
     """Return the parts of a plugin that have a name, by kind, or the class of this name.
 
-    A class that is not registered is registered under its own name.
+    A class that is not registered is registered under its own name. It is one that has a kind.
 
-    Raises: UserError: there is neither, or it can't be said what the class is.
+    Raises: UserError: there is neither.
     """
     named = {kind: [name] for kind, names in plugin.parts.items() if name in names}
     source = plugin.defined(name)
@@ -56,10 +56,9 @@ def named_parts(plugin: Plugin, name: str) -> dict[str, list[str]]:
             known = {*plugin.definitions, *(each for names in plugin.parts.values() for each in names)}
             raise UserError(f"{plugin.path}: defines no part {name}{suggest(name, known)}")
         return named
-    registered = {kind: [own] for kind in plugin.parts if (own := registry_of(kind).name_of(source))}
-    if registered:
-        return registered
-    kind = _kind_of(plugin, name, source)
+    kind = kind_of(plugin, source)
+    if registered := registry_of(kind).name_of(source):
+        return {kind: [registered]}
     registry_of(kind).add(name, source)
     return {kind: [name]}
 
@@ -74,21 +73,17 @@ def check_parts(parts: Mapping[str, list[str]]) -> Iterator[LawResult]:
                 yield LawResult(f"{kind} {name}", "its laws", "not applicable", f"there are none of a {kind}")
 
 
-def _kind_of(plugin: Plugin, name: str, source: Callable[..., object]) -> str:
-    """Return the kind of part that a class is.
-
-    Raises: UserError: it can't be said.
-    """
+def kind_of(plugin: Plugin, source: Callable[..., object]) -> str:
+    """Return the kind of part that a class is, registered or not; empty if it is none."""
+    if registered := [kind for kind in plugin.parts if registry_of(kind).name_of(source)]:
+        return registered[0]
     if isinstance(source, type) and issubclass(source, MixerSpec | RecurrentCell):
         return "mixer"
     arguments = tuple(inspect.signature(source).parameters)
     for first, kind in FIRST_ARGUMENTS.items():
         if arguments[: len(first)] == first and arguments[1:2] not in (("max_length",), ("size",)):
             return kind
-    raise UserError(
-        f"{plugin.path}: {name} is not registered, and its first arguments are not those of a mixer (d_in, "
-        "width), a head (width, classes) or a network (channels): register it (docs/plugins.md)"
-    )
+    return ""
 
 
 def mixer_laws(spec: AnyMixerSpec) -> Iterator[Law]:

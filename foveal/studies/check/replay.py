@@ -28,6 +28,8 @@ from foveal.training.trainer import Trainer
 
 UNTIMED = ("epoch", "tokens", "loss", "objective", "terms", "rate", "gradient_norm", "gradient_largest")
 """What a line of the log says of a step, besides times."""
+LAST_BITS = 1e-5
+"""The part of a number that may be due to rounding."""
 KEPT = "kept"
 """The folder of the checkpoints that a replay keeps; a training keeps the last two alone."""
 COMPARED = (WEIGHTS, OPTIMIZER, CARRY)
@@ -114,10 +116,17 @@ def require_logged_steps(replayed: RunFolder, run: RunFolder, first: int, last: 
         for name, value in logged.get(step, {}).items():
             other = again.get(step, {}).get(name)
             if other != value:
-                numbers = isinstance(value, float) and isinstance(other, float)
-                difference = abs(value - other) if numbers else None
-                problem = f"step {step} has the {name} {other}, and the log says {value}"
-                raise LawBroken(problem, difference, f"step {step}")
+                raise _other_number(step, name, value, other)
+
+
+def _other_number(step: int, name: str, logged: Any, again: Any) -> LawBroken:
+    problem = f"step {step} has the {name} {again}, and the log says {logged}"
+    if not (isinstance(logged, float) and isinstance(again, float)):
+        return LawBroken(problem, None, f"step {step}")
+    difference = abs(logged - again)
+    if difference < LAST_BITS * abs(logged):
+        problem += "; if another processor trained the run, this is its rounding"
+    return LawBroken(problem, difference, f"step {step}")
 
 
 def require_same_hashes(replayed: Path, own: Mapping[str, str], step: int) -> None:

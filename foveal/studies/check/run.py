@@ -29,6 +29,7 @@ from foveal.studies.check.replay import (
     require_same_hashes,
 )
 from foveal.studies.check.run_files import laws_of_files, laws_of_processor, texts_of
+from foveal.studies.check.smaller import unreached_windows
 from foveal.tasks.base import Task
 from foveal.tasks.registry import open_task
 from foveal.tasks.session import build_model, prepare_run_data
@@ -53,7 +54,8 @@ def run_target(path: str, steps: int, log: Log, trust_plugin: bool) -> Target:
     if run.has_own_module:
         return Target(path, "a run of an own module", check.results_of_own_module(run))
     open_plugins(Path(path), run.manifest, log, trust_plugin)
-    return Target(path, f"a run of {run.config.task.name}", check.results(run))
+    notes = tuple(unreached_windows(run.config))
+    return Target(path, f"a run of {run.config.task.name}", check.results(run), notes)
 
 
 class RunCheck:
@@ -83,7 +85,11 @@ class RunCheck:
     def _model_results(self, run: RunFolder, task: Task) -> Iterator[LawResult]:
         cpu = torch.device("cpu")
         bound = task.bind(task.processor, build_model(task, cpu).eval())
-        load_run_weights(run, bound)
+        try:
+            load_run_weights(run, bound)
+        except UserError as error:
+            yield LawResult("model", "its laws", "not applicable", f"the weights can't be used: {error}")
+            return
         whole = whole_model(bound, bound.model, partial(build_model, task, cpu))
         yield from check_whole(whole, bound)
         yield from check_parts_of_model(bound.model, whole)

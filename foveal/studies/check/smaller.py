@@ -47,6 +47,12 @@ def smaller_config(config: Config) -> SmallerConfig:
     return SmallerConfig(config, tuple(f"{key}={new} (of {old:,})" for key, old, new in changes))
 
 
+def unreached_windows(config: Config) -> list[str]:
+    """Return notes on windows of attention that are longer than the texts under check."""
+    windows = _changes(config, False)
+    return [f"{key}={old}: its edge is not reached by the texts under check" for key, old, _ in windows]
+
+
 def _changes(config: Config, is_large: bool) -> Iterator[Change]:
     stacks: dict[str, StackConfig] = {"model": config.model}
     if config.model.encoder.kind != "none":

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from torch import nn
+
 from foveal.config import preset_names, suggest
 from foveal.core.errors import UserError
 from foveal.core.log import Log
@@ -14,7 +16,10 @@ from foveal.plugins.references import REFERENCE
 from foveal.store.manifest import MANIFEST_FILE
 from foveal.studies.check.check import Target
 from foveal.studies.check.model import check_model
-from foveal.studies.check.plugin import check_parts, named_parts
+from foveal.studies.check.module import module_target
+from foveal.studies.check.module_inputs import read_input
+from foveal.studies.check.named_module import imported, made_module
+from foveal.studies.check.plugin import check_parts, kind_of, named_parts
 from foveal.studies.check.run import run_target
 from foveal.studies.check.smaller import smaller_config
 from foveal.tasks.config import load_config
@@ -31,6 +36,10 @@ class CheckOptions:
     """Steps of the training of a run that are replayed."""
     trust_plugin: bool = False
     """Whether the code of plugins that a run keeps may be executed."""
+    input: str | None = None
+    """What a module of the user's own takes; None to find out."""
+    expected: frozenset[str] = frozenset()
+    """What the user expects of such a module."""
 
 
 def find_target(name: str, overrides: Sequence[str], options: CheckOptions, log: Log) -> Target:
@@ -44,7 +53,18 @@ def find_target(name: str, overrides: Sequence[str], options: CheckOptions, log:
         raise UserError(f"{overrides[0]}: only the model of a preset or network has settings; leave it out")
     if (Path(name) / MANIFEST_FILE).exists():
         return run_target(name, options.steps, log, options.trust_plugin)
-    return plugin_target(name)
+    if not REFERENCE.fullmatch(name) and (source := imported(name)) is not None:
+        return own_module_target(name, made_module(name, source), options)
+    return plugin_target(name, options)
+
+
+def own_module_target(name: str, module: nn.Module, options: CheckOptions) -> Target:
+    """Return a module of the user's own.
+
+    Raises: UserError: it can't be called, or what it takes is unknown.
+    """
+    given = None if options.input is None else read_input(options.input)
+    return module_target(name, module, given, options.expected)
 
 
 def model_target(name: str, overrides: Sequence[str]) -> Target:
@@ -56,13 +76,15 @@ def model_target(name: str, overrides: Sequence[str]) -> Target:
     return Target(name, f"a model of {config.task.name}", check_model(config), notes)
 
 
-def plugin_target(name: str) -> Target:
-    """Return the parts of a plugin, or a single one of them.
+def plugin_target(name: str, options: CheckOptions) -> Target:
+    """Return the parts of a plugin, or a single one of them. A class that is no part is a module.
 
     Raises: UserError: there is no such plugin, or it has no parts.
     """
     reference = REFERENCE.fullmatch(name)
     plugin = load_plugin(reference[1]) if reference else _load(name)
+    if reference and (source := plugin.defined(reference[2])) is not None and not kind_of(plugin, source):
+        return own_module_target(name, made_module(name, source), options)
     parts = named_parts(plugin, reference[2]) if reference else plugin.parts
     if not parts:
         classes = "".join(f"; {name}:{each} checks a class" for each in plugin.definitions[:1])

@@ -99,7 +99,7 @@ def laws_of_source(trials: Mapping[Path, SourceTrial], whole: WholeModel) -> Ite
     """Yield the laws of the sources that a model reads."""
     of = " (source)" if whole.decodes else ""
     trial = next(iter(trials.values()))
-    longest = LONGEST if trial.has_lengths else 1
+    longest = LONGEST if trial.has_places else 0
     on_path = partial(partial, _on_path)
     yield Law(f"keeps nothing between calls{of}", on_path(source_laws.keeps_nothing, trials), longest, PATHS)
     padding = {
@@ -108,7 +108,7 @@ def laws_of_source(trials: Mapping[Path, SourceTrial], whole: WholeModel) -> Ite
         f"more padding changes nothing in training{of}": source_laws.more_padding_in_training,
     }
     for name, law in padding.items():
-        reason = "" if trial.has_lengths else "images have no padding"
+        reason = "" if trial.has_places else "images have no padding"
         if law is source_laws.more_padding_in_training and not reason:
             reason = _why_not_in_training(trial)
         yield Law(name, on_path(law, trials), longest, PATHS, reason)

@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support.checked_run import train_run
 from tests.support.patches import patched_copy
 
 BUGS = Path(__file__).parent / "bugs"
@@ -62,11 +64,22 @@ FINDINGS = {
     ),
     "20-beam-leaves-its-state": Finding(("lstm", *STACK), "a beam follows its hypotheses"),
 }
-QUICK = {"07-slots-of-the-longest-row", "17-padding-in-the-norm", "20-beam-leaves-its-state"}
-CASES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in FINDINGS]
+RUN_FINDINGS = {
+    "21-vocabulary-in-another-order": Finding((), "it decodes what it encodes", "processor"),
+    "22-optimizer-forgets": Finding(
+        (), "a training that is stopped and resumed ends as one that is not", "training"
+    ),
+    "23-batches-start-again": Finding((), "give the hashes of checkpoint", "training"),
+}
+QUICK = {"07-slots-of-the-longest-row", "20-beam-leaves-its-state", "22-optimizer-forgets"}
+"""The bugs that are searched with every change; the others take minutes together."""
 
 
-@pytest.mark.parametrize("name", CASES)
+def cases(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", cases(FINDINGS))
 def test_the_bug_of_a_model_is_found(name: str, tmp_path: Path) -> None:
     target, law, part = FINDINGS[name]
     result = check(patched_copy(tmp_path, BUGS / f"{name}.patch"), *target)
@@ -74,6 +87,24 @@ def test_the_bug_of_a_model_is_found(name: str, tmp_path: Path) -> None:
     broken = {(each["part"], each["law"]) for each in laws_of(result) if each["verdict"] == "BROKEN"}
     assert any(part in each and law == broken_law for each, broken_law in broken), broken
     assert " breaks '" in result.stderr.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_run(tmp_path_factory.mktemp("trained"))
+
+
+@pytest.mark.parametrize("name", cases(RUN_FINDINGS))
+def test_the_bug_of_a_run_is_found(name: str, run: Path, tmp_path: Path) -> None:
+    _, law, part = RUN_FINDINGS[name]
+    result = check(patched_copy(tmp_path, BUGS / f"{name}.patch"), str(run))
+    assert result.returncode == 1, result.stderr
+    broken = [each for each in laws_of(result) if each["verdict"] == "BROKEN"]
+    assert any(each["part"] == part and law in each["law"] for each in broken), broken
+
+
+def test_each_bug_is_searched() -> None:
+    assert {path.stem for path in BUGS.glob("*.patch")} == {*FINDINGS, *RUN_FINDINGS}
 
 
 @pytest.mark.slow

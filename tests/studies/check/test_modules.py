@@ -1,0 +1,224 @@
+"""`foveal check module:Class`: the laws that make sense for a module of the user's own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import foveal
+from tests.support.command_line import refuse, run_command
+
+pytestmark = pytest.mark.usefixtures("own_registries")
+
+MODULES = '''
+import torch
+from torch import nn
+
+
+class Reader(nn.Module):
+    """Reads tokens, and goes on from a state."""
+
+    def __init__(self, size=50, width=16):
+        super().__init__()
+        self.embed = nn.Embedding(size, width)
+        self.gru = nn.GRU(width, width, batch_first=True)
+        self.out = nn.Linear(width, size)
+
+    def forward(self, tokens, state=None):
+        y, state = self.gru(self.embed(tokens), state)
+        return self.change(self.out(y)), state
+
+    def change(self, y):
+        return y
+
+
+class Leaky(Reader):
+    def change(self, y):
+        return y - y.mean(0)
+
+
+class Ahead(Reader):
+    def change(self, y):
+        return y + y.roll(-1, 1)
+
+
+class Keeps(Reader):
+    kept = 0.0
+
+    def change(self, y):
+        y = y + self.kept
+        self.kept = self.kept + 1.0
+        return y
+
+
+class Coarse(Reader):
+    def change(self, y):
+        return y.half().to(y.dtype) if y.dtype == torch.float32 else y
+
+
+class Detached(Reader):
+    def change(self, y):
+        return y.detach() + self.embed.weight.sum() * 0 + self.out.weight.sum() * 0
+
+
+class Padded(nn.Module):
+    """Takes lengths, and forgets them."""
+
+    def __init__(self):
+        super().__init__()
+        self.map = nn.Linear(6, 8)
+
+    def forward(self, x, lengths=None):
+        return torch.tanh(self.map(x)).mean(1)
+
+
+class Bag(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.map = nn.Linear(6, 8)
+
+    def forward(self, x):
+        return torch.tanh(self.map(x)).mean(1)
+
+
+class Weighted(Bag):
+    def forward(self, x):
+        return super().forward(x * torch.arange(x.shape[1])[:, None])
+
+
+class Picture(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.out = nn.Conv2d(3, 8, 3), nn.Linear(8, 10)
+
+    def forward(self, x):
+        return self.out(self.conv(x).relu().mean((2, 3)))
+
+
+class Wide(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.map = nn.Linear(6, 8)
+
+    def forward(self, x, y):
+        return self.map(x) + y
+
+
+class Single(nn.Module):
+    """Makes float32 itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.map = nn.Linear(6, 8, bias=False)
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x.float(), self.map.weight.float())
+
+
+def small():
+    return Reader(20, 8)
+
+
+def number():
+    return 3
+'''
+WRONG = {
+    "Leaky": ("other rows change nothing", "length 1, row 0, position 0"),
+    "Ahead": ("sees no future", "length 2, row 0, position 0"),
+    "Keeps": ("keeps nothing between calls", ""),
+    "Coarse": ("precisions agree", ""),
+    "Detached": ("every parameter learns", ""),
+    "Padded": ("padding changes nothing", "length 2, row 1"),
+    "Weighted": ("the order of places changes nothing", "length 2, row 0"),
+}
+"""What each module breaks, and the smallest failing case."""
+RIGHT = ("Reader", "Bag", "Picture", "Single", "small")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "own_modules", raising=False)
+    (tmp_path / "own_modules.py").write_text(MODULES)
+    return tmp_path
+
+
+def laws(*arguments: str) -> dict[str, dict[str, Any]]:
+    result = run_command("check", *arguments, "--json")
+    return {law["law"]: law for law in json.loads(result.out)["laws"]}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("place", ["own_modules", "own_modules.py"])
+def test_a_right_module_keeps_the_laws_that_apply(name: str, place: str):
+    expected = ("--expect", "set") if name == "Bag" else ()
+    checked = laws(f"{place}:{name}", *expected)
+    assert "BROKEN" not in {law["verdict"] for law in checked.values()}
+    assert checked["other rows change nothing"]["holds"]
+    assert checked["sees no future"]["holds"] == (name in ("Reader", "small"))
+    assert checked["the order of places changes nothing"]["holds"] == (name == "Bag")
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_module_breaks_its_law_in_the_smallest_case(name: str):
+    law, case = WRONG[name]
+    expected = ("--expect", "set") if name == "Weighted" else ()
+    found = laws(f"own_modules:{name}", *expected)[law]
+    assert found["verdict"] == "BROKEN"
+    assert found["case"].startswith(case)
+    result = run_command("check", f"own_modules:{name}", *expected)
+    assert result.code == 1
+    assert f"{name} breaks '" in result.last
+
+
+def test_what_does_not_apply_is_said_with_the_reason():
+    assert "forward takes no lengths" in laws("own_modules:Reader")["padding changes nothing"]["problem"]
+    assert "takes no state" in laws("own_modules:Bag")["pieces equal the whole"]["problem"]
+    assert "no places" in laws("own_modules:Picture")["the order of places changes nothing"]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("own_modules:Wide",), "needs arguments: name a function without parameters"),
+        (("own_modules:Pair",), "forward needs y beside its input"),
+        (("own_modules:Readr",), "did you mean 'Reader'?"),
+        (("own_modules:number",), "makes no torch.nn.Module, but int"),
+        (("no_such_module:Reader",), "can't be imported"),
+        (("own_modules:Reader", "--input", "tokens"), "--input tokens: expected tokens:NUMBER"),
+        (("own_modules:Reader", "--expect", "order"), "--expect order: expected causal or set"),
+        (("own_modules:Reader", "model.width=3"), "only the model of a preset or network has settings"),
+        (("attentoin",), "did you mean 'attention'?"),
+        (("nothing/here",), "no run, preset, file or folder"),
+    ],
+)
+def test_what_can_not_be_checked_is_one_plain_line(arguments: tuple[str, ...], words: str):
+    assert words in refuse("check", *arguments)
+
+
+def test_a_module_is_checked_in_python_and_left_as_it_was():
+    class Map(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.map = nn.Linear(5, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            y: Tensor = self.map(x)
+            return y
+
+    module, state = Map(), torch.get_rng_state()
+    before = {name: weight.clone() for name, weight in module.state_dict().items()}
+    laws = foveal.check(module, input="vectors:5", expect=["causal"], quiet=True)
+    assert laws.holds
+    assert module.training
+    assert all(torch.equal(before[name], weight) for name, weight in module.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), state)
