@@ -30,7 +30,8 @@ class Check:
     def verdict(self) -> str:
         """The result in one line."""
         checked = len(self.results) - len(self.inapplicable)
-        others = f" ({len(self.inapplicable)} do not apply)" if self.inapplicable else ""
+        count = len(self.inapplicable)
+        others = f" ({count} {'does' if count == 1 else 'do'} not apply)" if count else ""
         if not self.broken:
             return f"{self.target}: {self.subject} keeps {counted(checked, 'law')}{others}"
         return f"{self.target}: {'; '.join(_first_of_each_part(self.broken))}"
