@@ -3,6 +3,7 @@
 from itertools import groupby
 from typing import Any
 
+from foveal.core.finite_json import finite_json
 from foveal.inspection.panels import Table
 from foveal.inspection.payload import Payload
 from foveal.studies.check.check import Check
@@ -45,7 +46,7 @@ def law_json(result: LawResult) -> dict[str, Any]:
         "holds": result.verdict == "holds",
         "problem": result.problem,
         "case": result.case,
-        "difference": result.difference,
+        "difference": finite_json(result.difference),
     }
 
 

@@ -38,7 +38,9 @@ from foveal.tasks.warm_start import load_run_weights
 
 MOST_STEPS = 1000
 """Steps between two checkpoints that are replayed at most."""
-OWN_MODULE = "it was trained by foveal.Trainer, whose script alone can train it again"
+OWN_MODULE = (
+    "its script alone can train it again (foveal.Trainer); foveal check FILE.py:NAME checks its module"
+)
 
 
 def run_target(path: str, steps: int, log: Log, trust_plugin: bool) -> Target:

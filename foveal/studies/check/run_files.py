@@ -34,6 +34,7 @@ def laws_of_files(run: RunFolder) -> Iterator[Law]:
     yield law_of_run("checkpoints are sealed and complete", partial(_checkpoints, run), reason)
     made = run.manifest["foveal"]
     reason = "" if made == __version__ and not run.is_old else f"made by version {made}"
+    reason = "it has the settings of foveal.Trainer alone" if run.has_own_module else reason
     yield law_of_run("the config is stored as it is read", partial(_config, run), reason)
 
 

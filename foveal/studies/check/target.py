@@ -51,6 +51,8 @@ def find_target(name: str, overrides: Sequence[str], options: CheckOptions, log:
         return model_target(name, overrides)
     if overrides:
         raise UserError(f"{overrides[0]}: only the model of a preset or network has settings; leave it out")
+    if options.steps < 1:
+        raise UserError(f"--steps {options.steps}: expected a whole number from 1 on")
     if (Path(name) / MANIFEST_FILE).exists():
         return run_target(name, options.steps, log, options.trust_plugin)
     if not REFERENCE.fullmatch(name) and (source := imported(name)) is not None:

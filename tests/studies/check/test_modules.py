@@ -54,6 +54,11 @@ class Keeps(Reader):
         return y
 
 
+class Never(Reader):
+    def change(self, y):
+        return y * (y.new_tensor(float("nan")) if len(y) > 1 else 1)
+
+
 class Coarse(Reader):
     def change(self, y):
         return y.half().to(y.dtype) if y.dtype == torch.float32 else y
@@ -178,6 +183,15 @@ def test_a_wrong_module_breaks_its_law_in_the_smallest_case(name: str):
     result = run_command("check", f"own_modules:{name}", *expected)
     assert result.code == 1
     assert f"{name} breaks '" in result.last
+
+
+def test_a_difference_from_nan_is_written_in_a_report(folder: Path):
+    result = run_command("check", "own_modules:Never", "--report", "report.json", "--json")
+    assert result.code == 1
+    law = {each["law"]: each for each in json.loads(result.out)["laws"]}["other rows change nothing"]
+    assert law["verdict"] == "BROKEN"
+    assert law["difference"] is None
+    assert "largest difference inf" in (folder / "report.json").read_text()
 
 
 def test_what_does_not_apply_is_said_with_the_reason():

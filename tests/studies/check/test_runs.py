@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 import foveal
 from foveal.store.checkpoint_list import list_checkpoints
 from tests.support.checked_run import FIRST, LAST, train_run
-from tests.support.command_line import run_command, succeed
+from tests.support.command_line import refuse, run_command, succeed
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +117,21 @@ def test_a_run_before_its_first_step(trained: Path, run: Path):
     assert "BROKEN" not in {law["verdict"] for law in laws.values()}
 
 
+def test_the_run_of_an_own_module(tmp_path: Path):
+    batches = [(torch.ones(4, 3), torch.zeros(4, dtype=torch.long))] * 4
+
+    def objective(module: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        return nn.functional.cross_entropy(module(batch[0]), batch[1])
+
+    foveal.Trainer(
+        nn.Linear(3, 2), objective, train=batches, budget="4steps", run=tmp_path / "own", quiet=True
+    ).run()
+    laws = verdicts(tmp_path / "own")
+    assert "BROKEN" not in {law["verdict"] for law in laws.values()}
+    assert laws["files: checkpoints are sealed and complete"]["holds"]
+    assert "foveal.Trainer" in laws["training: replayed steps are those of the log"]["problem"]
+
+
 def test_in_python_the_laws_are_a_table(run: Path):
     laws = foveal.check(run, steps=2, quiet=True)
     assert laws.holds
@@ -123,6 +140,10 @@ def test_in_python_the_laws_are_a_table(run: Path):
     assert "<table>" in laws._repr_html_()
     assert laws.verdict in laws._repr_html_()
     assert "keeps" in repr(laws)
+
+
+def test_a_number_of_steps(run: Path):
+    assert "--steps 0: expected a whole number from 1 on" in refuse("check", run, "--steps", "0")
 
 
 def test_a_report(run: Path, tmp_path: Path):
