@@ -23,7 +23,7 @@ def check(
     input_: Annotated[str | None, Parameter(name="--input")] = None,
     expect: str = "",
     steps: WholeNumber = 10,
-    report: Path | None = None,
+    out: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Check that TARGET keeps the laws: what every model promises, whatever it is made of.
@@ -46,18 +46,18 @@ def check(
         places changes nothing); both with a comma.
     steps
         Steps of the training of a run that are replayed.
-    report
+    out
         A file for the report: .html, .json, .png, .svg or .pdf.
     json
         Print one JSON object on standard output.
     """
     with SignalHandler():
-        check_payload_path(report)
+        check_payload_path(out)
         expected = frozenset(filter(None, expect.split(",")))
         options = CheckOptions(steps, False, input_, expected)
         checked = check_named(target, resolve_references(overrides), options)
-        if report is not None:
-            write_payload(check_payload(checked), report)
+        if out is not None:
+            write_payload(check_payload(checked), out)
     for note in checked.notes:
         log(note)
     if json:

@@ -186,7 +186,7 @@ def test_a_wrong_module_breaks_its_law_in_the_smallest_case(name: str):
 
 
 def test_a_difference_from_nan_is_written_in_a_report(folder: Path):
-    result = run_command("check", "own_modules:Never", "--report", "report.json", "--json")
+    result = run_command("check", "own_modules:Never", "--out", "report.json", "--json")
     assert result.code == 1
     law = {each["law"]: each for each in json.loads(result.out)["laws"]}["other rows change nothing"]
     assert law["verdict"] == "BROKEN"

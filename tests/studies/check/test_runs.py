@@ -148,5 +148,5 @@ def test_a_number_of_steps(run: Path):
 
 def test_a_report(run: Path, tmp_path: Path):
     for suffix in (".html", ".json"):
-        succeed("check", run, "--steps", "2", "--report", tmp_path / f"report{suffix}")
+        succeed("check", run, "--steps", "2", "--out", tmp_path / f"report{suffix}")
     assert "beam 1 is greedy" in (tmp_path / "report.json").read_text()
