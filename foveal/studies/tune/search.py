@@ -21,7 +21,8 @@ from foveal.studies.trials.records import Record
 from foveal.studies.tune.changes import changed_settings
 from foveal.studies.tune.checks import Checks, Cost
 from foveal.studies.tune.journal import Journal, Phase, Planned, Trial
-from foveal.studies.tune.space import Dimension, search_space
+from foveal.studies.tune.rate_sweep import NEAR
+from foveal.studies.tune.space import Dimension, search_space, value_text
 from foveal.studies.tune.subject import Subject
 from foveal.ui.console import format_duration
 
@@ -122,8 +123,15 @@ class Search:
         if self.checks.initialization_is_at_fault:
             settings["model.initialization"] = "default"
         if self.checks.sweep.is_off:
-            settings["optimizer.lr"] = f"{self.checks.best_lr:.3g}"
+            settings["optimizer.lr"] = self._mended_lr()
         return settings
+
+    def _mended_lr(self) -> str:
+        """Return the preset's rate if it is near the best one of the sweep, else the latter. A sweep is short,
+        which favors high rates."""
+        preset, best = self.subject.preset_values.get("optimizer.lr"), self.checks.best_lr
+        is_near = preset is not None and max(preset / best, best / preset) < NEAR
+        return value_text(preset) if is_near else f"{best:.3g}"
 
     def findings(self, trial: Trial) -> list[Finding]:
         """Return what the curves of a trial show."""
@@ -185,7 +193,7 @@ class Search:
         """Return the values of the searched settings in a trial."""
         given: dict[str, Any] = dict(flatten(self.subject.config.model_dump()))
         keys = [key for dimension in self.space for key in dimension.keys]
-        return {key: _number(trial.settings.get(key, given[key])) for key in keys}
+        return {key: number_or_text(trial.settings.get(key, given[key])) for key in keys}
 
     def _numbers(self) -> list[Dimension]:
         return [dimension for dimension in self.space if not dimension.choices]
@@ -245,7 +253,7 @@ def trial_result(trial: Trial) -> str:
     return f"{result} after {counted(trial.steps, 'step')}{ends}; {tried}"
 
 
-def _number(value: Any) -> Any:
+def number_or_text(value: Any) -> Any:
     """Return a setting's value as a number, if it is one."""
     try:
         return float(value)

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from foveal.config.regularizers import OFF
 from foveal.inspection.diagnosis.finding import Finding
 from foveal.inspection.diagnosis.held_out import OVERFITTING
 from foveal.studies.tune.checks import Checks
 from foveal.studies.tune.journal import Trial
 from foveal.studies.tune.regularizers import is_regularizer, regularizers_off
-from foveal.studies.tune.search import AS_GOOD, Search
-from foveal.studies.tune.space import value_text
+from foveal.studies.tune.search import AS_GOOD, Search, number_or_text
+from foveal.studies.tune.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -121,13 +122,20 @@ def _regularization(search: Search) -> Fault | None:
     if own is None or own.loss is None:
         return None
     findings = [each for each in search.findings(own) if each.name == OVERFITTING]
-    given = {key: subject.given[key] for key in subject.preset_values if is_regularizer(key)}
-    if given and preset and preset.loss is not None and preset.loss < own.loss * (1 - AS_GOOD):
-        setting = " ".join(f"{key}={value}" for key, value in given.items())
-        instead = " ".join(f"{key}={value_text(subject.preset_values[key])}" for key in given)
-        losses = f"the held-out loss is {own.loss:.4f}, and {preset.loss:.4f} with {instead}"
-        evidence = "; ".join([f"with the rest alike {losses}", *(finding.evidence for finding in findings)])
-        return Fault(setting, "too little or too much regularization", evidence, instead)
+    if preset and preset.loss is not None and preset.loss < own.loss * (1 - AS_GOOD):
+        keys = [key for key in preset.settings if preset.settings[key] != own.settings.get(key)]
+        if all(map(is_regularizer, keys)):
+            instead = " ".join(f"{key}={preset.settings[key]}" for key in keys)
+            losses = f"the held-out loss is {own.loss:.4f}, and {preset.loss:.4f} with {instead}"
+            evidence = "; ".join([f"with the rest alike {losses}", *(each.evidence for each in findings)])
+            given = " ".join(f"{key}={subject.given[key]}" for key in keys)
+            return Fault(given, _regularization_problem(subject, keys), evidence, instead)
     if findings and not regularizers_off(search.subject.config):
         return Fault("no regularization", "the model overfits", findings[0].evidence, findings[0].advice)
     return None
+
+
+def _regularization_problem(subject: Subject, keys: list[str]) -> str:
+    """Return what is wrong with given settings that regularize."""
+    is_off = all(number_or_text(subject.given[key]) in (*OFF, "false") for key in keys)
+    return "no regularization" if is_off else "regularization with which less is learned"
