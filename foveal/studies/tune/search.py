@@ -127,8 +127,10 @@ class Search:
         return settings
 
     def _mended_lr(self) -> str:
-        """Return the preset's rate if it is near the best one of the sweep, else the latter. A sweep is short,
-        which favors high rates."""
+        """Return the preset's rate if it is near the best one of the sweep, else the latter.
+
+        A sweep is short, which favors high rates.
+        """
         preset, best = self.subject.preset_values.get("optimizer.lr"), self.checks.best_lr
         is_near = preset is not None and max(preset / best, best / preset) < NEAR
         return value_text(preset) if is_near else f"{best:.3g}"
