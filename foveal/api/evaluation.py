@@ -2,14 +2,22 @@
 
 from typing import Any, NamedTuple
 
-from foveal.api.training.report import evaluate_and_score
+from foveal.api.few_shot import PAIR_COLUMNS
+from foveal.api.training.report import evaluate_and_score, evaluation_report
+from foveal.config import DataConfig
+from foveal.core.errors import UserError
 from foveal.core.terminal_text import counted
+from foveal.data.core.split_data import ContentHash
+from foveal.generation.few_shot import FewShotPrompt
 from foveal.metrics.report import Report
+from foveal.tasks.baseline import Baseline
 from foveal.tasks.session import Session
 from foveal.tasks.shapes.answered_rows import OTHER_DATA
+from foveal.tasks.shapes.few_shot import read_pairs, score_answers
 from foveal.training.evaluate import slots_of_streams
 from foveal.ui.activity import Activity
 from foveal.ui.console import log
+from foveal.ui.progress_bar import ProgressBar
 
 SIZE_KEYS = (
     "examples",
@@ -39,11 +47,14 @@ class RunEvaluation(NamedTuple):
     report: Report | None
     trained_on: bool
     """Whether the run was trained on rows of the data."""
+    baseline: Baseline | None = None
+    """The score of a copy of the source, beside those of answers to few-shot prompts."""
 
     def to_json(self, session: Session) -> dict[str, Any]:
         """Return the scores and the report for programs."""
         more = {} if self.report is None else self.report.to_json()
         more |= {"trained_on": True} if self.trained_on else {}
+        more |= {} if self.baseline is None else {"baseline": self.baseline.to_json()}
         result = {"run": str(session.run.path), "split": self.split}
         return result | self.sizes | self.scores | more | calibration_json(session)
 
@@ -66,3 +77,23 @@ def evaluate_run(session: Session, data: str | None) -> RunEvaluation:
     sizes = {key: facts[key] for key in SIZE_KEYS if key in facts}
     trained_on = bool(facts.get("trained_on"))
     return RunEvaluation(split, sizes, scores, report, trained_on)
+
+
+def evaluate_shots(
+    session: Session, data: str | None, shots: FewShotPrompt, columns: DataConfig = PAIR_COLUMNS
+) -> RunEvaluation:
+    """Score the answers of a language model to pairs of texts, each behind the examples of a prompt.
+
+    Raises: UserError: there are no pairs, this rank sees others than the main rank, or a prompt is too long.
+    """
+    if data is None:
+        raise UserError("--shots scores answers to pairs: name a table of a source and a target, as DATA")
+    with Activity(f"reading {data}"):
+        rows = read_pairs(data, columns, log)
+    task, facts = session.task, {"examples": len(rows), "shots": len(shots.examples)}
+    content = ContentHash()
+    content.add(row.fields for row in rows)
+    task.together.check_same(content.hexdigest(), f"{data}: {OTHER_DATA}")
+    with ProgressBar("answered", before=f"answering {data}") as progress:
+        result, baseline = score_answers(task, str(session.run.path), rows, shots, progress)
+    return RunEvaluation(data, facts, {}, evaluation_report(result), False, baseline)

@@ -1,17 +1,18 @@
 """A run as an object: evaluate it, predict, generate, embed and inspect with it, and go on training."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
-from foveal.api.evaluation import evaluate_run
-from foveal.api.generation import check_input, collect_events, stream_text
+from foveal.api.evaluation import evaluate_run, evaluate_shots
+from foveal.api.few_shot import PAIR_READER, Examples, few_shot_prompt
+from foveal.api.generating_run import GeneratingRun
 from foveal.api.interruption import interruptible
 from foveal.api.prediction import apply_threshold, are_texts, check_is_no_text, check_numbers
 from foveal.api.results.answer_table import AnswerTable
@@ -19,7 +20,7 @@ from foveal.api.results.log_table import log_table
 from foveal.api.results.picture import Picture
 from foveal.api.results.predictions import prediction_table
 from foveal.api.results.run_facts import run_facts
-from foveal.api.results.scores import Evaluation, GeneratedTexts
+from foveal.api.results.scores import Evaluation
 from foveal.api.results.table import Table
 from foveal.api.training.report import ignore_result
 from foveal.api.training.resume import ResumeOptions, resume_run
@@ -27,15 +28,7 @@ from foveal.api.values.reader import run_reader
 from foveal.api.values.stored import stored_path
 from foveal.api.view import choose_view, compute_view, view_options
 from foveal.config import Config
-from foveal.core.progress import no_progress
 from foveal.core.runtime import resolve_device
-from foveal.generation.options import (
-    AttentionMapOptions,
-    BeamSearchOptions,
-    SamplingOptions,
-    check_generation_options,
-)
-from foveal.generation.request import GenerateRequest
 from foveal.inspection.run_protocols import InspectedRun
 from foveal.tasks.base import Task
 from foveal.tasks.results import AnsweredRow
@@ -47,7 +40,7 @@ from foveal.ui.console import silence
 from foveal.ui.progress_bar import ProgressBar
 
 
-class Run:
+class Run(GeneratingRun):
     """A run folder, and what can be done with it.
 
     The model is read when it is first needed. `foveal.train` returns a run, `foveal.load` opens one.
@@ -112,14 +105,23 @@ class Run:
         return log_table(self.path)
 
     @plain_errors
-    def evaluate(self, data: Any = None) -> Evaluation:
+    def evaluate(
+        self, data: Any = None, *, shots: Examples | None = None, template: str | None = None
+    ) -> Evaluation:
         """Return the scores on the held-out data of the run, or on all of `data`: a path, or values in memory
         as for `foveal.train`.
 
-        Raises: UserError: the data can't be read, or the run has no held-out data.
+        With `shots`, a table or pairs of texts, a language model answers the sources of a table of pairs
+        behind these examples, which `template` writes as for `foveal evaluate`.
+
+        Raises: UserError: the data can't be read, the run has no held-out data, or an example does not fit.
         """
-        path = None if data is None else self._path_of(data)
-        evaluation = evaluate_run(self.session, path)
+        examples = few_shot_prompt(self.task, str(self.path), shots, template)
+        if examples is None:
+            evaluation = evaluate_run(self.session, None if data is None else self._path_of(data))
+        else:
+            pairs = None if data is None else stored_path(data, PAIR_READER)
+            evaluation = evaluate_shots(self.session, pairs, examples)
         return Evaluation(evaluation, evaluation.to_json(self.session))
 
     @plain_errors
@@ -146,97 +148,6 @@ class Run:
         records = AnswerTable(rows, task.writes_answers, top is not None).records()
         in_memory = not isinstance(data, str | Path)
         return prediction_table(records, self.session.label_values, top is not None, in_memory)
-
-    @overload
-    def generate(
-        self,
-        prompt: str | Sequence[str] | None = ...,
-        *,
-        tokens: int | None = ...,
-        temperature: float | None = ...,
-        top_k: int = ...,
-        top_p: float = ...,
-        repetition_penalty: float = ...,
-        stop: str | Sequence[str] = ...,
-        seed: int = ...,
-        samples: int = ...,
-        beam: int = ...,
-        best: int = ...,
-        length_penalty: float | None = ...,
-        input: Any = ...,
-        out: str | Path | None = ...,
-        attention: str | Path | None = ...,
-        stream: Literal[True],
-    ) -> Iterator[str]: ...
-    @overload
-    def generate(
-        self,
-        prompt: str | Sequence[str] | None = ...,
-        *,
-        tokens: int | None = ...,
-        temperature: float | None = ...,
-        top_k: int = ...,
-        top_p: float = ...,
-        repetition_penalty: float = ...,
-        stop: str | Sequence[str] = ...,
-        seed: int = ...,
-        samples: int = ...,
-        beam: int = ...,
-        best: int = ...,
-        length_penalty: float | None = ...,
-        input: Any = ...,
-        out: str | Path | None = ...,
-        attention: str | Path | None = ...,
-        stream: Literal[False] = ...,
-    ) -> GeneratedTexts: ...
-    @plain_errors
-    def generate(
-        self,
-        prompt: str | Sequence[str] | None = None,
-        *,
-        tokens: int | None = None,
-        temperature: float | None = None,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        repetition_penalty: float = 1.0,
-        stop: str | Sequence[str] = (),
-        seed: int = 0,
-        samples: int = 1,
-        beam: int = 0,
-        best: int = 1,
-        length_penalty: float | None = None,
-        input: Any = None,
-        out: str | Path | None = None,
-        attention: str | Path | None = None,
-        stream: bool = False,
-    ) -> GeneratedTexts | Iterator[str]:
-        """Return texts that continue a prompt or several; or targets for sources, masked words, or images.
-
-        With `stream`, return an iterator over the pieces of a single text, as they are generated. `input` is
-        a file as for `foveal generate --input`, or images or series in memory, `out` is where images are
-        written, and `attention` where what the model read for each word is drawn, as a `.png` or `.html`. The
-        other options are those of `foveal generate`, with the same defaults.
-
-        Raises: UserError: an option does not fit the run, or is out of range.
-        """
-        sampling = SamplingOptions(
-            temperature, top_k, top_p, repetition_penalty, one_or_several(stop), seed, samples
-        )
-        search = BeamSearchOptions(beam, best, length_penalty)
-        sources = None if input is None else self._path_of(check_input(self.task, input))
-        files = [None if name is None else Path(name) for name in (sources, out, attention)]
-        maps = AttentionMapOptions(files[2])
-        check_generation_options(tokens, sampling, search, maps)
-        several = prompt if prompt is None or isinstance(prompt, str) else tuple(prompt)
-        request = GenerateRequest(
-            str(self.path), several, files[0], tokens, sampling, search, maps, files[1], stream
-        )
-        self.task.check_generate(request)
-        if stream:
-            return stream_text(self.task.generate(request, console_log, no_progress))
-        with ProgressBar("generated") as progress:
-            result = collect_events(self.task.generate(request, console_log, progress), request)
-        return GeneratedTexts(result.get("samples", []), result)
 
     @plain_errors
     def embed(self, data: Any) -> NDArray[np.float32]:

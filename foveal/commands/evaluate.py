@@ -5,10 +5,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.evaluation import evaluate_run
+from foveal.api.evaluation import evaluate_run, evaluate_shots
+from foveal.api.few_shot import PAIR_COLUMNS, few_shot_prompt, pair_columns
 from foveal.api.own_module.evaluation import evaluate_module_run
 from foveal.api.own_module.run import describe_means
-from foveal.api.training.summary import loss_rows, print_report
+from foveal.api.training.summary import baseline_rows, loss_rows, print_report
 from foveal.commands.ranks import launch_to_use, working_together
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
@@ -28,6 +29,8 @@ def evaluate(
     *overrides: str,
     tta: str | None = None,
     tta_scales: str | None = None,
+    shots: Path | None = None,
+    template: str | None = None,
     device: str = "auto",
     ranks: int | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -47,6 +50,11 @@ def evaluate(
         too), flip-shift (also shifted by a pixel), or ten-crop (center and corners, and mirror images).
     tta_scales
         The scales of these views: 1, or several such as 1,1.125,1.25.
+    shots
+        A table of examples, with columns source and target, that a language model reads before each source of
+        DATA, a table of pairs whose targets it writes.
+    template
+        The text of an example, with {source} and {target}; \\n is a line break.
     device
         cpu, cuda, mps, or auto.
     ranks
@@ -63,18 +71,24 @@ def evaluate(
         return
     with working_together(alone) as together:
         session = with_test_time_views(load(run, resolve_device(device)), tta, tta_scales)
-        session = with_columns(session, overrides).shared_by(together)
+        columns = pair_columns(overrides) if shots else PAIR_COLUMNS
+        session = session if shots else with_columns(session, overrides)
+        session = session.shared_by(together)
         log_calibration(session)
-        evaluation = evaluate_run(session, data)
+        examples = few_shot_prompt(session.task, str(run), shots, template, columns)
+        if examples is None:
+            evaluation = evaluate_run(session, data)
+        else:
+            evaluation = evaluate_shots(session, data, examples, columns)
     if not together.world.is_main:
         return
     if json:
         print_json(evaluation.to_json(session))
     else:
-        split, sizes, scores, report, _ = evaluation
+        split, sizes, scores, report, _, baseline = evaluation
         task = session.task
         size = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in sizes.items())
-        rows = loss_rows(task, split, scores, report)
+        rows = loss_rows(task, split, scores, report) if baseline is None else baseline_rows(baseline)
         print_facts([("run", str(run)), ("data", f"{split}: {size}"), *rows], STDOUT)
         if report is not None:
             print_report(task, report, STDOUT)

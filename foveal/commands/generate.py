@@ -8,8 +8,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.text import Text
 
+from foveal.api.few_shot import few_shot_prompt, pair_columns
 from foveal.api.generation import ArtifactWriter, collect_events
 from foveal.commands.ranks import launch_to_use, working_together
+from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.whole_number import WholeNumber
 from foveal.generation.events import Artifact, Chunk, GenerationEvent, Output
@@ -31,9 +33,11 @@ from foveal.ui.progress_bar import ProgressBar
 def generate(
     run: Path,
     /,
-    *,
+    *columns: str,
     prompt: str | None = None,
     input_: Annotated[Path | None, Parameter(name="--input")] = None,
+    shots: Path | None = None,
+    template: str | None = None,
     tokens: WholeNumber | None = None,
     sampling_options: SamplingOptions = DEFAULT_SAMPLING,
     beam_options: BeamSearchOptions = DEFAULT_BEAM_SEARCH,
@@ -49,12 +53,18 @@ def generate(
     ----------
     run
         The run folder.
+    columns
+        Names of the columns of --shots, such as data.source=wrong data.target=right.
     prompt
         The text to continue, a new line if not given; the source to write a target for; or for a masked
         language model a text with [MASK] for each token to predict.
     input_
         A UTF-8 file with one prompt per line; an image, a recording or a clip, or a folder or zip of them; or
         a table of questions about images.
+    shots
+        A table of examples, with columns source and target, that a language model reads before each prompt.
+    template
+        The text of an example, with {source} and {target}; \\n is a line break.
     tokens
         The largest number of tokens to generate; if not given 500, or as many as learned positions allow.
     out
@@ -67,15 +77,26 @@ def generate(
         Print one JSON object on standard output.
     """
     check_generation_options(tokens, sampling_options, beam_options, attention_options)
-    request = GenerateRequest(
-        str(run), prompt, input_, tokens, sampling_options, beam_options, attention_options, out, not json
-    )
+    if columns and shots is None:
+        raise UserError(f"{columns[0]}: columns are those of --shots: add --shots FILE")
     is_single = input_ is None and sampling_options.samples == 1
     alone = "a single text is written" if is_single else ""
     if launch_to_use(ranks, alone):
         return
     with working_together(alone) as together:
         task = load(run, resolve_device(device)).task.shared_by(together)
+        request = GenerateRequest(
+            str(run),
+            prompt,
+            input_,
+            tokens,
+            sampling_options,
+            beam_options,
+            attention_options,
+            out,
+            not json,
+            few_shot_prompt(task, str(run), shots, template, pair_columns(columns)),
+        )
         task.check_generate(request)
         with ProgressBar("generated") as progress:
             events = task.generate(request, log, progress)

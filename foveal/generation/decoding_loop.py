@@ -22,6 +22,8 @@ from foveal.generation.sampling import Noise, Sampling, choose_tokens
 from foveal.layers.blocks.stack import fuse_for_decoding
 
 Prompt = Sequence[int] | npt.NDArray[np.integer[Any]]
+MIN_SHARED_PREFIX = 16
+"""Tokens that all prompts begin with, from which on they are read once."""
 FinishReason = Literal["limit", "stop", "end"]
 """Why a text ended: the length limit, a stop string, or an end token."""
 
@@ -143,7 +145,8 @@ def prefill(
     """Read the prompts. Return the features at the last token of each prompt, and the state after that token.
 
     The state has capacity for `extra_capacity` more tokens. Prompts of different lengths are padded on the
-    right, which affects neither features nor state.
+    right, which affects neither features nor state. What all prompts begin with, such as the examples of a
+    few-shot prompt, is read once: its state is that of every row.
 
     Raises: UserError: a prompt is empty.
     """
@@ -155,11 +158,14 @@ def prefill(
     tokens, lengths = tokens.to(device), torch.tensor([len(p) for p in prompts], device=device)
     shortest = min(len(p) for p in prompts)
     all_rows = torch.arange(len(prompts), device=device)
-    state = head.init_state(
-        memory, len(prompts), tokens.shape[1] + max(extra_capacity - 1, 0)
-    )  # the last new token is not read
+    capacity = tokens.shape[1] + max(extra_capacity - 1, 0)  # the last new token is not read
+    shared = shared_prefix(tokens, shortest) if memory is None else 0
+    state = head.init_state(memory, 1 if shared else len(prompts), capacity)
+    for start in range(0, shared, chunk):
+        _, state, _ = head(tokens[:1, start : min(start + chunk, shared)], state)
+    state = select_rows(state, torch.zeros_like(all_rows)) if shared else state
     last: Tensor | None = None
-    for start in range(0, tokens.shape[1], chunk):
+    for start in range(shared, tokens.shape[1], chunk):
         tokens_chunk = tokens[:, start : start + chunk]
         chunk_lengths = (lengths - start).clamp(0, tokens_chunk.shape[1])
         features, state, _ = head(
@@ -171,6 +177,16 @@ def prefill(
         )
     assert last is not None
     return last, state
+
+
+def shared_prefix(tokens: Int[Tensor, "B T"], shortest: int) -> int:
+    """Return how many tokens all of several rows begin with, without the last token of the `shortest` row; 0
+    if there are few."""
+    if len(tokens) == 1:
+        return 0
+    differs = (tokens != tokens[:1]).any(0)[: shortest - 1]
+    shared = int(differs.long().argmax()) if differs.any() else len(differs)
+    return shared if shared >= MIN_SHARED_PREFIX else 0
 
 
 def next_logits(head: CausalDecoder, features: Float[Tensor, "R D"]) -> Float[Tensor, "R V"]:

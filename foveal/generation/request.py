@@ -7,6 +7,7 @@ from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.data.files.aligned import read_lines
+from foveal.generation.few_shot import FewShotPrompt
 from foveal.generation.options import (
     DEFAULT_BEAM_SEARCH,
     DEFAULT_SAMPLING,
@@ -31,6 +32,8 @@ class GenerateRequest:
     out: Path | None = None
     stream: bool = False
     """Whether text is shown while it is generated."""
+    shots: FewShotPrompt | None = None
+    """The examples before each prompt."""
 
     def changed_options(self) -> set[str]:
         """Return the names of the options that have another value than the default."""
@@ -39,6 +42,7 @@ class GenerateRequest:
             "input": (self.input, None),
             "tokens": (self.tokens, None),
             "out": (self.out, None),
+            "shots": (self.shots, None),
         }
         for group, default in (
             (self.sampling, DEFAULT_SAMPLING),

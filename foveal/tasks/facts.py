@@ -92,6 +92,8 @@ class TaskFacts:
     """The view of a run that best shows what the model has learned."""
     generate_options: ClassVar[Collection[str]] = ()
     """The options of `foveal generate` that the task uses. Empty if the task does not generate."""
+    takes_shots: ClassVar[bool] = False
+    """Whether a run continues a prompt of examples (`--shots`)."""
 
     @property
     def num_outcomes(self) -> int | None:

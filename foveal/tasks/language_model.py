@@ -43,6 +43,7 @@ from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.continued_prompts import sample_texts, search_texts
 from foveal.tasks.shapes.corpus import CorpusTask, token_unit
+from foveal.tasks.shapes.few_shot import answer_sources
 from foveal.tasks.shapes.text_inputs import count_windows, typed_text, window_of_text
 from foveal.tasks.shapes.text_target import text_summary
 
@@ -83,7 +84,8 @@ class LanguageModelTask(CorpusTask):
     exports = True
     model_reused_as = "text"
     next_command = ("generate",)
-    generate_options = ("prompt", "input", "tokens", "stop", *SAMPLING_OPTIONS, *BEAM_OPTIONS)
+    generate_options = ("prompt", "input", "tokens", "stop", "shots", *SAMPLING_OPTIONS, *BEAM_OPTIONS)
+    takes_shots = True
 
     @classmethod
     def recognizes(cls, data: OpenedData, named: Mapping[str, object]) -> Fit:
@@ -224,11 +226,16 @@ class LanguageModelTask(CorpusTask):
             raise UserError(f"--attention: {request.run} is a language model, which reads no source")
         if not request.beam.beam and request.beam != DEFAULT_BEAM_SEARCH:
             raise UserError("--best and --length-penalty need --beam N: add --beam N, or leave them out")
+        if request.shots is not None and request.beam.beam:
+            raise UserError("--shots: an answer ends with its line, which --beam can't see; leave out --beam")
 
     def generate(
         self, request: GenerateRequest, log: Log, progress: ProgressCallback
     ) -> Iterator[GenerationEvent]:
         """Yield texts that continue the prompts. A single sampled text is also streamed in chunks."""
+        if request.shots is not None:
+            yield from answer_sources(self, request, request.shots)
+            return
         prompts = request.prompts()
         tokens = self._default_max_tokens(prompts) if request.tokens is None else request.tokens
         start, count = time.perf_counter(), 0

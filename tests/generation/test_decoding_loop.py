@@ -6,10 +6,18 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
 from foveal.core.errors import RunFailed, UserError
 from foveal.core.memory import Memory
-from foveal.generation.decoding_loop import GeneratedToken, generate, log_probabilities, prefill
+from foveal.generation.decoding_loop import (
+    MIN_SHARED_PREFIX,
+    GeneratedToken,
+    generate,
+    log_probabilities,
+    prefill,
+    shared_prefix,
+)
 from foveal.generation.sampling import GREEDY, Noise, Sampling, choose_tokens
 from tests.support.decoder_heads import (
     HEADS,
@@ -104,6 +112,48 @@ def test_prefill_in_chunks_is_prefill(make: Callable[[], nn.Module], chunk: int)
         after_parts, _, _ = head(next_tokens, parts_state)
     assert parts.sub(whole).abs().max() < 1e-10
     assert after_parts.sub(after_whole).abs().max() < 1e-10
+
+
+@head_of_any_kind
+@pytest.mark.parametrize("chunk", [7, 100])
+def test_a_shared_prefix_is_read_once(make: Callable[[], nn.Module], chunk: int) -> None:
+    """Features, state and texts are those of prompts that are read alone."""
+    prefix = [(3 * i) % V for i in range(MIN_SHARED_PREFIX + 4)]
+    prompts = [prefix + prompt for prompt in ([0], [1, 2, 3, 4], [5], [2, 6])]
+    head: Any = make()
+    recording = RecordingHead(head)
+    next_tokens = torch.arange(len(prompts))[:, None] % V
+    with torch.inference_mode():
+        features, state = prefill(recording, prompts, None, chunk, 4)
+        after, _, _ = head(next_tokens, state)
+        for row, prompt in enumerate(prompts):
+            alone, state_alone = prefill(head, [prompt], None, 100, 4)
+            assert features[row].sub(alone[0]).abs().max() < 1e-10
+            after_alone, _, _ = head(next_tokens[row : row + 1], state_alone)
+            assert after[row].sub(after_alone[0]).abs().max() < 1e-10
+    read = sum(rows * length for (rows, length), _ in recording.calls)
+    assert read <= len(prefix) + len(prompts) * 4
+    texts = [f"prompt {i}" for i in range(len(prompts))]
+    together = rows(list(generate(head, prompts, texts, 6, Sampling(seed=2), chunk=chunk)))
+    for row, prompt in enumerate(prompts):
+        (alone_text,) = rows(list(generate(head, [prompt], [texts[row]], 6, Sampling(seed=2)))).values()
+        assert together[row] == alone_text
+
+
+@pytest.mark.parametrize(
+    ("prompts", "shared"),
+    [
+        ([[1] * 40, [1] * 40], 39),
+        ([[1] * 20 + [2, 3], [1] * 20 + [4]], 20),
+        ([[1] * 20, [1] * 25], 19),
+        ([[1] * 8, [1] * 8], 0),
+        ([[1] * 40], 0),
+        ([[2] + [1] * 40, [1] * 41], 0),
+    ],
+)
+def test_how_much_is_shared(prompts: list[list[int]], shared: int) -> None:
+    tokens = pad_sequence([torch.tensor(prompt) for prompt in prompts], batch_first=True)
+    assert shared_prefix(tokens, min(map(len, prompts))) == shared
 
 
 def test_texts_depend_on_seed_prompt_and_sample_alone() -> None:

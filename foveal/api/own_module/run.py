@@ -65,7 +65,7 @@ class ModuleRun(Run):
         return self.folder.config
 
     @plain_errors
-    def evaluate(self, data: Any = None) -> Evaluation:
+    def evaluate(self, data: Any = None) -> Evaluation:  # type: ignore[override]  # a module has no prompts
         """Return the means of the loss and the metrics over all validation batches of the run, or of `data`:
         a DataLoader, a list, any iterable of batches.
 

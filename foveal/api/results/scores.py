@@ -63,7 +63,10 @@ class GeneratedTexts(Table):
     def __str__(self) -> str:
         if not len(self):
             return "\n".join(f"{name}: {shown_cell(value)}" for name, value in self.values.items())
-        return "\n\n".join(f"{row.get('prompt', '')}{row.get('text', '')}" for row in self)
+        return "\n\n".join(
+            str(row.get("text", "")) if "source" in row else f"{row.get('prompt', '')}{row.get('text', '')}"
+            for row in self
+        )
 
     def __repr__(self) -> str:
         return str(self)

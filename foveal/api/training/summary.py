@@ -43,6 +43,11 @@ def loss_rows(task: Task, split: str, scores: dict[str, Any], report: Report | N
     return [(f"{name} loss", loss)]
 
 
+def baseline_rows(baseline: Baseline) -> list[tuple[str, str]]:
+    """Return the score of a simple method for display."""
+    return [("baseline", f"{baseline.words_of(baseline.value)}: {baseline.name}")]
+
+
 def print_report(task: Task, report: Report, console: SafeConsole) -> None:
     """Print two tables and the worst examples."""
     console.print()
@@ -91,7 +96,7 @@ def print_summary(
     rows = [_training_row(task, result["steps"], result["seconds"])]
     rows += loss_rows(task, result["split"], result, report) if "split" in result else []
     if baseline is not None:
-        rows.append(("baseline", f"{baseline.words_of(baseline.value)}: {baseline.name}"))
+        rows += baseline_rows(baseline)
     rows.append(("weights", f"{run.weights} ({weights})"))
     rows += [("curves", str(run.curves))] if result["steps"] else []
     rows += [
