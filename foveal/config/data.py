@@ -15,7 +15,7 @@ from foveal.config.values import (
     StrictModel,
 )
 
-TokenizerName = Literal["character", "byte", "bpe", "word", "wordpiece"]
+TokenizerName = Literal["character", "byte", "bpe", "word", "wordpiece", "sentencepiece"]
 
 
 class ImageConfig(StrictModel):
@@ -89,7 +89,7 @@ class DataConfig(StrictModel):
     """
 
     tokenizer: TokenizerName = "character"
-    """Tokenizer of texts: character, byte, bpe or word; wordpiece comes with an imported model."""
+    """Tokenizer of texts: character, byte, bpe or word; wordpiece and sentencepiece come with a model."""
     vocab_size: Annotated[
         int, Field(ge=257, le=65536), ReadIf("tokenizer", "bpe"), ReadIf("target_tokenizer", "bpe")
     ] = 4096

@@ -41,6 +41,8 @@ class PositionConfig(StrictModel):
     """How positions are encoded: none, rotary, learned or sinusoidal."""
     join: Annotated[Literal["add", "concatenate"], ReadIf("kind", "learned", "sinusoidal")] = "add"
     """How position vectors join the vectors that come in: add or concatenate."""
+    rotary_base: Annotated[PositiveFloat, ReadIf("kind", "rotary")] = 10_000.0
+    """Base of the angles of rotary positions."""
 
 
 MixerPattern = tuple[tuple[str, ...], ...]
@@ -65,26 +67,30 @@ class StackConfig(PartSection):
     """Width of the vectors between layers."""
     embedding_width: Annotated[int, Field(ge=-1, le=MAX_SIZE)] = 0
     """Width of the embedding of tokens: 0 is the width of the stack, -1 is one-hot."""
+    embedding_scale: bool = False
+    """Multiplies the embedding of tokens by the root of its width."""
     embedding_norm: Annotated[bool, ReadIf("norm", "layer", "rms")] = False
     """Normalizes the vectors that come in.
 
     The norm stands behind the embedding (RWKV), or behind added positions (BERT)."""
-    feedforward: Literal["none", "mlp", "swiglu", "highway", "moe", "channel-mixing"] = "none"
-    """Feed-forward layer: none, mlp, swiglu, highway, moe or channel-mixing."""
+    feedforward: Literal["none", "mlp", "swiglu", "geglu", "highway", "moe", "channel-mixing"] = "none"
+    """Feed-forward layer: none, mlp, swiglu, geglu, highway, moe or channel-mixing."""
     expansion: Annotated[
-        float, Field(gt=0, le=1024), ReadIf("feedforward", "mlp", "swiglu", "moe", "channel-mixing")
+        float, Field(gt=0, le=1024), ReadIf("feedforward", "mlp", "swiglu", "geglu", "moe", "channel-mixing")
     ] = 4.0
     """Width of the feed-forward layer over the width of the stack.
 
-    SwiGLU takes 2/3 of it, which makes the same number of parameters."""
+    SwiGLU and GeGLU take 2/3 of it, which makes the same number of parameters."""
     activation: Annotated[ActivationName, ReadIf("feedforward", "mlp", "moe")] = "gelu"
     """Activation function of the MLP and of the experts, such as gelu, gelu-tanh, relu or silu.
 
     `gelu-tanh` is GPT-2's approximation."""
     norm: Literal["none", "layer", "rms"] = "none"
     """Norm of the blocks: none, layer or rms."""
-    norm_placement: Annotated[Literal["pre", "post"], ReadIf("norm", "layer", "rms")] = "pre"
-    """Where the norms stand: pre (before each mixer) or post (after each residual)."""
+    norm_placement: Annotated[Literal["pre", "post", "both"], ReadIf("norm", "layer", "rms")] = "pre"
+    """Where the norms stand: pre (before each mixer), post (after each residual), or both.
+
+    With both, a norm stands before and behind each mixer and feed-forward layer, inside the residual."""
     norm_epsilon: Annotated[PositiveFloat, ReadIf("norm", "layer", "rms")] = 1e-5
     """Number added to the variance in every norm."""
     residual: bool = False

@@ -208,8 +208,10 @@ def beam_text(
 
 
 def encode_prompt(tokenizer: StreamingTokenizer, prompt: str) -> Sequence[int] | npt.NDArray[np.integer[Any]]:
-    """Return the tokens of the prompt. An empty prompt starts from a newline, or from token 0 if there is no
-    newline token."""
+    """Return the tokens of the prompt, behind those of a tokenizer's `prompt_start`. Without these, an empty
+    prompt starts from a newline, or from token 0 if there is no newline token."""
+    if start := getattr(tokenizer, "prompt_start", ()):
+        return np.append(np.array(start, np.int64), tokenizer.encode(prompt))
     if prompt:
         return tokenizer.encode(prompt)
     try:

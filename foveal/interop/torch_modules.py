@@ -211,6 +211,10 @@ def _to_layer(block: nn.Module) -> nn.TransformerEncoderLayer:
     mixer = block.mixer if isinstance(block, Block) else None
     if not isinstance(block, Block) or not isinstance(mixer, SelfAttention) or mixer.window or mixer.rotary:
         raise UserError("torch's encoder has only self-attention, without windows and rotary positions")
+    if not mixer.options.are_published:
+        raise UserError("torch's encoder has heads of one kind, with biases and without norms")
+    if block.mixer_output_norm is not None:
+        raise UserError("torch's encoder has its norms before its layers or behind them, not both")
     feedforward, norms = block.feedforward, (block.mixer_norm, block.feedforward_norm)
     if not isinstance(feedforward, MLP) or not isinstance(norms[0], LayerNorm) or not block.residual:
         raise UserError("torch's encoder has LayerNorm, residuals and an MLP in each layer")

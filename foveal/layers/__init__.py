@@ -30,7 +30,7 @@ _NAMES_BY_MODULE = {
     "foveal.layers.activation": ("ActivationLayer",),
     "foveal.layers.audio.pyramidal_lstm": ("PyramidalLSTM",),
     "foveal.layers.audio.subsampling": ("ConvSubsampling",),
-    "foveal.layers.blocks.feedforward": ("MLP", "Highway", "SwiGLU"),
+    "foveal.layers.blocks.feedforward": ("MLP", "GeGLU", "Highway", "SwiGLU"),
     "foveal.layers.blocks.mixer_block": ("Block",),
     "foveal.layers.blocks.moe": ("Experts",),
     "foveal.layers.blocks.stack": ("Stack",),
@@ -49,6 +49,7 @@ _NAMES_BY_MODULE = {
     "foveal.layers.mixers.recurrent_mixers": ("GRU", "LSTM", "RNN"),
     "foveal.layers.mixers.rwkv": ("ChannelMixing", "TimeMixing"),
     "foveal.layers.mixers.s5": ("S5",),
+    "foveal.layers.mixers.multi_head_attention": ("HeadOptions",),
     "foveal.layers.mixers.self_attention": ("SelfAttention",),
     "foveal.layers.ngram_lookup": ("NgramLookup",),
     "foveal.layers.norm": ("LayerNorm", "RMSNorm"),
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from foveal.layers.audio.pyramidal_lstm import PyramidalLSTM as PyramidalLSTM
     from foveal.layers.audio.subsampling import ConvSubsampling as ConvSubsampling
     from foveal.layers.blocks.feedforward import MLP as MLP
+    from foveal.layers.blocks.feedforward import GeGLU as GeGLU
     from foveal.layers.blocks.feedforward import Highway as Highway
     from foveal.layers.blocks.feedforward import SwiGLU as SwiGLU
     from foveal.layers.blocks.mixer_block import Block as Block
@@ -115,6 +117,7 @@ if TYPE_CHECKING:
     from foveal.layers.mixers.cross_attention import CrossAttention as CrossAttention
     from foveal.layers.mixers.full_attention import FullAttention as FullAttention
     from foveal.layers.mixers.mamba import Mamba as Mamba
+    from foveal.layers.mixers.multi_head_attention import HeadOptions as HeadOptions
     from foveal.layers.mixers.recurrent import Recurrent as Recurrent
     from foveal.layers.mixers.recurrent import RecurrentCell as RecurrentCell
     from foveal.layers.mixers.recurrent_cells import ElmanCell as ElmanCell

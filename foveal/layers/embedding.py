@@ -9,7 +9,8 @@ from foveal.distributed.tensor_group import ONE_PART, SplitAxes, TensorGroup
 
 
 class Embedding(nn.Module):
-    """Returns row `tokens[b, t]` of a table (V, D), which starts normal with standard deviation 1.
+    """Returns row `tokens[b, t]` of a table (V, D), which starts normal with standard deviation 1, multiplied
+    by the number `scale` (the root of D: Vaswani et al. 2017, 3.4).
 
     Example:
 
@@ -20,9 +21,9 @@ class Embedding(nn.Module):
     not_hidden = ("table",)
     group = ONE_PART
 
-    def __init__(self, size: int, width: int):
+    def __init__(self, size: int, width: int, scale: float = 1.0):
         super().__init__()
-        self.size, self.width = size, width
+        self.size, self.width, self.scale = size, width, scale
         self.table = nn.Parameter(torch.empty(size, width))
         self.reset_parameters()
 
@@ -32,12 +33,15 @@ class Embedding(nn.Module):
     def forward(self, tokens: Int[Tensor, "B T"], stream: TensorGroup = ONE_PART) -> Float[Tensor, "B t D"]:
         """Return the vectors; with a `stream` that ranks cut, those of the own positions."""
         if self.group is ONE_PART:
-            return stream.cut(F.embedding(tokens, self.table))
+            return stream.cut(self._scaled(F.embedding(tokens, self.table)))
         rows = self.group.rows(self.size)
         is_own = (tokens >= rows.start) & (tokens < rows.stop)
         vectors = F.embedding((tokens - rows.start).where(is_own, 0), self.table)
         group = self.group if stream is ONE_PART else stream
-        return group.leave(vectors.where(is_own[..., None], 0.0))
+        return group.leave(self._scaled(vectors.where(is_own[..., None], 0.0)))
+
+    def _scaled(self, vectors: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        return vectors if self.scale == 1 else vectors * self.scale
 
     def split_among(self, group: TensorGroup) -> SplitAxes:
         """Split the vocabulary.

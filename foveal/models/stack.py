@@ -1,5 +1,7 @@
 """A stack from a config: the mixer of each layer, and checks that the parts fit together."""
 
+import math
+
 from torch import nn
 
 from foveal.config import ConfigError, StackConfig
@@ -41,9 +43,19 @@ class MixerFactory:
     def make_one(self, name: str, d_in: int, width: int, layer: int, causal: bool = True) -> nn.Module:
         """Make a single mixer. Unless `causal`, the mixer sees the whole row."""
         spec, settings = self.mixers[name]
-        rotary = self.config.positions.kind == "rotary"
-        layers, residual = self.config.layers, self.config.residual
-        place = MixerPlace(settings, d_in, width, layer, layers, rotary, causal, self.memory_width, residual)
+        config, positions = self.config, self.config.positions
+        place = MixerPlace(
+            settings,
+            d_in,
+            width,
+            layer,
+            config.layers,
+            positions.rotary_base if positions.kind == "rotary" else 0.0,
+            causal,
+            self.memory_width,
+            config.residual,
+            config.norm_epsilon,
+        )
         return spec.make(place)
 
 
@@ -96,7 +108,8 @@ def make_embedding(config: StackConfig, vocabulary: int) -> Embedding | OneHot:
     """Make the embedding of the config. Width -1 means one-hot vectors, and 0 the stack's width."""
     if config.embedding_width == -1:
         return OneHot(vocabulary)
-    return Embedding(vocabulary, config.embedding_width or config.width)
+    width = config.embedding_width or config.width
+    return Embedding(vocabulary, width, math.sqrt(width) if config.embedding_scale else 1.0)
 
 
 def make_embedding_norm(config: StackConfig, width: int) -> nn.Module:
@@ -107,9 +120,9 @@ def make_embedding_norm(config: StackConfig, width: int) -> nn.Module:
 
 
 def make_last_norm(config: StackConfig) -> nn.Module:
-    """Make the norm after the last block, which pre-norm blocks need."""
+    """Make the norm after the last block, which all but post-norm blocks need."""
     return make_norm(
-        config.norm if config.norm_placement == "pre" else "none", config.width, config.norm_epsilon
+        config.norm if config.norm_placement != "post" else "none", config.width, config.norm_epsilon
     )
 
 

@@ -8,6 +8,8 @@ from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.data.pairs.pair import PairProcessor
 from foveal.data.text.tokenizers import TOKENIZER_FILE, Tokenizer
+from foveal.interop.gguf.file import GGUF_SUFFIX, open_gguf
+from foveal.interop.gguf.model import read_gguf_model
 from foveal.interop.huggingface.bert import read_bert
 from foveal.interop.huggingface.convnext import read_convnext
 from foveal.interop.huggingface.files import HF_CONFIG_FILE, read_json
@@ -18,7 +20,7 @@ from foveal.interop.huggingface.tokenizer import read_tokenizer
 from foveal.interop.huggingface.vit import read_vit
 from foveal.interop.huggingface.wordpiece import read_wordpiece
 from foveal.interop.image_network import ImportedImageNetwork
-from foveal.interop.published import efficientnet
+from foveal.interop.published import efficientnet, gemma
 from foveal.interop.published.catalog import PUBLISHED_WEIGHTS, fetch_weights, package_of
 from foveal.store.run import RunFolder, check_run_path, create_run
 from foveal.store.sealed import check_finite, seal_tensors
@@ -48,6 +50,10 @@ def import_run(
     """
     check_run_path(path)
     source = str(folder.absolute())
+    if folder.is_file():
+        if folder.suffix.lower() != GGUF_SUFFIX:
+            raise UserError(f"{folder}: no model folder, and no {GGUF_SUFFIX} file: name the folder it is in")
+        return _create_decoder_run(path, source, *read_gguf_model(open_gguf(folder)))
     if not folder.exists():
         name = str(folder)
         if name not in PUBLISHED_WEIGHTS:
@@ -57,17 +63,36 @@ def import_run(
         if name == efficientnet.NAME:
             network, inputs = efficientnet.read_efficientnet(folder)
             return _create_image_run(path, source, network.name, network, inputs)
+        if name == gemma.NAME:
+            return _create_decoder_run(path, source, *read_gguf_model(gemma.open_parts(folder)))
     model_type = read_json(folder / HF_CONFIG_FILE).get("model_type")
     if isinstance(model_type, str) and model_type in IMAGE_MODEL_READERS:
         network = IMAGE_MODEL_READERS[model_type](folder)
         return _create_image_run(path, source, model_type, network, read_image_processor(folder, network))
-    imported, tokenizer, tables = (
-        _read_encoder(folder) if model_type == BERT_MODEL_TYPE else _read_language_model(folder)
-    )
+    if model_type == BERT_MODEL_TYPE:
+        return _create_text_run(path, source, *_read_encoder(folder))
+    model = read_language_model(folder)
+    return _create_decoder_run(path, source, model, read_tokenizer(folder, model.vocabulary))
+
+
+def _create_decoder_run(
+    path: Path, source: str, model: ImportedTextModel, tokenizer: Tokenizer
+) -> tuple[RunFolder, ImportedTextModel]:
+    data = {
+        "tokenizer": tokenizer.kind,
+        "context_length": model.context,
+        "batch_tokens": max(TEXT_BATCH_TOKENS, model.context),
+    }
+    task = {"name": import_task("decoder").name, "batching": "streams" if model.bounded else "windows"}
+    return _create_text_run(path, source, model, tokenizer, {"data": data, "task": task})
+
+
+def _create_text_run(
+    path: Path, source: str, model: ImportedTextModel, tokenizer: Tokenizer, tables: dict[str, Any]
+) -> tuple[RunFolder, ImportedTextModel]:
     files = {f"text/{TOKENIZER_FILE}": tokenizer.to_json().encode()}
-    tables = {"model": imported.config.model_dump(), "optimizer": {"lr": TEXT_LR}, **tables}
-    run = _create_imported_run(path, source, imported.model_type, imported.tensors, files, tables)
-    return run, imported
+    tables = {"model": model.config.model_dump(), "optimizer": {"lr": TEXT_LR}, **tables}
+    return _create_imported_run(path, source, model.model_type, model.tensors, files, tables), model
 
 
 def _create_imported_run(
@@ -117,19 +142,6 @@ def _create_image_run(
     tables["schedule"] = tables["schedule"] | {"warmup_steps": IMAGE_WARMUP}
     files = task_of(from_tables(tables)).bind(processor).processor_files()
     return _create_imported_run(path, source, model_type, network.tensors, files, tables), network
-
-
-def _read_language_model(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:
-    """Return the model, its tokenizer, and the settings of its data."""
-    model = read_language_model(folder)
-    tokenizer = read_tokenizer(folder, model.vocabulary)
-    data = {
-        "tokenizer": tokenizer.kind,
-        "context_length": model.context,
-        "batch_tokens": max(TEXT_BATCH_TOKENS, model.context),
-    }
-    task = {"name": import_task("decoder").name, "batching": "streams" if model.bounded else "windows"}
-    return model, tokenizer, {"data": data, "task": task}
 
 
 def _read_encoder(folder: Path) -> tuple[ImportedTextModel, Tokenizer, dict[str, Any]]:

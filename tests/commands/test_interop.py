@@ -115,7 +115,9 @@ def test_import_refuses(here: Path) -> None:
         "import", "nothing"
     )
     assert "did you mean 'efficientnet-lite0'" in refuse("import", "efficientnet-lite-0")
-    assert "text.txt/config.json: can't read" in refuse("import", "text.txt")
+    assert "text.txt: no model folder, and no .gguf file: name the folder it is in" in refuse(
+        "import", "text.txt"
+    )
     assert "own/config.json: can't read" in refuse("import", "own")
     before = relative_paths(here)
     weights = folder / "model.safetensors"

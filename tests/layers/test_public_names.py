@@ -16,7 +16,7 @@ from foveal import layers
 from tests.support.docstring_examples import examples, failures, names_for_the_type_checker
 
 NAMES = {name: layers._MODULES[name] for name in sorted(layers._MODULES)}
-BASES = {"ContiguousGroupNorm", "MoELayer", "MultiHeadAttention", "PatchCodebook", "StackEncoder"}
+BASES = {"ContiguousGroupNorm", "GatedMLP", "MoELayer", "MultiHeadAttention", "PatchCodebook", "StackEncoder"}
 """Base classes, and a layer that `replace_batch_norm` puts in."""
 
 

@@ -23,8 +23,9 @@ def test_a_pattern() -> None:
 
 def test_sections_are_complete() -> None:
     config = resolved("translation", "model.cross.heads=2")
-    assert config.part_tables == {"attention": {"heads": 4, "window": 0}, "cross": {"heads": 2}}
-    assert config.encoder.part_tables == {"attention": {"heads": 4, "window": 0}}
+    attention = AttentionSpec.Settings().model_dump()
+    assert config.part_tables == {"attention": attention, "cross": {"heads": 2}}
+    assert config.encoder.part_tables == {"attention": attention}
     assert resolve_mixer_settings(config) == config
     assert ModelConfig.model_validate(config.model_dump()) == config
 

@@ -13,7 +13,7 @@ from torch import nn
 from foveal.core.memory import Memory
 from foveal.laws import law
 from foveal.laws.module_states import example_memory
-from foveal.layers.blocks.feedforward import MLP, Highway, SwiGLU
+from foveal.layers.blocks.feedforward import MLP, GeGLU, Highway, SwiGLU
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
@@ -23,6 +23,7 @@ from foveal.layers.mixers.causal_conv1d import CausalConv1d
 from foveal.layers.mixers.cross_attention import CrossAttention
 from foveal.layers.mixers.full_attention import FullAttention
 from foveal.layers.mixers.mamba import Mamba
+from foveal.layers.mixers.multi_head_attention import PUBLISHED_HEADS, HeadOptions
 from foveal.layers.mixers.recurrent import Recurrent
 from foveal.layers.mixers.recurrent_cells import ElmanCell, GRUCell, LSTMCell
 from foveal.layers.mixers.registry import AnyMixerSpec, MixerPlace, mixer_specs
@@ -67,9 +68,17 @@ def missing_rows(table: Mapping[str, MixerRow], reads_memory: bool) -> dict[str,
     return {name: row for name, row in rows.items() if mixer_type(row.make()) not in covered}
 
 
-def attention_stack(place: Literal["pre", "post"], norm: Literal["layer", "rms"]) -> nn.Module:
+GEMMA = HeadOptions(key_heads=2, head_width=6, qk_norm=True, bias=False, rotary_base=1e6, epsilon=1e-6)
+
+
+def attention_stack(
+    place: Literal["pre", "post", "both"],
+    norm: Literal["layer", "rms"],
+    options: HeadOptions = PUBLISHED_HEADS,
+) -> nn.Module:
+    network = SwiGLU if options.are_published else GeGLU
     block = lambda window: Block(  # noqa: E731
-        SelfAttention(D, 2, window, rotary=True), SwiGLU(D, 12), norm, place, residual=True
+        SelfAttention(D, 2, window, rotary=True, options=options), network(D, 12), norm, place, residual=True
     )
     return Stack([block(0), block(3)])
 
@@ -85,6 +94,12 @@ ROWS = {
     "attention-rotary": MixerRow(lambda: SelfAttention(D, 2, rotary=True), "attention:fused", False),
     "attention-window": MixerRow(
         lambda: SelfAttention(D, 2, window=3, rotary=True), "attention:fused", False
+    ),
+    "attention-shared-keys": MixerRow(
+        lambda: SelfAttention(D, 4, rotary=True, options=GEMMA), "attention:fused", False
+    ),
+    "attention-shared-keys-window": MixerRow(
+        lambda: SelfAttention(D, 4, window=4, rotary=True, options=GEMMA), "attention:fused", False
     ),
     "attention-window-1": MixerRow(lambda: SelfAttention(D, 2, window=1), "attention:fused", False),
     "conv": MixerRow(lambda: CausalConv1d(D, 6, 3), "causal_conv1d:one_product"),
@@ -105,6 +120,7 @@ ROWS = {
     ),
     "stack-pre": MixerRow(lambda: attention_stack("pre", "rms"), "rms_norm:fused", False),
     "stack-post": MixerRow(lambda: attention_stack("post", "layer"), "layer_norm:fused", False),
+    "stack-both": MixerRow(lambda: attention_stack("both", "rms", GEMMA), "rms_norm:fused", False),
     "stack-hybrid": MixerRow(
         lambda: Stack(
             [
@@ -185,6 +201,7 @@ ROWS = {
 ROWS |= missing_rows(ROWS, reads_memory=False)
 WHOLE = {
     "full": MixerRow(lambda: FullAttention(D, 2), "attention:fused"),
+    "full-shared-keys": MixerRow(lambda: FullAttention(D, 4, True, GEMMA), "attention:fused"),
     "full-rotary": MixerRow(lambda: FullAttention(D, 2, rotary=True), "attention:fused"),
     "bidirectional": MixerRow(
         lambda: Bidirectional(Recurrent(LSTMCell(D, 6)), Recurrent(GRUCell(D, 5))), "LSTMCell:fused"

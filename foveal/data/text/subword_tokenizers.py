@@ -1,4 +1,4 @@
-"""Subword tokenizers of the library `tokenizers`: byte-pair encoding, and BERT's word pieces."""
+"""Subword tokenizers of the library `tokenizers`: byte-pair encoding, BERT's word pieces, SentencePiece."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +12,11 @@ from foveal.data.text.tokenizer_base import TokenIds, Tokenizer, encode_utf8
 CHUNK_CHARACTERS = 4096
 """Characters that byte-pair encoding reads at a time, extended to the end of a word."""
 WORD_END = re.compile(r"(?<=\S)(?=[ \n])")
+LETTER_END = re.compile(r"(?<=\w)(?=[ \n])")
+"""The end of a word for SentencePiece, whose tokens may begin with other signs before a space."""
+SPACE = "\u2581"
+"""The character that stands for a space in SentencePiece's tokens."""
+BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 class BPETokenizer(Tokenizer):
@@ -90,30 +95,69 @@ class WordPieceTokenizer(Tokenizer):
         return str(self._fast.to_str())
 
 
+class SentencePieceTokenizer(Tokenizer):
+    """SentencePiece's byte-pair encoding (Kudo and Richardson 2018), as in Gemma: spaces are letters of
+    tokens, and characters without a token are bytes.
+
+    A prompt starts with the token `bos`, and a text ends at a control token. `fast` is a
+    `tokenizers.Tokenizer`.
+    """
+
+    kind = "sentencepiece"
+
+    def __init__(self, fast: Any):
+        self._fast = fast
+        added = fast.get_added_tokens_decoder()
+        self.prompt_start = tuple(fast.encode("", add_special_tokens=True).ids)
+        self.end_tokens = frozenset(number for number, token in added.items() if token.special)
+        super().__init__(
+            [
+                _sentencepiece_bytes(str(fast.id_to_token(i)), i in self.end_tokens)
+                for i in range(fast.get_vocab_size())
+            ]
+        )
+
+    def encode(self, text: str) -> TokenIds:
+        return self.encode_all_known([text])[0]
+
+    def encode_all_known(self, texts: Sequence[str]) -> list[TokenIds]:
+        return _encode_all(self._fast, texts, LETTER_END)
+
+    def to_json(self) -> str:
+        return str(self._fast.to_str())
+
+
+def _sentencepiece_bytes(token: str, is_control: bool) -> bytes:
+    """Return the bytes of a token: those of its text, or the byte that it names."""
+    if byte := BYTE_TOKEN.fullmatch(token):
+        return bytes([int(byte[1], 16)])
+    return token.encode() if is_control else token.replace(SPACE, " ").encode()
+
+
 def _encode(fast: Any, text: str) -> TokenIds:
     return _encode_all(fast, [text])[0]
 
 
-def _encode_all(fast: Any, texts: Sequence[str]) -> list[TokenIds]:
+def _encode_all(fast: Any, texts: Sequence[str], word_end: re.Pattern[str] = WORD_END) -> list[TokenIds]:
     for text in texts:
         encode_utf8(text)
-    chunks = [[*_chunks(text)] for text in texts]
+    chunks = [[*_chunks(text, word_end)] for text in texts]
     encodings = iter(fast.encode_batch_fast([*chain.from_iterable(chunks)], add_special_tokens=False))
     parts = (chain.from_iterable(next(encodings).ids for _ in each) for each in chunks)
     return [np.fromiter(ids, np.int64) for ids in parts]
 
 
-def _chunks(text: str) -> Iterator[str]:
+def _chunks(text: str, word_end: re.Pattern[str] = WORD_END) -> Iterator[str]:
     """Yield the text in short chunks, whose tokens are the same as those of the whole text, in less time and
     memory.
 
-    In byte-level BPE, a token can start with white space, but white space never occurs later in the token, so
-    a chunk can end there. Only words of thousands of characters are cut: merging their pairs would take
-    quadratic time.
+    A token can start with white space, but white space never occurs later in the token, behind the end of a
+    word, so a chunk can end there. Only words of thousands of characters are cut: merging their pairs would
+    take quadratic time.
     """
     start = 0
     while start < len(text):
-        end = WORD_END.search(text, start + CHUNK_CHARACTERS, start + 2 * CHUNK_CHARACTERS)
+        end = word_end.search(text, start + CHUNK_CHARACTERS, start + 2 * CHUNK_CHARACTERS)
         stop = end.start() if end else start + 2 * CHUNK_CHARACTERS
         yield text[start:stop]
         start = stop

@@ -35,6 +35,10 @@ class Tokenizer(ABC):
     """What a text may have without a token: "characters" or "words". Empty if any text can be encoded."""
     add_bos = False
     """Whether sources begin with `bos`. All sources end with `eos`."""
+    prompt_start: tuple[int, ...] = ()
+    """The tokens that a language model reads before a prompt."""
+    end_tokens: frozenset[int] = frozenset()
+    """The tokens at which a generated text ends."""
 
     def __init__(self, pieces: Sequence[bytes]):
         self.pieces = tuple(pieces)

@@ -3,13 +3,14 @@
 Character: a token for each character of the training text. Word: a token for each word between white space
 (for symbols and commands, not for prose). Byte: the 256 bytes. BPE: byte-level byte-pair encoding (Sennrich
 et al. 2016; Radford et al. 2019). Byte and BPE can encode any text, and decoding restores the text exactly.
-WordPiece is imported with a BERT model.
+WordPiece is imported with a BERT model, SentencePiece with Gemma.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from foveal.config import TokenizerName
 from foveal.core.errors import UserError
 from foveal.core.parse_json import parse_json
 from foveal.core.rust_panics import panics_as_errors
-from foveal.data.text.subword_tokenizers import BPETokenizer, WordPieceTokenizer
+from foveal.data.text.subword_tokenizers import BPETokenizer, SentencePieceTokenizer, WordPieceTokenizer
 from foveal.data.text.tokenizer_base import TOKENIZER_FILE, StreamingDecoder, TokenIds, Tokenizer, encode_utf8
 from foveal.store.regular_files import read_regular
 
@@ -109,13 +110,14 @@ class WordTokenizer(Tokenizer):
 def make_tokenizer(kind: TokenizerName, vocab_size: int, texts: Iterable[str]) -> Tokenizer:
     """Fit a tokenizer to the training `texts`. `vocab_size` is the size of BPE's vocabulary.
 
-    Raises: UserError: the kind is "wordpiece", which can't be fitted.
+    Raises: UserError: the kind is "wordpiece" or "sentencepiece", which can't be fitted.
     """
     if kind == "byte":
         return ByteTokenizer()
-    if kind == "wordpiece":
+    if kind in ("wordpiece", "sentencepiece"):
         raise UserError(
-            "word pieces come with a model (foveal train DATA --from RUN); for a text set data.tokenizer=bpe"
+            f"data.tokenizer={kind} comes with a model (foveal train DATA --from RUN); for a text set "
+            "data.tokenizer=bpe"
         )
     if kind == "bpe":
         return BPETokenizer.train(texts, vocab_size)
@@ -125,6 +127,15 @@ def make_tokenizer(kind: TokenizerName, vocab_size: int, texts: Iterable[str]) -
     for text in texts:
         characters.update(text)
     return CharacterTokenizer(characters)
+
+
+def _subword_class(
+    model: Mapping[str, Any],
+) -> type[BPETokenizer | SentencePieceTokenizer | WordPieceTokenizer]:
+    """Return the class of a tokenizer of the library `tokenizers` with this model."""
+    if model["type"] == "WordPiece":
+        return WordPieceTokenizer
+    return SentencePieceTokenizer if model.get("byte_fallback") else BPETokenizer
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
@@ -140,9 +151,8 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         if kind == "fast":
             from tokenizers import Tokenizer as Fast
 
-            is_wordpiece = content["model"]["type"] == "WordPiece"
             with panics_as_errors():
-                return (WordPieceTokenizer if is_wordpiece else BPETokenizer)(Fast.from_str(text))
+                return _subword_class(content["model"])(Fast.from_str(text))
         if kind == "byte":
             return ByteTokenizer()
         return (WordTokenizer if kind == "word" else CharacterTokenizer)(content["vocabulary"])
@@ -157,6 +167,7 @@ __all__ = [
     "BPETokenizer",
     "ByteTokenizer",
     "CharacterTokenizer",
+    "SentencePieceTokenizer",
     "StreamingDecoder",
     "TokenIds",
     "Tokenizer",

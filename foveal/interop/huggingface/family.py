@@ -48,6 +48,11 @@ def broadcast_vector(name: str) -> TensorMapping:
     )
 
 
+def plus_one(name: str) -> TensorMapping:
+    """Return the mapping of a gain g to g - 1, which is stored where a norm multiplies by `1 + weight`."""
+    return TensorMapping((name,), lambda our_tensor: our_tensor - 1, lambda hf_tensor: hf_tensor + 1)
+
+
 @dataclass(frozen=True)
 class ModelFamily:
     """A Hugging Face model_type.
@@ -63,6 +68,7 @@ class ModelFamily:
     model_type: str
     architecture: str
     mixer: str
+    norm_placement: str
     prefix: str
     embedding: str
     head: str

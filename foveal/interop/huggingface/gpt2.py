@@ -61,6 +61,7 @@ GPT2 = ModelFamily(
     model_type="gpt2",
     architecture="GPT2LMHeadModel",
     mixer="attention",
+    norm_placement="pre",
     prefix="transformer.",
     embedding="wte.weight",
     head="lm_head.weight",

@@ -1,5 +1,6 @@
 """Checked reading of a Hugging Face config.json: each error is one line that names the setting."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,20 @@ class HFConfig:
         if type(value) not in (int, float) or not 0 <= value < 1:
             raise self.error(key, "expected a number from 0, below 1")
         return float(value)
+
+    def positive(self, key: str, default: float) -> float:
+        """Return a number above 0."""
+        value = self.get(key, default)
+        if type(value) not in (int, float) or not 0 < value < math.inf:
+            raise self.error(key, "expected a number above 0")
+        return float(value)
+
+    def section(self, key: str) -> "HFConfig":
+        """Return a section with settings of its own, empty if it is missing."""
+        value = self.get(key, {})
+        if not isinstance(value, dict):
+            raise self.error(key, "expected a section of settings")
+        return HFConfig(value, self.path)
 
     def choice(self, key: str, default: str, known: Mapping[str, str]) -> str:
         """Return Foveal's name for a Hugging Face name, from the table `known`."""

@@ -1,4 +1,4 @@
-"""Import and export of Hugging Face language models: gpt2, mamba and rwkv."""
+"""Import and export of Hugging Face language models: gpt2, gemma3_text, mamba and rwkv."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -15,16 +15,18 @@ from foveal.heads.decoder_lm import DecoderLM
 from foveal.interop.huggingface.checks import check_tensors, validate_model_config
 from foveal.interop.huggingface.family import ModelFamily
 from foveal.interop.huggingface.files import HF_CONFIG_FILE, HF_WEIGHTS_FILE, read_json, read_weights
+from foveal.interop.huggingface.gemma3 import GEMMA3
 from foveal.interop.huggingface.gpt2 import GPT2
 from foveal.interop.huggingface.hf_config import HFConfig
 from foveal.interop.huggingface.mamba import MAMBA
 from foveal.interop.huggingface.rwkv import RWKV
+from foveal.layers.blocks.feedforward import hidden_width
 from foveal.models.decoder import language_model
 from foveal.models.mixer_settings import resolve_mixer_settings
 from foveal.store import durable
 from foveal.store.sealed import unique_state_dict
 
-FAMILIES = {family.model_type: family for family in (GPT2, MAMBA, RWKV)}
+FAMILIES = {family.model_type: family for family in (GPT2, GEMMA3, MAMBA, RWKV)}
 PROJECTION_BIAS = "projection.bias"
 BERT_MODEL_TYPE = "bert"
 """An encoder, which `interop.huggingface.bert` reads."""
@@ -61,12 +63,23 @@ def read_language_model(folder: Path) -> ImportedTextModel:
         known = suggest(str(model_type)[:40], [*FAMILIES, *OTHER_MODEL_TYPES])
         raise settings.error("model_type", f"Foveal can't import this type{known}")
     family = FAMILIES[model_type]
+    tensors = _normalize_names(family, read_weights(folder))
+    return convert_language_model(family, settings, tensors, folder)
+
+
+def convert_language_model(
+    family: ModelFamily, settings: HFConfig, tensors: dict[str, Tensor], place: Path
+) -> ImportedTextModel:
+    """Return the model with these settings and `tensors`, which are those of the file or folder `place`.
+
+    Raises: UserError: the model differs from Foveal's, or the tensors do not fit the settings.
+    """
+    path = settings.path
     config, context = _read_config(family, settings)
     vocabulary = settings.size("vocab_size", 0)
-    tensors = _normalize_names(family, read_weights(folder))
     if config.layers > len(tensors):
         raise UserError(
-            f"{path}: {config.layers} layers, but {folder} has no more than {len(tensors)} tensors"
+            f"{path}: {config.layers} layers, but {place} has no more than {len(tensors)} tensors"
         )
     try:
         with torch.device("meta"):
@@ -76,11 +89,13 @@ def read_language_model(folder: Path) -> ImportedTextModel:
     shapes = unique_state_dict(meta_model)
     expected = family.to_hf_weights(shapes, config.layers, config.tie_embeddings)
     if config.tie_embeddings:
-        _drop_tied_head(family, tensors, folder)
-    check_tensors(expected, tensors, folder)
+        _drop_tied_head(family, tensors, place)
+    check_tensors(expected, tensors, place)
     tensors = {name: tensor.float() for name, tensor in tensors.items()}
     weights = family.from_hf_weights(tensors, config.layers, config.tie_embeddings)
-    return ImportedTextModel(model_type, config, vocabulary, context, weights, bounded=meta_model.bounded)
+    return ImportedTextModel(
+        family.model_type, config, vocabulary, context, weights, bounded=meta_model.bounded
+    )
 
 
 def write_language_model(
@@ -161,10 +176,11 @@ def _family_of(config: ModelConfig) -> ModelFamily:
     Raises: UserError: there is no such family.
     """
     mixers = _distinct_mixers(config)
-    for family in FAMILIES.values():
-        if mixers == family.mixer:
-            return family
-    known = ", ".join(family.mixer for family in FAMILIES.values())
+    families = [family for family in FAMILIES.values() if family.mixer == mixers]
+    if families:
+        place = config.norm_placement
+        return next((family for family in families if family.norm_placement == place), families[0])
+    known = ", ".join(dict.fromkeys(family.mixer for family in FAMILIES.values()))
     raise UserError(
         f"model.mixers={config.mixers}: Hugging Face has no such model; only models whose mixers are all of "
         f"one kind can be exported: {known}"
@@ -200,7 +216,7 @@ def _normalized(config: ModelConfig) -> ModelConfig:
     spelling = {
         "mixers": _distinct_mixers(config),
         "embedding_width": 0 if config.embedding_width == config.width else config.embedding_width,
-        "expansion": round(config.expansion * config.width) / config.width,
+        "expansion": hidden_width(config.feedforward, config.width, config.expansion) / config.width,
     }
     return resolve_mixer_settings(config.model_copy(update=spelling))
 

@@ -52,6 +52,7 @@ MAMBA = ModelFamily(
     model_type="mamba",
     architecture="MambaForCausalLM",
     mixer="mamba",
+    norm_placement="pre",
     prefix="backbone.",
     embedding="embeddings.weight",
     head="lm_head.weight",

@@ -52,6 +52,7 @@ RWKV = ModelFamily(
     model_type="rwkv",
     architecture="RwkvForCausalLM",
     mixer="rwkv",
+    norm_placement="pre",
     prefix="rwkv.",
     embedding="embeddings.weight",
     head="head.weight",

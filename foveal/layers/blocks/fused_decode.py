@@ -126,7 +126,7 @@ def _collect_weights(block: Block) -> BlockWeights | None:
     mixer, network = block.mixer, block.feedforward
     if not block.pre or not block.residual or type(mixer) is not SelfAttention or mixer.window:
         return None
-    if mixer.group is not ONE_PART:
+    if mixer.group is not ONE_PART or not mixer.options.are_published or block.mixer_output_norm is not None:
         return None
     if any("forward" in vars(module) for module in block.modules()):
         return None

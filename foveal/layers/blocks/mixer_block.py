@@ -23,6 +23,8 @@ class Block(TappedModule):
 
     Post-norm: `x = norm(x + mixer(x))`, `x = norm(x + feedforward(x))` (Vaswani et al. 2017).
 
+    Both: `x = x + norm(mixer(norm(x)))`, `x = x + norm(feedforward(norm(x)))` (Ding et al. 2021, sandwich).
+
     Ranks may cut the stream between split layers along the sequence (`distributed.sequence_group`); a
     `MoELayer` reads all positions.
 
@@ -48,7 +50,7 @@ class Block(TappedModule):
         mixer: nn.Module,
         feedforward: nn.Module | None = None,
         norm: Literal["none", "layer", "rms"] = "none",
-        norm_placement: Literal["pre", "post"] = "pre",
+        norm_placement: Literal["pre", "post", "both"] = "pre",
         residual: bool = False,
         dropout: float = 0.0,
         epsilon: float = 1e-5,
@@ -60,9 +62,14 @@ class Block(TappedModule):
         self.mixer: Mixer = mixer  # type: ignore[assignment]
         self.bounded = self.mixer.bounded
         self.feedforward = feedforward
-        self.pre, self.residual = norm_placement == "pre", residual
+        self.pre, self.residual = norm_placement != "post", residual
         self.mixer_norm = make_norm(norm, d_in if self.pre else d_out, epsilon)
         self.feedforward_norm = make_norm(norm, d_out, epsilon) if feedforward is not None else None
+        self.mixer_output_norm = self.feedforward_output_norm = None
+        if norm_placement == "both":
+            self.mixer_output_norm = make_norm(norm, d_out, epsilon)
+            if feedforward is not None:
+                self.feedforward_output_norm = make_norm(norm, d_out, epsilon)
         self.dropout = Dropout(dropout)
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
@@ -74,7 +81,7 @@ class Block(TappedModule):
         own_lengths = self.stream.own_lengths(lengths)
         x = zero_padding(x, own_lengths)
         y, state = self.mixer(self.mixer_norm(x) if self.pre else x, state, lengths=lengths)
-        x = self._join(x, y, self.mixer_norm)
+        x = self._join(x, y, self.mixer_norm, self.mixer_output_norm)
         aux: AuxLosses = {}
         if self.feedforward is not None:
             assert self.feedforward_norm is not None
@@ -84,12 +91,14 @@ class Block(TappedModule):
                 y = self.stream.cut(y)
             else:
                 y = self.feedforward(y)
-            x = self._join(x, y, self.feedforward_norm)
+            x = self._join(x, y, self.feedforward_norm, self.feedforward_output_norm)
         x = zero_padding(x, own_lengths)
         self.tap("features", lambda: x)
         return x, state, aux
 
-    def _join(self, x: Tensor, y: Tensor, norm: nn.Module) -> Tensor:
+    def _join(self, x: Tensor, y: Tensor, norm: nn.Module, output_norm: nn.Module | None) -> Tensor:
+        if output_norm is not None:
+            y = output_norm(y)
         if self.training:
             y = self.dropout(y)
         if self.residual:

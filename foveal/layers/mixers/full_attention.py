@@ -7,7 +7,7 @@ from torch import Tensor
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.layers.mixers.base import check_input
-from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
+from foveal.layers.mixers.multi_head_attention import PUBLISHED_HEADS, HeadOptions, MultiHeadAttention
 from foveal.ops.padding import sequence_mask, zero_padding
 
 
@@ -28,8 +28,8 @@ class FullAttention(MultiHeadAttention):
 
     bounded = False
 
-    def __init__(self, width: int, heads: int, rotary: bool = False):
-        super().__init__(width, heads, width)
+    def __init__(self, width: int, heads: int, rotary: bool = False, options: HeadOptions = PUBLISHED_HEADS):
+        super().__init__(width, heads, width, options)
         self.rotary = rotary
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:

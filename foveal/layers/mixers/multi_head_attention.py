@@ -1,5 +1,7 @@
 """The common part of all multi-head attention: four linear layers, and scaled dot-product attention."""
 
+from dataclasses import dataclass, replace
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -10,10 +12,47 @@ from foveal.core.tap import TappedModule
 from foveal.distributed.tensor_group import ONE_PART, SplitAxes, TensorGroup, axes_below
 from foveal.layers.linear import Linear
 from foveal.layers.mixers.registry import StackFacts
+from foveal.layers.norm import RMSNorm
 from foveal.ops.attention.attention_map import AttentionMap
 from foveal.ops.attention.dot_product import attention
 from foveal.ops.attention.rotary import apply_rotary
 from foveal.ops.linear import linear
+
+
+@dataclass(frozen=True)
+class HeadOptions:
+    """What heads of attention may have besides those of Vaswani et al. 2017.
+
+    Example:
+
+        >>> options = layers.HeadOptions(key_heads=1, qk_norm=True, bias=False)
+        >>> mixer = layers.SelfAttention(16, heads=4, options=options)
+        >>> y, state = mixer(torch.randn(2, 5, 16))
+        >>> tuple(state["keys"].shape)
+        (2, 5, 1, 4)
+    """
+
+    key_heads: int = 0
+    """Heads of keys and values, each read by equally many queries (Ainslie et al. 2023); 0 for all heads."""
+    head_width: int = 0
+    """K; 0 for the width over the number of heads."""
+    qk_norm: bool = False
+    """`q = rms_norm(q)` and `k = rms_norm(k)` of each head, before any rotation (Henry et al. 2020)."""
+    bias: bool = True
+    """Whether the four linear layers have biases."""
+    rotary_base: float = 10_000.0
+    """Base of the angles of rotary positions."""
+    epsilon: float = 1e-5
+    """Epsilon of the norms."""
+
+    @property
+    def are_published(self) -> bool:
+        """Whether the heads are those of Vaswani et al. 2017. They have no norm, whatever the epsilon."""
+        return self == replace(PUBLISHED_HEADS, epsilon=self.epsilon)
+
+
+PUBLISHED_HEADS = HeadOptions()
+"""The heads of Vaswani et al. 2017."""
 
 
 class MultiHeadAttention(TappedModule):
@@ -21,26 +60,38 @@ class MultiHeadAttention(TappedModule):
 
     Keys and values are projections of vectors of width `source_width`. All weights start normal with standard
     deviation 0.02, biases at zero. Ranks can split the heads; `heads` is then the number of the own ones.
+
+    With `options`, G `key_heads` are shared: queries h H/G to (h + 1) H/G - 1 read keys and values of head h.
     """
 
     group = ONE_PART
 
-    def __init__(self, width: int, heads: int, source_width: int):
+    def __init__(self, width: int, heads: int, source_width: int, options: HeadOptions = PUBLISHED_HEADS):
         super().__init__()
-        if width % heads:
+        self.options, self.key_heads = options, options.key_heads or heads
+        if not options.head_width and width % heads:
             raise ValueError(f"width {width} is not a multiple of {heads} heads")
+        if heads % self.key_heads:
+            raise ValueError(f"{heads} heads are not a multiple of {self.key_heads} heads of keys")
         self.d_in = self.d_out = self.width = width
-        self.heads, self.head_width = heads, width // heads
-        self.query = Linear(width, width)
-        self.key = Linear(source_width, width)
-        self.value = Linear(source_width, width)
-        self.output = Linear(width, width)
+        self.heads, self.head_width = heads, options.head_width or width // heads
+        inner, keys = heads * self.head_width, self.key_heads * self.head_width
+        self.query = Linear(width, inner, bias=options.bias)
+        self.key = Linear(source_width, keys, bias=options.bias)
+        self.value = Linear(source_width, keys, bias=options.bias)
+        self.output = Linear(inner, width, bias=options.bias)
+        self.query_norm = RMSNorm(self.head_width, options.epsilon) if options.qk_norm else None
+        self.key_norm = RMSNorm(self.head_width, options.epsilon) if options.qk_norm else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         for layer in (self.query, self.key, self.value, self.output):
             nn.init.normal_(layer.weight, std=0.02)
-            nn.init.zeros_(layer.bias)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+        for norm in (self.query_norm, self.key_norm):
+            if norm is not None:
+                norm.reset_parameters()
 
     @property
     def attention_heads(self) -> int:
@@ -50,11 +101,15 @@ class MultiHeadAttention(TappedModule):
     def split_among(self, group: TensorGroup) -> SplitAxes:
         """Split the heads (Shoeybi et al. 2019, figure 3b).
 
-        Raises: ValueError: the ranks of the group do not divide the heads.
+        Raises: ValueError: the ranks of the group do not divide the heads, or the heads have norms.
         """
-        if self.heads % group.size:
-            raise ValueError(f"{self.heads} heads can't be split among {group.size} ranks")
+        for count, name in ((self.heads, "heads"), (self.key_heads, "heads of keys")):
+            if count % group.size:
+                raise ValueError(f"{count} {name} can't be split among {group.size} ranks")
+        if self.options.qk_norm:
+            raise ValueError("heads with norms of queries and keys can't be split")
         self.group, self.heads = group, self.heads // group.size
+        self.key_heads //= group.size
         axes = axes_below("output", self.output.split_inputs(group))
         for name in ("query", "key", "value"):
             axes |= axes_below(name, getattr(self, name).split_outputs())
@@ -80,33 +135,38 @@ class MultiHeadAttention(TappedModule):
             heads = torch.cat([linear(x, layer.weight, layer.bias) for layer in layers], 2)
         else:
             weight = torch.cat([layer.weight for layer in layers])
-            heads = F.linear(x, weight, torch.cat([layer.bias for layer in layers]))
-        return torch.unflatten(heads, 2, (len(layers) * self.heads, -1))
+            bias = torch.cat([layer.bias for layer in layers]) if self.options.bias else None
+            heads = F.linear(x, weight, bias)
+        return torch.unflatten(heads, 2, (-1, self.head_width))
 
     def _queries_keys_values(
         self, x: Float[Tensor, "B T D"], positions: Int[Tensor, "#B T"] | None
-    ) -> tuple[Float[Tensor, "B T H K"], Float[Tensor, "B T H K"], Float[Tensor, "B T H K"]]:
+    ) -> tuple[Float[Tensor, "B T H K"], Float[Tensor, "B T G K"], Float[Tensor, "B T G K"]]:
         """Return queries, keys and values of the same input. With `positions`, queries and keys
         are rotated."""
         heads = self._project(x, self.query, self.key, self.value)
-        if positions is None:
-            q, k, v = heads.chunk(3, 2)
-            return q, k, v
-        rotated, v = torch.split(heads, [2 * self.heads, self.heads], 2)
-        q, k = apply_rotary(rotated, positions).chunk(2, 2)
+        compared, v = torch.split(heads, [self.heads + self.key_heads, self.key_heads], 2)
+        counts = [self.heads, self.key_heads]
+        if self.query_norm is not None and self.key_norm is not None:
+            q, k = torch.split(compared, counts, 2)
+            compared = torch.cat([_normalized(q, self.query_norm), _normalized(k, self.key_norm)], 2)
+        if positions is not None:
+            compared = apply_rotary(compared, positions, self.options.rotary_base)
+        q, k = torch.split(compared, counts, 2)
         return q, k, v
 
     def _attend(
         self,
         q: Float[Tensor, "B T H K"],
-        k: Float[Tensor, "B S H K"],
-        v: Float[Tensor, "B S H K"],
+        k: Float[Tensor, "B S G K"],
+        v: Float[Tensor, "B S G K"],
         visible: Bool[Tensor, "#B #T S"] | None,
         causal: bool = False,
         window: int = 0,
     ) -> Float[Tensor, "B t D"]:
         """Apply `ops.attention.dot_product.attention`, then the output layer."""
         q, k, v = (tensor.transpose(1, 2) for tensor in (q, k, v))  # (B, H, T, K)
+        k, v = shared_heads(k, self.heads), shared_heads(v, self.heads)
         mask = None if visible is None else visible[:, None]
         y = attention(q, k, v, mask, causal, window)
         offset = k.shape[2] - q.shape[2]  # the queries are the last positions
@@ -119,15 +179,28 @@ class MultiHeadAttention(TappedModule):
         return self.output(y.transpose(1, 2).flatten(2))
 
 
-def check_heads(heads: int, stack: StackFacts, section: str) -> None:
-    """Check that the number of heads in the mixer's section divides the stack's width.
+def _normalized(x: Float[Tensor, "B T H K"], norm: RMSNorm) -> Float[Tensor, "B T H K"]:
+    """Return `norm(x)`, computed in the precision of its gain under autocast, too."""
+    return norm(x.to(norm.gain.dtype)).to(x.dtype)
+
+
+def shared_heads(x: Float[Tensor, "B G S K"], heads: int) -> Float[Tensor, "B H S K"]:
+    """Return the keys or values that each head reads: those of a head of keys, again and again."""
+    times = heads // x.shape[1]
+    return x if times == 1 else x[:, :, None].expand(-1, -1, times, -1, -1).flatten(1, 2)
+
+
+def check_heads(heads: int, stack: StackFacts, section: str, head_width: int = 0) -> None:
+    """Check that the number of heads in the mixer's section divides the stack's width, if the heads have no
+    width of their own.
 
     Raises: ValueError: the heads do not divide the width, or leave an odd width for rotary positions.
     """
     width = stack.width
-    if width % heads:
+    if not head_width and width % heads:
         raise ValueError(
             f"{stack.section}.width={width} is not a multiple of {stack.section}.{section}.heads={heads}"
         )
-    if stack.rotary and width // heads % 2:
-        raise ValueError(f"rotary positions need an even head width, not {width}/{heads} = {width // heads}")
+    if stack.rotary and (head_width or width // heads) % 2:
+        given = head_width or f"{width}/{heads} = {width // heads}"
+        raise ValueError(f"rotary positions need an even head width, not {given}")

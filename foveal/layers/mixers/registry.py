@@ -32,14 +32,16 @@ class MixerPlace(Generic[S]):
     """Number of the layer, from 0."""
     layers: int = 1
     """Layers of the stack."""
-    rotary: bool = False
-    """The stack's positions are rotary."""
+    rotary_base: float = 0.0
+    """Base of the angles of the stack's rotary positions; 0 if its positions are not rotary."""
     causal: bool = True
     """Each position sees only itself and earlier positions."""
     memory_width: int = 0
     """Width of the memory that the stack reads; 0 without one."""
     residual: bool = True
     """The outputs are added to the inputs."""
+    norm_epsilon: float = 1e-5
+    """Epsilon of the stack's norms."""
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,18 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from foveal.config.values import MAX_SIZE, Size, StrictModel
+from foveal.config.values import MAX_SIZE, NonNegativeFloat, ReadIf, Size, StrictModel
 from foveal.core.memory import Memory
 from foveal.core.state import State
 from foveal.distributed.tensor_group import SplitAxes, TensorGroup
 from foveal.layers.mixers.base import StateShapes, check_input, state_dtype
 from foveal.layers.mixers.full_attention import FullAttention
-from foveal.layers.mixers.multi_head_attention import MultiHeadAttention, check_heads
+from foveal.layers.mixers.multi_head_attention import (
+    PUBLISHED_HEADS,
+    HeadOptions,
+    MultiHeadAttention,
+    check_heads,
+)
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, register_mixer
 from foveal.ops.attention.attention_map import AttentionMap
 from foveal.ops.attention.cached_attention import cached_attention, cached_attention_usable
@@ -28,7 +33,7 @@ class SelfAttention(MultiHeadAttention):
     With a `window` w, a query sees itself and the w - 1 positions before. With `rotary`, queries and keys are
     rotated by their positions.
 
-    State: `count` (B,), the number of inputs of each row so far, and their `keys` and `values` (B, C, H, K).
+    State: `count` (B,), the number of inputs of each row so far, and their `keys` and `values` (B, C, G, K).
     Without a window, input j of row b is in slot j, and `filled` is the largest number of slots that any row
     uses. With a window, C = w - 1, and the last w - 1 inputs are right-aligned.
 
@@ -42,14 +47,21 @@ class SelfAttention(MultiHeadAttention):
     Raises: ValueError: `heads` does not divide `width`.
     """
 
-    def __init__(self, width: int, heads: int, window: int = 0, rotary: bool = False):
-        super().__init__(width, heads, width)
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        window: int = 0,
+        rotary: bool = False,
+        options: HeadOptions = PUBLISHED_HEADS,
+    ):
+        super().__init__(width, heads, width, options)
         self.window, self.rotary = window, rotary
         self.bounded = window > 0
         self.shapes = self._state_shapes()
 
     def _state_shapes(self) -> StateShapes:
-        cached = (self.window - 1 if self.window else -1, self.heads, self.head_width)
+        cached = (self.window - 1 if self.window else -1, self.key_heads, self.head_width)
         shapes: dict[str, tuple[int, ...] | None] = {"keys": cached, "values": cached, "count": ()}
         return shapes if self.window else shapes | {"filled": None}
 
@@ -63,7 +75,8 @@ class SelfAttention(MultiHeadAttention):
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         slots = self.window - 1 if self.window else capacity or 0
         weight = self.key.weight
-        empty = weight.new_zeros(batch, slots, self.heads, self.head_width, dtype=state_dtype(weight))
+        shape = (batch, slots, self.key_heads, self.head_width)
+        empty = weight.new_zeros(shape, dtype=state_dtype(weight))
         count = torch.zeros(batch, dtype=torch.long, device=weight.device)
         start: dict[str, State] = {"keys": empty, "values": empty.clone(), "count": count}
         return start if self.window else start | {"filled": 0}
@@ -84,7 +97,8 @@ class SelfAttention(MultiHeadAttention):
         added = before.new_full((B,), T) if lengths is None else lengths
         after: dict[str, State] = {"count": before + added}
         if T == 1 and lengths is None and state is not None and not self.window:
-            usable = cached_attention_usable(q, state["keys"], state["values"])
+            usable = self.heads == self.key_heads
+            usable = usable and cached_attention_usable(q, state["keys"], state["values"])
             if use_fast_path("attention", "cached", usable):
                 y, cache = self._attend_cached(q, k, v, state)
                 return self.output(y.flatten(2)), cache | after
@@ -181,8 +195,20 @@ def with_capacity(cache: Tensor, filled: int) -> Tensor:
 class AttentionSettings(StrictModel):
     heads: Size = 4
     """Number of heads, each of an equal part of the width."""
+    key_heads: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 0
+    """Heads of keys and values, each read by equally many queries; 0 for as many as heads."""
+    head_width: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 0
+    """Width of a head; 0 for the width of the stack over the number of heads."""
+    qk_norm: bool = False
+    """Normalizes the queries and keys of each head (RMS norm)."""
+    bias: bool = True
+    """The four linear layers have biases."""
     window: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 0
     """Keys that a query sees, its own included; 0 for all before it."""
+    global_every: Annotated[int, Field(ge=0, le=MAX_SIZE), ReadIf("window")] = 0
+    """Every n-th layer has no window, and sees all before it; 0 for a window in all layers."""
+    global_rotary_base: Annotated[NonNegativeFloat, ReadIf("global_every")] = 0.0
+    """Base of the angles of rotary positions in layers without a window; 0 for that of the others."""
 
 
 @register_mixer("attention")
@@ -192,14 +218,31 @@ class AttentionSpec(MixerSpec[AttentionSettings]):
     sees_whole_row = True
 
     def make(self, place: MixerPlace[AttentionSettings]) -> SelfAttention | FullAttention:
-        heads, window = place.settings.heads, place.settings.window
+        settings, base = place.settings, place.rotary_base
+        every = settings.global_every if settings.window else 0
+        is_global = every > 0 and (place.layer + 1) % every == 0
+        if is_global and base:
+            base = settings.global_rotary_base or base
+        options = HeadOptions(
+            settings.key_heads,
+            settings.head_width,
+            settings.qk_norm,
+            settings.bias,
+            base or PUBLISHED_HEADS.rotary_base,
+            place.norm_epsilon,
+        )
         if place.causal:
-            return SelfAttention(place.width, heads, window, place.rotary)
-        return FullAttention(place.width, heads, place.rotary)
+            window = 0 if is_global else settings.window
+            return SelfAttention(place.width, settings.heads, window, base > 0, options)
+        return FullAttention(place.width, settings.heads, base > 0, options)
 
     def check(self, settings: AttentionSettings, stack: StackFacts) -> None:
-        check_heads(settings.heads, stack, self.section)
-        if settings.window and not stack.causal:
+        check_heads(settings.heads, stack, self.section, settings.head_width)
+        section = f"{stack.section}.{self.section}"
+        if settings.key_heads and settings.heads % settings.key_heads:
             raise ValueError(
-                f"{stack.section}.{self.section}.window: an encoder sees the whole row; leave the window out"
+                f"{section}.heads={settings.heads} is not a multiple of "
+                f"{section}.key_heads={settings.key_heads}"
             )
+        if settings.window and not stack.causal:
+            raise ValueError(f"{section}.window: an encoder sees the whole row; leave the window out")

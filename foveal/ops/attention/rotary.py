@@ -18,15 +18,17 @@ NUMBERS_PER_TASK = 1 << 14
 """Elements in a task of the kernel."""
 
 
-def apply_rotary(x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"]) -> Float[Tensor, "B T H K"]:
-    """Apply `rotate_pairs` with the angles `t / 10000^(2i/K)` for pair i at position t (Su et al. 2021,
-    equation 34).
+def apply_rotary(
+    x: Float[Tensor, "B T H K"], positions: Int[Tensor, "#B T"], base: float = 10_000.0
+) -> Float[Tensor, "B T H K"]:
+    """Apply `rotate_pairs` with the angles `t / base^(2i/K)` for pair i at position t (Su et al. 2021,
+    equation 34, where the base is 10000).
 
     The product of a rotated query and a rotated key depends only on the distance of their positions.
     """
     half = x.shape[-1] // 2
     # In float64: for positions in the millions, the angles would be too inaccurate in float32.
-    frequencies = 10000.0 ** (-torch.arange(half, device=x.device, dtype=exact_dtype(x.device)) / half)
+    frequencies = base ** (-torch.arange(half, device=x.device, dtype=exact_dtype(x.device)) / half)
     angles = positions[:, :, None] * frequencies
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     if not use_fast_path(

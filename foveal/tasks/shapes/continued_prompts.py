@@ -28,8 +28,16 @@ def search_texts(
     parts = cut_evenly(len(prompts), task.together.world.size)
 
     def search(index: int) -> list[list[GeneratedText]]:
-        part = [prompts[row] for row in parts[index]]
-        return beam_text(task.model, task.processor, part, tokens, beam=beam, best=best, alpha=alpha)
+        return beam_text(
+            task.model,
+            task.processor,
+            [prompts[row] for row in parts[index]],
+            tokens,
+            beam=beam,
+            best=best,
+            alpha=alpha,
+            end_tokens=task.processor.end_tokens,
+        )
 
     results = chain.from_iterable(share(len(parts), search, no_progress, task.together))
     for row, (prompt, texts) in enumerate(zip(prompts, results, strict=True)):
@@ -53,6 +61,7 @@ def sample_texts(
             options.sampling,
             samples=options.samples if several else len(part),
             first_sample=0 if several else part.start,
+            end_tokens=task.processor.end_tokens,
             stops=options.stop,
         )
 

@@ -133,7 +133,15 @@ def write_answers(
     batches = [prompts[start : start + PROMPTS_AT_ONCE] for start in range(0, len(prompts), PROMPTS_AT_ONCE)]
 
     def write(index: int) -> list[str]:
-        chunks = generate_text(task.model, task.processor, batches[index], tokens, GREEDY, stops=stops)
+        chunks = generate_text(
+            task.model,
+            task.processor,
+            batches[index],
+            tokens,
+            GREEDY,
+            end_tokens=task.processor.end_tokens,
+            stops=stops,
+        )
         return [text.text.strip() for text in collect_texts(chunks)]
 
     return [*chain.from_iterable(share(len(batches), write, progress, task.together))]

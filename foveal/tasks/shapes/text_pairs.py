@@ -19,6 +19,7 @@ from foveal.generation.request import GenerateRequest
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.encoder_registry import TokenSizes, make_encoder
+from foveal.models.stack_settings import EMBEDDING, keys_below
 from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.baseline import SimpleAnswers
 from foveal.tasks.results import TaskSummary
@@ -41,7 +42,7 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
 
     def settings_read(self) -> set[str]:
         shares_embedding = self.config.data.shared_vocabulary  # which is the encoder's
-        return super().settings_read() - ({"model.embedding_width"} if shares_embedding else set())
+        return super().settings_read() - (keys_below("model", EMBEDDING) if shares_embedding else set())
 
     @property
     def source_sizes(self) -> TokenSizes:

@@ -37,6 +37,29 @@ OURS: dict[str, dict[str, Any]] = {
         "tie_embeddings": True,
         "projection_bias": False,
     },
+    "gemma3_text": {
+        "mixers": "attention",
+        "embedding_scale": True,
+        "attention": {
+            "heads": 4,
+            "key_heads": 2,
+            "head_width": 8,
+            "qk_norm": True,
+            "bias": False,
+            "window": 5,
+            "global_every": 2,
+            "global_rotary_base": 300.0,
+        },
+        "positions": {"kind": "rotary", "rotary_base": 20.0},
+        "feedforward": "geglu",
+        "expansion": 3.75,
+        "norm": "rms",
+        "norm_placement": "both",
+        "norm_epsilon": 1e-3,
+        "residual": True,
+        "tie_embeddings": True,
+        "projection_bias": False,
+    },
     "mamba": load_config("mamba").model.model_dump(),
     "rwkv": load_config("rwkv").model.model_dump(),
 }
@@ -74,6 +97,23 @@ def theirs_of(family: str, **more: object) -> Any:
     transformers = pytest.importorskip("transformers")
     shape = {
         "gpt2": {"n_embd": D, "n_layer": 3, "n_head": 4, "n_positions": CONTEXT, "n_inner": 40},
+        "gemma3_text": {
+            "hidden_size": D,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "head_dim": 8,
+            "query_pre_attn_scalar": 8,
+            "intermediate_size": 40,
+            "max_position_embeddings": CONTEXT,
+            "sliding_window": 5,
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+            "rms_norm_eps": 1e-3,
+            "rope_parameters": {
+                "full_attention": {"rope_type": "default", "rope_theta": 300.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 20.0},
+            },
+        },
         "mamba": {"hidden_size": D, "num_hidden_layers": 3, "state_size": 5, "conv_kernel": 3, "expand": 3},
         "rwkv": {"hidden_size": D, "num_hidden_layers": 3, "intermediate_size": 40, "rescale_every": 0},
     }[family]
@@ -134,6 +174,9 @@ def test_out_and_in_again(family: str, tmp_path: Path) -> None:
     assert (found.vocabulary, found.model_type) == (V, family)
     back = opened(tmp_path / "out")
     tokens = torch.randint(V, (2, CONTEXT))
+    if family == "gemma3_text":  # its gains are stored minus 1
+        torch.testing.assert_close(logits(back, tokens), logits(ours, tokens))
+        return
     assert torch.equal(logits(back, tokens), logits(ours, tokens))
 
 
@@ -165,6 +208,19 @@ def test_rwkv_that_rescales(tmp_path: Path) -> None:
     theirs = theirs_of("rwkv", rescale_every=2)
     theirs.save_pretrained(tmp_path)
     equal(opened(tmp_path), theirs.train())
+
+
+def test_older_settings_of_gemma(tmp_path: Path) -> None:
+    """The bases and the pattern of windows have other names there."""
+    config = config_of("gemma3_text")
+    write_language_model(tmp_path / "out", made(config), config, CONTEXT)
+    path = tmp_path / "out/config.json"
+    settings = json.loads(path.read_text())
+    del settings["rope_parameters"], settings["layer_types"]
+    older = {"rope_theta": 300.0, "rope_local_base_freq": 20.0, "sliding_window_pattern": 2}
+    path.write_text(json.dumps(settings | older))
+    attention = read_language_model(tmp_path / "out").config.model_dump()["attention"]
+    assert attention == OURS["gemma3_text"]["attention"]
 
 
 def test_half_precision_loads(tmp_path: Path) -> None:
@@ -211,6 +267,30 @@ def test_half_precision_loads(tmp_path: Path) -> None:
         ("gpt2", {"vocab_size": None}, "vocab_size=None: expected a whole number"),
         ("gpt2", {"tie_word_embeddings": 1}, "tie_word_embeddings=1: expected true or false"),
         ("gpt2", {"tie_word_embeddings": False}, "no lm_head.weight"),
+        ("gemma3_text", {"attn_logit_softcapping": 50.0}, "attn_logit_softcapping=50.0"),
+        ("gemma3_text", {"attention_bias": True}, "attention_bias=True: Foveal supports only False"),
+        ("gemma3_text", {"query_pre_attn_scalar": 9}, "query_pre_attn_scalar=9: Foveal supports only head"),
+        ("gemma3_text", {"layer_types": ["full_attention"] * 2}, "supports only 3 layers with windows in"),
+        ("gemma3_text", {"layer_types": "full_attention"}, "supports only 3 layers with windows in"),
+        ("gemma3_text", {"layer_types": [1, 2, {}]}, "supports only 3 layers with windows in"),
+        ("gemma3_text", {"rope_parameters": []}, "rope_parameters=[]: expected a section of settings"),
+        (
+            "gemma3_text",
+            {"rope_parameters": {"full_attention": {"rope_type": "linear"}}},
+            "rope_type='linear': Foveal supports only default",
+        ),
+        (
+            "gemma3_text",
+            {"rope_parameters": {"full_attention": {"rope_theta": -1}}},
+            "rope_theta=-1: expected a number above 0",
+        ),
+        (
+            "gemma3_text",
+            {"num_key_value_heads": 3},
+            "heads=4 is not a multiple of model.attention.key_heads=3",
+        ),
+        ("gemma3_text", {"head_dim": 7, "query_pre_attn_scalar": 7}, "need an even head width, not 7"),
+        ("gemma3_text", {"rms_norm_eps": 0}, "rms_norm_eps=0: expected a number above 0"),
         ("mamba", {"use_bias": True}, "use_bias=True: Foveal supports only False"),
         ("mamba", {"use_conv_bias": False}, "use_conv_bias=False: Foveal supports only True"),
         ("mamba", {"hidden_act": "gelu"}, "hidden_act='gelu': Foveal supports only silu"),
@@ -339,6 +419,10 @@ def test_shards_that_are_missing(folder: Path) -> None:
         ("gpt2", {"mixers": "attention,attention", "embedding_width": D}, None),
         ("gpt2", {"mixers": "attention,lstm", "layers": 1}, None),
         ("gpt2", {"mamba": {"state_size": 3}, "gru": {"reset_after": False}}, None),
+        ("gemma3_text", {"norm": "layer"}, "no such gemma3_text: model.norm=layer is always rms there"),
+        ("gemma3_text", {"embedding_scale": False}, "model.embedding_scale=false is always true there"),
+        ("gemma3_text", {"attention": {"window": 3}}, "model.attention.qk_norm=false is always true"),
+        ("gemma3_text", {"feedforward": "swiglu"}, "model.feedforward=swiglu is always geglu there"),
         ("mamba", {"feedforward": "mlp"}, "model.feedforward=mlp is always none there"),
         ("mamba", {"norm": "layer"}, "model.norm=layer is always rms there"),
         ("mamba", {"activation": "relu"}, None),
