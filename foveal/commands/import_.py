@@ -1,4 +1,4 @@
-"""`foveal import FOLDER`: create a run from a Hugging Face model folder, or from published weights."""
+"""`foveal import FOLDER`: create a run from a Hugging Face folder, a GGUF file or published weights."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,15 +23,16 @@ def import_(
     run: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Create a run from a Hugging Face model folder, or from published weights.
+    """Create a run from a Hugging Face model folder, a GGUF file, or from published weights.
 
     Parameters
     ----------
     folder
-        A folder with config.json, model.safetensors and tokenizer.json of a gpt2, mamba, rwkv or bert; or of
-        a resnet, convnext or vit with preprocessor_config.json in place of the last file; or the name of
-        published weights, which are downloaded once: efficientnet-lite0, which predicts ImageNet's thousand
-        classes (19 MB), or all-minilm-l6-v2, a BERT of six layers (91 MB).
+        A folder with config.json, model.safetensors and tokenizer.json of a gpt2, gemma3_text, mamba, rwkv or
+        bert; or of a resnet, convnext or vit with preprocessor_config.json in place of the last file; or a
+        GGUF file of a gemma3; or the name of published weights, which are downloaded once:
+        efficientnet-lite0, which predicts ImageNet's thousand classes (19 MB), all-minilm-l6-v2, a BERT of
+        six layers (91 MB), or gemma3-270m, a language model (238 MB).
     run
         The run folder to create; runs/FOLDER-import-N if not given.
     json

@@ -24,7 +24,7 @@ PUBLISHED_WEIGHTS = {
 """The packages of each name.
 
 MiniLM is a BERT of six layers (Wang et al. 2020), fine-tuned to compare sentences (Reimers and Gurevych
-2019): 91 MB under the Apache license 2.0, its package under MIT.
+2019): 91 MB under the Apache license 2.0, its package under MIT. Gemma 3 is in `published.gemma`.
 """
 
 SHORT_NAMES = {"minilm": MINILM, "lite0": efficientnet.NAME, "gemma3": gemma.NAME}

@@ -1,5 +1,6 @@
 """Models in GGUF files: settings, weights and tokenizer; the published Gemma beside Hugging Face's."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from foveal.core.errors import UserError
 from foveal.data.text.tokenizers import SentencePieceTokenizer, load_tokenizer
 from foveal.interop.gguf.file import open_gguf
 from foveal.interop.gguf.model import read_gguf_model
+from foveal.interop.huggingface.tokenizer import read_tokenizer
 from foveal.interop.published.gemma import NAME, PARTS, open_parts
 from foveal.models.decoder import language_model
 from foveal.models.mixer_settings import resolve_mixer_settings
@@ -144,6 +146,60 @@ def test_import_and_generate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert text["text"] == run.processor.decode([likeliest] if likeliest > 3 else [])
     (shot,) = run.generate("the", tokens=3, shots=[("a", "b")]).values["samples"]
     assert shot["prompt"] == "input: a\noutput: b\n\ninput: the\noutput:"
+
+
+def test_export_and_import_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that transformers opens, with the tokenizer."""
+    transformers = pytest.importorskip("transformers")
+    monkeypatch.chdir(tmp_path)
+    succeed("import", write_small_gguf(tmp_path / "small.gguf"), "--run", "gemma")
+    succeed("export", "gemma", "folder")
+    text = "the cat  the\n\n\u00e9 x"
+    tokens = [2, *foveal.load("gemma").processor.encode(text).tolist()]
+    their_tokenizer = transformers.AutoTokenizer.from_pretrained("folder")
+    assert their_tokenizer(text).input_ids == tokens
+    assert their_tokenizer.decode(tokens[1:]) == text
+    theirs = transformers.AutoModelForCausalLM.from_pretrained("folder").eval()
+    with torch.no_grad():
+        expected = theirs(torch.tensor([tokens])).logits
+    torch.testing.assert_close(logits(small_model(), torch.tensor([tokens])), expected, rtol=1e-4, atol=1e-4)
+    succeed("import", "folder", "--run", "again")
+    again = foveal.load("again")
+    assert again.processor.encode(text).tolist() == tokens[1:]
+    assert again.processor.prompt_start == (2,)
+    torch.testing.assert_close(logits(again.model, torch.tensor([tokens])), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("normalizer", None),
+        ("normalizer", {"type": "NFC"}),
+        ("pre_tokenizer", {"type": "Whitespace"}),
+        ("pre_tokenizer", 7),
+        ("model", {"type": "Unigram", "byte_fallback": True}),
+    ],
+)
+def test_a_folder_with_another_tokenizer(tmp_path: Path, part: str, value: Any) -> None:
+    content = json.loads(tokenizer_of(tmp_path).to_json()) | {part: value}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(UserError) as error:
+        read_tokenizer(tmp_path, len(TOKENS))
+    assert f"its {part} differs from that of Gemma's SentencePiece" in str(error.value)
+
+
+def test_a_folder_with_tokens_beyond_the_model(tmp_path: Path) -> None:
+    """Those of images are left out; a damaged list is one line."""
+    whole = json.loads(tokenizer_of(tmp_path).to_json())
+    image = whole["added_tokens"][0] | {"id": len(TOKENS), "content": "<image>"}
+    content = whole | {"added_tokens": [*whole["added_tokens"], image]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    assert read_tokenizer(tmp_path, len(TOKENS)).size == len(TOKENS)
+    several: list[Any] = [[1], [{}], "x", [{"id": "a"}]]
+    for damaged in several:
+        (tmp_path / "tokenizer.json").write_text(json.dumps(whole | {"added_tokens": damaged}))
+        with pytest.raises(UserError, match="not a usable tokenizer"):
+            read_tokenizer(tmp_path, len(TOKENS))
 
 
 def test_a_bad_file_makes_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
