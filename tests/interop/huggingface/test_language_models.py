@@ -95,7 +95,7 @@ def opened(folder: Path) -> DecoderLM:
 def theirs_of(family: str, **more: object) -> Any:
     """A small random model of Hugging Face's, far from its first weights."""
     transformers = pytest.importorskip("transformers")
-    shape = {
+    shapes: dict[str, dict[str, Any]] = {
         "gpt2": {"n_embd": D, "n_layer": 3, "n_head": 4, "n_positions": CONTEXT, "n_inner": 40},
         "gemma3_text": {
             "hidden_size": D,
@@ -116,7 +116,8 @@ def theirs_of(family: str, **more: object) -> Any:
         },
         "mamba": {"hidden_size": D, "num_hidden_layers": 3, "state_size": 5, "conv_kernel": 3, "expand": 3},
         "rwkv": {"hidden_size": D, "num_hidden_layers": 3, "intermediate_size": 40, "rescale_every": 0},
-    }[family]
+    }
+    shape = shapes[family]
     config = transformers.AutoConfig.for_model(family, vocab_size=V, **shape | more)
     return grown(transformers.AutoModelForCausalLM.from_config(config))
 
