@@ -171,6 +171,27 @@ def test_a_prompt_longer_than_the_context(here: Path) -> None:
     )
 
 
+def test_an_answer_ends_where_positions_end(here: Path) -> None:
+    """By default; more tokens than there are positions for are refused."""
+    attention = ("--model", "attention", "model.attention.heads=2", "model.positions.kind=learned")
+    sizes = ("model.width=16", "model.layers=1", "data.context_length=24", "data.batch_tokens=96")
+    succeed("train", "text.txt", *attention, *sizes, "--budget", "2steps", "--run", "short")
+    request = ("short", "--shots", "examples.tsv", "--template", r"{source} {target}\n", "--prompt", "a")
+    for seed in range(5):
+        (one,) = answers(*request, "--seed", seed)
+        assert len(one["prompt"]) == 17
+        assert len(one["text"]) <= 8
+    write_pairs("pairs.csv", ["a", "a cat"], ["hat", "log"])
+    succeed("evaluate", "short", "pairs.csv", *request[1:-2])
+    assert "learned positions end at 24" in refuse("generate", *request, "--tokens", "9")
+
+
+def test_a_table_of_too_many_examples(finished: Path) -> None:
+    write_pairs("many.csv", ["cat"] * 1001, ["hat"] * 1001)
+    message = refuse("generate", finished, "--shots", "many.csv", "--prompt", "bird")
+    assert message == "foveal: many.csv: over 1,000 examples, too many for a prompt: give fewer\n"
+
+
 def test_pairs_in_memory_are_checked(finished: Path) -> None:
     run = foveal.load(finished)
     for shots, message in (

@@ -34,7 +34,7 @@ from foveal.training.share import share
 PAIRS = PairFormat(PairedTextSource(), TextTarget("target"))
 METRICS = (chrf, bleu_if_meaningful, exact_match)
 MAX_EXAMPLES = 1000
-"""Examples that are read: no model has room for more."""
+"""Examples at most: no model has room for more."""
 PROMPTS_AT_ONCE = 16
 COPY = "a copy of the source"
 
@@ -46,9 +46,11 @@ def read_examples(path: str, config: DataConfig) -> tuple[tuple[str, str], ...]:
     """
     skipped: list[SkippedRow] = []
     opened = open_path(path, config.encoding)
-    rows = [*islice(PAIRS.read(opened.sources(PAIRS.source.table), config, skipped), MAX_EXAMPLES)]
+    rows = [*islice(PAIRS.read(opened.sources(PAIRS.source.table), config, skipped), MAX_EXAMPLES + 1)]
     if skipped:
         raise UserError(f"{skipped[0].location}: {skipped[0].reason}")
+    if len(rows) > MAX_EXAMPLES:
+        raise UserError(f"{path}: over {MAX_EXAMPLES:,} examples, too many for a prompt: give fewer")
     for row in rows:
         check_example(row.location, row.fields["source"], row.fields["target"])
     return tuple((row.fields["source"], row.fields["target"]) for row in rows)
@@ -88,7 +90,10 @@ def read_pairs(data: str, config: DataConfig, log: Log) -> list[Row]:
 
 
 def answer_sources(task: Task, request: GenerateRequest, shots: FewShotPrompt) -> Iterator[GenerationEvent]:
-    """Yield the answers to the sources of a request, each a line of text."""
+    """Yield the answers to the sources of a request, each a line of text.
+
+    Raises: UserError: a source is empty, or a prompt is too long.
+    """
     sources = request.prompts()
     for number, source in enumerate(sources, 1):
         if not source.strip():
@@ -97,8 +102,8 @@ def answer_sources(task: Task, request: GenerateRequest, shots: FewShotPrompt) -
                 "--input FILE)"
             )
     prompts = [shots.prompt(source) for source in sources]
-    tokens = request.tokens or answer_limit(task, shots, sources)
-    check_context(task, request.run, prompts)
+    room = room_for_answers(task, request.run, prompts)
+    tokens = request.tokens or min(room, answer_limit(task, shots, sources))
     start, count = time.perf_counter(), 0
     stops = replace(request.sampling, stop=(*request.sampling.stop, *shots.stops))
     for event in sample_texts(task, replace(request, stream=False, sampling=stops), prompts, tokens):
@@ -115,11 +120,14 @@ def answer_sources(task: Task, request: GenerateRequest, shots: FewShotPrompt) -
 def score_answers(
     task: Task, run: str, rows: Sequence[Row], shots: FewShotPrompt, progress: ProgressCallback
 ) -> tuple[EvaluationResult, Baseline]:
-    """Return the scores of the likeliest answers to pairs, and those of a copy of the source."""
+    """Return the scores of the likeliest answers to pairs, and those of a copy of the source.
+
+    Raises: UserError: a prompt is too long.
+    """
     sources, references = ([row.fields[name] for row in rows] for name in ("source", "target"))
     prompts = [shots.prompt(source) for source in sources]
-    check_context(task, run, prompts)
-    outputs = write_answers(task, prompts, answer_limit(task, shots, sources), shots.stops, progress)
+    tokens = min(room_for_answers(task, run, prompts), answer_limit(task, shots, sources))
+    outputs = write_answers(task, prompts, tokens, shots.stops, progress)
     scores = [score for metric in METRICS if (score := metric(references, outputs)) is not None]
     notes = () if len(scores) == len(METRICS) else (NO_BLEU,)
     result = EvaluationResult(sources, references, outputs, word_counts(sources), scores, notes=notes)
@@ -156,22 +164,23 @@ def answer_limit(task: Task, shots: FewShotPrompt, sources: Sequence[str]) -> in
 
     lengths = [(count(source), count(target)) for source, target in shots.examples]
     longest, ratio = max(target for _, target in lengths), max(target / source for source, target in lengths)
-    limit = LengthLimit.from_lengths(longest, ratio, task.model.limit or LengthLimit.maximum)
+    limit = LengthLimit.from_lengths(longest, ratio, LengthLimit.maximum)
     return max(limit.for_source(count(source)) for source in sources)
 
 
-def check_context(task: Task, run: str, prompts: Sequence[str]) -> None:
-    """Check that each prompt is no longer than the texts of the model's training, unless the model reads
-    texts of any length.
+def room_for_answers(task: Task, run: str, prompts: Sequence[str]) -> int:
+    """Return the largest number of tokens that the model can write behind the longest prompt.
+
+    A prompt may be as long as the texts of the model's training, and of any length if its state is bounded.
+    Only learned positions limit the answer, too.
 
     Raises: UserError: a prompt is longer.
     """
-    if task.model.bounded:
-        return
-    limit = task.model.limit or task.config.data.context_length
     longest = max(len(encode_prompt(task.processor, prompt)) for prompt in prompts)
-    if longest >= limit:
+    limit = task.model.limit or task.config.data.context_length
+    if longest >= limit and not task.model.bounded:
         raise UserError(
             f"the prompt has {longest:,} tokens, and {run} reads {limit:,} with the answer: give fewer or "
             "shorter examples"
         )
+    return LengthLimit.maximum if task.model.limit is None else limit - longest + 1  # the last is not read
