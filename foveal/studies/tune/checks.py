@@ -61,7 +61,7 @@ class Checks:
     initial: InitialLoss
     overfit: Overfit
     sweep: RateSweep
-    usual: OtherFirstWeights | None
+    by_default: OtherFirstWeights | None
     """With model.initialization=default; None if that is set."""
     cost: Cost
     seconds: float
@@ -70,17 +70,19 @@ class Checks:
     @property
     def initialization_is_at_fault(self) -> bool:
         """Return whether the usual first weights learn clearly more in the same iterations."""
-        if self.usual is None:
+        if self.by_default is None:
             return False
-        own, usual = self.sweep, self.usual.sweep
-        learned = min(own.first_loss, usual.first_loss) - own.best.end
-        possible = usual.first_loss - usual.best.end
-        return self.initial.is_too_high > self.usual.initial.is_too_high or learned < possible / 2
+        own, by_default = self.sweep, self.by_default.sweep
+        learned = min(own.first_loss, by_default.first_loss) - own.best.end
+        possible = by_default.first_loss - by_default.best.end
+        return self.initial.is_too_high > self.by_default.initial.is_too_high or learned < possible / 2
 
     @property
     def best_lr(self) -> float:
         """The rate at which the loss falls fastest, from the usual weights if the given ones are at fault."""
-        return (self.usual.sweep if self.usual and self.initialization_is_at_fault else self.sweep).best.lr
+        return (
+            self.by_default.sweep if self.by_default and self.initialization_is_at_fault else self.sweep
+        ).best.lr
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,10 @@ def run_checks(first: FirstModel, seconds: float, progress: ProgressCallback) ->
     sweep = sweep_rates(probe, seconds / 3, progress)
     steps = sum(len(rate.losses) for rate in sweep.rates)
     cost = replace(cost, step_seconds=(time.monotonic() - sweep_began) / steps)
-    usual = None
+    by_default = None
     if task.config.model.initialization != "default" and not knows_outcomes:
-        usual = _with_usual_weights(task, batches, seconds / 3, progress)
-    return Checks(initial, learned, sweep, usual, cost, time.monotonic() - began)
+        by_default = _with_usual_weights(task, batches, seconds / 3, progress)
+    return Checks(initial, learned, sweep, by_default, cost, time.monotonic() - began)
 
 
 def _with_usual_weights(
@@ -138,12 +140,12 @@ def read_checks(folder: Path) -> Checks:
     """
     file = folder / CHECKS_FILE
     table = open_json(read_regular(file), str(file))
-    usual = table["usual"]
+    by_default = table["by_default"]
     return Checks(
         InitialLoss(**table["initial"]),
         Overfit(**{key: _numbers(value) for key, value in table["overfit"].items()}),
         _sweep(table["sweep"]),
-        usual and OtherFirstWeights(InitialLoss(**usual["initial"]), _sweep(usual["sweep"])),
+        by_default and OtherFirstWeights(InitialLoss(**by_default["initial"]), _sweep(by_default["sweep"])),
         Cost(**table["cost"]),
         table["seconds"],
     )

@@ -93,9 +93,9 @@ class Journal:
         seed = self._seed + len(study.trials)  # a resumed study goes on with other draws
         random = RandomSampler(seed)
         study.sampler = random if phase == "coarse" else TPESampler(n_startup_trials=RANDOM_TRIALS, seed=seed)
-        asked = study.ask({each.name: _distribution(each) for each in space})
-        settings = {**fixed, **settings_of(space, asked.params)}
-        return self._begin(phase, asked, Planned("drawn", reason, settings), steps)
+        drawn = study.ask({each.name: _distribution(each) for each in space})
+        settings = {**fixed, **settings_of(space, drawn.params)}
+        return self._begin(phase, drawn, Planned("drawn", reason, settings), steps)
 
     def is_worse_than_others(self, trial: Trial, step: int, loss: float) -> bool:
         """Note a held-out loss. Return whether it is above the median of earlier trials at that step."""
@@ -121,10 +121,10 @@ class Journal:
         values = [trial.loss] if state is TrialState.COMPLETE and trial.loss is not None else None
         self._storage.set_trial_state_values(frozen._trial_id, state, values)
 
-    def _begin(self, phase: Phase, asked: "optuna.trial.Trial", planned: Planned, steps: int) -> Trial:
+    def _begin(self, phase: Phase, drawn: "optuna.trial.Trial", planned: Planned, steps: int) -> Trial:
         for name, value in (*planned._asdict().items(), ("steps", steps)):
-            asked.set_user_attr(name, value)
-        return Trial(phase, asked.number, *planned, steps)
+            drawn.set_user_attr(name, value)
+        return Trial(phase, drawn.number, *planned, steps)
 
     def _study(self, phase: Phase, pruner: "optuna.pruners.MedianPruner | None" = None) -> "optuna.Study":
         import optuna

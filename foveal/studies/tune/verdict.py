@@ -99,13 +99,14 @@ def _faults(search: Search) -> list[Fault]:
 
 
 def _initialization(search: Search, checks: Checks) -> Fault:
-    assert checks.usual is not None
-    own, usual = checks.sweep, checks.usual.sweep
+    assert checks.by_default is not None
+    own, by_default = checks.sweep, checks.by_default.sweep
     too_high = checks.initial.is_too_high
+    first, usual_first = checks.initial.measured, checks.by_default.initial.measured
     evidence = (
-        f"the first loss is {checks.initial.measured:.3f}, and {checks.usual.initial.measured:.3f} with the "
-        f"usual first weights; in {len(own.best.losses)} iterations at the best of all rates it falls to "
-        f"{own.best.end:.3f}, from the usual weights to {usual.best.end:.3f}"
+        f"the first loss is {first:.3f}, and {usual_first:.3f} with the usual first weights; in "
+        f"{len(own.best.losses)} iterations at the best of all rates it falls to {own.best.end:.3f}, from the "
+        f"usual weights to {by_default.best.end:.3f}"
     )
     value = search.subject.config.model.initialization
     problem = "first weights that are too large" if too_high else "first weights from which little is learned"

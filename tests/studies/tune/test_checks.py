@@ -69,11 +69,11 @@ def test_a_probe_restores_weights_and_random_numbers_exactly(start, lr):
 
 def test_the_first_loss_is_that_of_a_guess_and_large_first_weights_are_said(start):
     run, probe = start()
-    usual = measure_initial_loss(run.task, probe.batches, False)
+    by_default = measure_initial_loss(run.task, probe.batches, False)
     outcomes = run.task.num_outcomes
-    assert usual.expected == pytest.approx(math.log(outcomes))
-    assert usual.measured == pytest.approx(usual.expected, abs=0.1)
-    assert usual.meaning.endswith("as expected")
+    assert by_default.expected == pytest.approx(math.log(outcomes))
+    assert by_default.measured == pytest.approx(by_default.expected, abs=0.1)
+    assert by_default.meaning.endswith("as expected")
     with torch.no_grad():
         run.model.projection.weight.mul_(500)
     large = measure_initial_loss(run.task, probe.batches, False)
@@ -143,7 +143,7 @@ def test_checks_are_read_as_they_were_written(start, tmp_path):
     assert has_checks(tmp_path)
     assert read_checks(tmp_path) == checks
     assert isinstance(checks, Checks)
-    assert checks.usual is not None
+    assert checks.by_default is not None
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,10 @@ def test_first_weights_are_at_fault_if_the_usual_ones_learn_far_more(first, end,
     def sweep(losses: tuple[float, ...]) -> RateSweep:
         return RateSweep(0.01, (SweptRate(0.01, losses),))
 
-    usual = OtherFirstWeights(InitialLoss(4.0, 4.0), sweep((4.0, *[2.0] * 9)))
+    by_default = OtherFirstWeights(InitialLoss(4.0, 4.0), sweep((4.0, *[2.0] * 9)))
     learned = Overfit(8, 0.01, (4.0, 0.1), (), ())
     own = sweep((first, *[end] * 9))
-    checks = Checks(InitialLoss(first, 4.0), learned, own, usual, Cost(1.0, 1.0, 1.0, 10, 1.0), 1.0)
+    checks = Checks(InitialLoss(first, 4.0), learned, own, by_default, Cost(1.0, 1.0, 1.0, 10, 1.0), 1.0)
     assert checks.initialization_is_at_fault == at_fault
 
 
