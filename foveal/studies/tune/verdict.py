@@ -103,10 +103,11 @@ def _initialization(search: Search, checks: Checks) -> Fault:
     own, by_default = checks.sweep, checks.by_default.sweep
     too_high = checks.initial.is_too_high
     first, usual_first = checks.initial.measured, checks.by_default.initial.measured
+    iterations = len(own.best.losses)
     evidence = (
-        f"the first loss is {first:.3f}, and {usual_first:.3f} with the usual first weights; in "
-        f"{len(own.best.losses)} iterations at the best of all rates it falls to {own.best.end:.3f}, from the "
-        f"usual weights to {by_default.best.end:.3f}"
+        f"the first loss is {first:.3f}, and {usual_first:.3f} with the usual first weights; in {iterations} "
+        f"iterations at the best of all rates it falls to {own.best.end:.3f}, from the usual weights to "
+        f"{by_default.best.end:.3f}"
     )
     value = search.subject.config.model.initialization
     problem = "first weights that are too large" if too_high else "first weights from which little is learned"
