@@ -17,10 +17,12 @@ from foveal.ops.jit.dispatch import reference_only
 from foveal.studies.plan.hardware import ASSUMED, Hardware, Utilization, named_hardware
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.messages import all_messages
+from foveal.studies.plan.planned_model import sized_task
 from foveal.studies.plan.rank_step import RankStep, count_step
 from foveal.studies.plan.recorder import Message
 from foveal.studies.plan.step_time import step_time
 from foveal.tasks.config import load_config
+from foveal.tasks.registry import task_of
 
 ROWS, VOCABULARY, COPIES, BASELINE = 8, 51200, 64, 39e12
 PUBLISHED = {
@@ -62,7 +64,8 @@ def efficiencies() -> tuple[list[Row], Utilization]:
 
 def _count(preset: str, layout: Layout) -> tuple[RankStep, Layout]:
     with reference_only("cross_entropy"):
-        return count_step(load_config(preset), layout, VOCABULARY, ROWS, torch.bfloat16), layout
+        task = sized_task(task_of(load_config(preset)), {"vocabulary": VOCABULARY})
+        return count_step(task, layout, ROWS, torch.bfloat16), layout
 
 
 def _executed_flops(step: RankStep) -> int:

@@ -10,7 +10,7 @@ from foveal.studies.plan.hardware import named_hardware
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.plan import make_plan
 from foveal.tasks.config import load_config
-from tests.support.measured_step import VOCABULARY, measured_peak
+from tests.support.measured_step import measured_peak, measured_task
 from tests.support.ranks import run_ranks
 
 GOAL = 0.15
@@ -37,10 +37,12 @@ def preset_of(layout: Layout) -> str:
     return "moe" if layout.ep > 1 else "attention"
 
 
-def predicted_and_measured(layout: Layout, settings: tuple[str, ...] = SETTINGS) -> tuple[int, int]:
+def predicted_and_measured(
+    layout: Layout, settings: tuple[str, ...] = SETTINGS, preset: str = ""
+) -> tuple[int, int]:
     """Return the bytes of a process at the peak of a step: planned, and of the largest real process."""
-    settings, preset = (*settings, FLOAT32), preset_of(layout)
-    plan = make_plan(load_config(preset, settings), VOCABULARY, layout, named_hardware("cpu"))
+    settings, preset = (*settings, FLOAT32), preset or preset_of(layout)
+    plan = make_plan(measured_task(load_config(preset, settings)), layout, named_hardware("cpu"))
     arguments = (preset, settings, layout)
     if layout.ranks == 1:
         return plan.memory_total, measured_peak(ONE_PROCESS, *arguments)

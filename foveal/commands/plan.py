@@ -2,24 +2,26 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from foveal.config import Config, parse_overrides, preset_names
-from foveal.core.errors import UserError
 from foveal.core.whole_number import WholeNumber
+from foveal.models.network_registry import NETWORKS
 from foveal.plugins.references import resolve_references
 from foveal.store.manifest import MANIFEST_FILE
 from foveal.store.run import open_run
 from foveal.studies.plan.hardware import DEFAULT_HARDWARE, named_hardware
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.plan import make_plan
+from foveal.studies.plan.planned_model import sized_task
 from foveal.studies.plan.published import all_published
 from foveal.studies.plan.report import plan_json, plan_sections
+from foveal.tasks.base import Task
 from foveal.tasks.config import from_tables, load_config
-from foveal.tasks.language_model import vocabulary_of
-from foveal.tasks.registry import open_task
+from foveal.tasks.configure import network_config
+from foveal.tasks.registry import open_task, task_of
 from foveal.ui.console import print_json, print_sections
 
 
@@ -36,16 +38,17 @@ def plan(
     micro_batches: WholeNumber = 1,
     hardware: str = DEFAULT_HARDWARE,
     vocabulary: WholeNumber | None = None,
+    classes: WholeNumber | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Show what a training of the language model PRESET, or of a run, takes on many processes.
+    """Show what a training of PRESET, of a network for images, or of a run takes on many processes.
 
     One of them is counted here: it takes a step without numbers, and without the others.
 
     Parameters
     ----------
     preset
-        A preset, a TOML file of settings, or a run folder.
+        A preset, a TOML file of settings, a network such as resnet-50, or a run folder.
     overrides
         Settings, such as data.batch_tokens=1048576.
     ranks
@@ -65,39 +68,47 @@ def plan(
     hardware
         The devices: v100-dgx2h, a100, h100, h200 or cpu.
     vocabulary
-        The number of tokens; if not given, that of the run, data.vocab_size, or 65 characters.
+        The number of tokens; if not given, that of the run, data.vocab_size, or that of usual characters.
+    classes
+        The number of classes of images; if not given, that of the run, of the published network, or 1000.
     json
         Print one JSON object on standard output.
     """
-    if vocabulary is not None and vocabulary < 1:
-        raise UserError(f"--vocabulary {vocabulary}: expected a whole number from 1 on")
-    config, size = _config_and_vocabulary(preset, resolve_references(overrides))
+    sizes = {"vocabulary": vocabulary, "classes": classes}
+    given = {size: number for size, number in sizes.items() if number is not None}
+    task = sized_task(_task(preset, resolve_references(overrides)), given)
     layout = Layout(ranks, tp, pp, virtual_stages, ep, fsdp, micro_batches)
-    made = make_plan(config, vocabulary or size, layout, named_hardware(hardware))
-    as_published = preset in preset_names() and vocabulary is None and _has_its_model(config, preset)
-    published = all_published().get(preset) if as_published else None
+    made = make_plan(task, layout, named_hardware(hardware))
+    published = all_published().get(preset) if not given and _has_its_model(task.config, preset) else None
     if json:
         print_json(plan_json(made, published))
     else:
         print_sections(plan_sections(preset, made, published))
 
 
-def _has_its_model(config: Config, preset: str) -> bool:
-    """Return whether settings leave the preset's model as it is."""
-    own = load_config(preset)
-    sizes = [(each.data.vocab_size, each.data.context_length) for each in (config, own)]
-    return config.model == own.model and sizes[0] == sizes[1]
-
-
-def _config_and_vocabulary(name: str, overrides: Sequence[str]) -> tuple[Config, int]:
-    """Return the config of a preset, a file or a run, and its number of tokens.
+def _task(name: str, overrides: Sequence[str]) -> Task:
+    """Return the task of a preset, a file or a network; that of a run is bound to its processor.
 
     Raises: UserError or ConfigError: there is none of this name, or a setting does not fit.
     """
     if not (Path(name) / MANIFEST_FILE).exists():
-        config = load_config(name, overrides)
-        return config, vocabulary_of(config)
+        return task_of(_config(name, overrides))
     run = open_run(name)
-    config = from_tables(run.config.model_dump(), parse_overrides(overrides))
-    tokenizer: Any = open_task(run).processor
-    return config, int(getattr(tokenizer, "size", 0))
+    return open_task(run).with_config(from_tables(run.config.model_dump(), parse_overrides(overrides)))
+
+
+def _config(name: str, overrides: Sequence[str]) -> Config:
+    is_network = name in NETWORKS and name not in preset_names()
+    return network_config(name, overrides) if is_network else load_config(name, overrides)
+
+
+def _has_its_model(config: Config, name: str) -> bool:
+    """Return whether settings leave the model of a preset or of a network as it is."""
+    if name not in all_published():
+        return False
+    own = _config(name, ())
+    sizes = [
+        (data.vocab_size, data.context_length, data.max_length, data.image.size, data.image.channels)
+        for data in (config.data, own.data)
+    ]
+    return config.model == own.model and sizes[0] == sizes[1]

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from foveal.core.result import ObjectiveOutput, Term
 from foveal.core.state import State
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.text.tokenizers import Tokenizer
+from foveal.data.text.tokenizer_base import Tokenizer, Vocabulary
 from foveal.models.encoder import EncoderWithHead
 from foveal.objectives.aux_terms import aux_terms
 from foveal.objectives.stateless import StatelessObjective
@@ -25,7 +25,7 @@ class MaskedLMObjective(StatelessObjective):
     """
 
     def __init__(
-        self, model: EncoderWithHead, tokenizer: Tokenizer, preview_examples: ExampleBatch | None = None
+        self, model: EncoderWithHead, tokenizer: Vocabulary, preview_examples: ExampleBatch | None = None
     ):
         self.model, self.tokenizer, self.preview_examples = model, tokenizer, preview_examples
         self.aux_names = list(model.encoder.aux_names)
@@ -86,6 +86,7 @@ class MaskedLMObjective(StatelessObjective):
     def _decode(self, tokens: Tensor, hidden: Tensor) -> str:
         """Return the text of `tokens` on a single line, with gaps for hidden tokens and without special
         tokens."""
+        assert isinstance(self.tokenizer, Tokenizer)
         text: list[bytes] = []
         for token, gap in zip(tokens.tolist(), hidden.tolist(), strict=True):
             piece = self.tokenizer.pieces[token] if token < self.tokenizer.size else b""

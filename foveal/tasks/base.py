@@ -25,6 +25,7 @@ from foveal.tasks.defaults import Defaults, DefaultsRequest
 from foveal.tasks.facts import TOKEN, TaskFacts, TaskSettings
 from foveal.tasks.fit import NO_FIT, Fit
 from foveal.tasks.results import EvaluationResult, LabelsByRow, TaskSummary
+from foveal.tasks.without_data import TaskWithoutData
 from foveal.training.protocols import Batches, Objective
 
 TaskT = TypeVar("TaskT", bound="Task")
@@ -33,7 +34,7 @@ FEW_HELD_OUT = 10
 __all__ = ["TOKEN", "Task", "TaskSettings"]
 
 
-class Task(TaskFacts, AnsweringTask):
+class Task(TaskFacts, TaskWithoutData, AnsweringTask):
     """The base class of tasks. A subclass with a `name` is a task, in a file or folder with everything that
     only this task has.
 
@@ -155,16 +156,6 @@ class Task(TaskFacts, AnsweringTask):
     @abstractmethod
     def new_model(self) -> nn.Module:
         """Return a model for the processor, with uninitialized weights."""
-
-    @property
-    def model_sizes(self) -> tuple[str, ...] | None:
-        """The sizes, beside settings, that a model without data depends on; None if the task makes no such
-        model."""
-        return None
-
-    def sized_processor(self, sizes: Mapping[str, int]) -> Any:
-        """Return a processor that knows only the `model_sizes`, for a model that is made without data."""
-        raise NotImplementedError
 
     @abstractmethod
     def example_model(self) -> nn.Module:

@@ -5,15 +5,17 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
+import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from foveal.core.errors import UserError
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.images.image_facts import image_facts
 from foveal.data.open import OpenedData
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.encoder_registry import ImageSizes
-from foveal.models.image_networks import image_head
+from foveal.models.image_networks import image_head, published_input
 from foveal.objectives.classification import ClassificationObjective
 from foveal.objectives.selective import ModelWithProxy, SelectiveObjective, match_proxy, with_proxy
 from foveal.tasks.defaults import MAX_COUNTED_ROWS, Defaults, DefaultsRequest
@@ -22,6 +24,8 @@ from foveal.tasks.image_defaults import image_defaults, may_start_from_weights
 from foveal.tasks.shapes.image_labels import ImageLabelTask
 from foveal.tasks.shapes.images import IMAGE_ENCODERS, image_encoder_for, image_sizes
 from foveal.tasks.shapes.labeling import SmoothedSettings
+
+IMAGENET_CLASSES = 1000
 
 
 class ImageClassificationSettings(SmoothedSettings):
@@ -37,6 +41,7 @@ class ImageClassificationTask(ImageLabelTask):
     settings: ImageClassificationSettings
     encoders = IMAGE_ENCODERS
     encoder_source = "image"
+    row_unit = "images"
     datasets = ("mnist", "fashion-mnist")
     trains_networks = True
     imports = "image-network"
@@ -91,6 +96,25 @@ class ImageClassificationTask(ImageLabelTask):
     def adapt_weights(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return the weights with or without a proxy, as in the model."""
         return match_proxy(self.model, tensors)
+
+    def planned_sizes(self) -> dict[str, int]:
+        """Return the classes that a named network was published for, or those of ImageNet."""
+        encoder = self.config.model.encoder
+        return {
+            "classes": published_input(encoder.network)[2] if encoder.kind == "image" else IMAGENET_CLASSES
+        }
+
+    @property
+    def row_size(self) -> int:
+        return 1
+
+    def longest_batch(self, rows: int) -> ExampleBatch:
+        image, numbers = self.config.data.image, torch.arange(rows)
+        columns = {
+            "source": torch.zeros(rows, image.channels, image.size, image.size),
+            "label": torch.zeros_like(numbers),
+        }
+        return ExampleBatch(numbers, columns, {}, torch.ones_like(numbers))
 
     def reset_head(self) -> None:
         """Set the projection to zero, so that the first loss is `ln C` (Dosovitskiy et al. 2021, 3.1)."""

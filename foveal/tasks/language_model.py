@@ -7,13 +7,13 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from torch import Tensor, cat, from_numpy, int32, nn
+from torch import Tensor, cat, from_numpy, int32, int64, nn, zeros
 
-from foveal.config import Config
 from foveal.config.values import Fraction, ReadIf
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.data.core.batching import TokenBatch
 from foveal.data.open import OpenedData
 from foveal.data.prepare_corpus import PreparedCorpus
 from foveal.data.text.corpus import open_text_source
@@ -123,8 +123,16 @@ class LanguageModelTask(CorpusTask):
         return language_model(self.config.model, self.processor.size, self.config.data.context_length)
 
     def example_model(self) -> DecoderLM:
-        vocabulary = vocabulary_of(self.config)
+        vocabulary = self.planned_sizes()["vocabulary"]
         return language_model(self.config.model, vocabulary, self.config.data.context_length)
+
+    def planned_sizes(self) -> dict[str, int]:
+        data = self.config.data
+        return {"vocabulary": data.vocab_size if data.tokenizer == "bpe" else DEFAULT_VOCAB_SIZE}
+
+    def longest_batch(self, rows: int) -> TokenBatch:
+        tokens = zeros(rows, self.config.data.context_length, dtype=int64)
+        return TokenBatch(tokens, tokens)
 
     def objective(self, preview_examples: TokenArray | None = None) -> LanguageModelObjective:
         """Return the objective. Previews need no examples, since the model generates without a prompt."""
@@ -257,11 +265,6 @@ class LanguageModelTask(CorpusTask):
             return DEFAULT_MAX_TOKENS
         longest = max(len(encode_prompt(self.processor, prompt)) for prompt in prompts)
         return max(1, min(DEFAULT_MAX_TOKENS, limit - longest + 1))  # the last token is not read
-
-
-def vocabulary_of(config: Config) -> int:
-    """Return the number of tokens of a model that is made without data."""
-    return config.data.vocab_size if config.data.tokenizer == "bpe" else DEFAULT_VOCAB_SIZE
 
 
 def _output(row: int, prompt: str, number: int, text: GeneratedText) -> Output:

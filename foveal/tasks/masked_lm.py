@@ -18,6 +18,7 @@ from foveal.data.core.length_buckets import BucketedEvalBatches
 from foveal.data.core.prepared_data import NO_REUSE, PreparedData, ReusedProcessors
 from foveal.data.open import DataPaths
 from foveal.data.text.masked_lm_batches import (
+    MASK_FRACTION,
     MASK_PLACEHOLDER,
     MaskedBatches,
     TokenizedText,
@@ -54,6 +55,7 @@ class MaskedLMTask(CorpusTask):
     encoders = ("text",)
     imports = "encoder"
     has_decoder = False
+    scored_fraction = MASK_FRACTION
     always_read = ("model.encoder.activation", "model.encoder.norm_epsilon")  # the head has them too
     next_command = ("generate", "--prompt", "a text with a [MASK]")
     generate_options = ("prompt", "input", "best")
@@ -84,7 +86,17 @@ class MaskedLMTask(CorpusTask):
         return self._model_for_vocab(self.processor.size)
 
     def example_model(self) -> EncoderWithHead:
-        return self._model_for_vocab(default_vocab_size(self.config))
+        return self._model_for_vocab(self.planned_sizes()["vocabulary"])
+
+    def planned_sizes(self) -> dict[str, int]:
+        return {"vocabulary": default_vocab_size(self.config)}
+
+    def longest_batch(self, rows: int) -> ExampleBatch:
+        length = self.config.data.context_length
+        lengths, tokens = torch.full((rows,), length), torch.zeros(rows, length, dtype=torch.long)
+        hidden = (torch.arange(length) < MASK_FRACTION * length).long().expand(rows, length)
+        columns = {"source": tokens, "target": tokens, "hidden": hidden}
+        return ExampleBatch(torch.arange(rows), columns, {"source": lengths}, lengths)
 
     def _model_for_vocab(self, tokens: int) -> EncoderWithHead:
         sizes, vocabulary = self.config.model.encoder, SpecialTokens(tokens).vocab_size

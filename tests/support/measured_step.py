@@ -14,13 +14,13 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from foveal.config import Config
-from foveal.data.core.batching import TokenBatch
 from foveal.distributed.experts import ExpertRanks
 from foveal.distributed.mesh import MeshRanks
 from foveal.distributed.pipeline.ranks import PipelineRanks
 from foveal.distributed.sharded import ShardedRanks
 from foveal.distributed.world import World
 from foveal.studies.plan.layout import Layout
+from foveal.studies.plan.planned_model import rows_of_micro_batch, sized_task
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
@@ -29,8 +29,14 @@ from foveal.training.optim import Optimizer
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
 
-VOCABULARY = 512
+SIZES = {"vocabulary": 512, "classes": 10}
 STEPS = 5
+
+
+def measured_task(config: Config) -> Any:
+    """Return the task of a config, whose model is measured."""
+    task = task_of(config)
+    return sized_task(task, {size: SIZES[size] for size in task.model_sizes or ()})
 
 
 def measured_peak(world: World, preset: str, settings: tuple[str, ...], layout: Layout) -> int:
@@ -51,15 +57,13 @@ def _arranged(world: World, layout: Layout) -> World:
 
 
 def _take_steps(world: World, config: Config, layout: Layout) -> None:
-    task: Any = task_of(config)
-    task = task.bind(task.sized_processor({"vocabulary": VOCABULARY}))
+    task = measured_task(config)
     model: nn.Module = build_model(task, torch.device("cpu"))
     task = task.bind(task.processor, model)
     # Stages take the slots of a batch in turn.
     micro_batches, slots = (1, layout.micro_batches) if layout.pp > 1 else (layout.micro_batches, 1)
-    rows = config.data.batch_tokens // config.data.context_length // micro_batches
-    tokens = torch.randint(VOCABULARY, (rows, config.data.context_length))
-    batch, precision = TokenBatch(tokens, tokens), config.training.precision
+    batch = task.longest_batch(rows_of_micro_batch(task, Layout(micro_batches=micro_batches)))
+    precision = config.training.precision
     batches = SimpleNamespace(batch=lambda epoch, index: batch)
     placement = world.place(model, partial(compute_row, model, task.objective(), batches, precision))
     objective = placement.computing(task.objective())

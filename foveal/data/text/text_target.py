@@ -20,6 +20,7 @@ from foveal.data.text.tokenizer_base import VocabularySize
 from foveal.data.text.tokenizers import TOKENIZER_FILE, TokenIds, Tokenizer, load_tokenizer, make_tokenizer
 
 TARGET_FOLDER = "target"
+NO_TOKENS = LengthLimit(0)
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,11 @@ class TextTargetProcessor(TargetProcessor):
 
 @dataclass(frozen=True)
 class SizedTextTarget:
-    """Stands for the processor of target texts where only the number of their tokens matters."""
+    """Stands for the processor of target texts where only the number of their tokens matters, and
+    none are written."""
 
     tokenizer: VocabularySize
+    length_limit: LengthLimit = NO_TOKENS
 
 
 class TextTarget(Target[TextTargetProcessor]):

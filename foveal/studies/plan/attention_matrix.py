@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from torch import nn
+
 from foveal.config import Config
-from foveal.layers.mixers.self_attention import AttentionSpec
-from foveal.models.mixer_settings import settings_of
+from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
 
 LOG_SUM_BYTES = 4
 """Bytes that a kernel keeps for a query: the log of the sum of its exponentials, in float32."""
@@ -31,11 +32,15 @@ class AttentionMatrix:
         return self.rows * self.heads * self.positions * LOG_SUM_BYTES
 
 
-def attention_matrix(config: Config, rows: int) -> AttentionMatrix:
+def attention_heads(model: nn.Module) -> int:
+    """Return the heads of a layer of a model's first stack; 0 without attention."""
+    layers = (module for module in model.modules() if isinstance(module, MultiHeadAttention))
+    return next((layer.heads for layer in layers), 0)
+
+
+def attention_matrix(config: Config, rows: int, heads: int, positions: int) -> AttentionMatrix:
     """Return the weights of a layer of attention for some rows."""
-    heads = settings_of(config.model, AttentionSpec).heads
-    number_bytes = 4 if config.training.precision == "float32" else 2
-    return AttentionMatrix(rows, heads, config.data.context_length, number_bytes)
+    return AttentionMatrix(rows, heads, positions, 4 if config.training.precision == "float32" else 2)
 
 
 def in_both_units(size: int) -> str:

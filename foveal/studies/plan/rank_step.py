@@ -9,19 +9,17 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from foveal.config import Config
 from foveal.core.runtime import Precision, autocast
 from foveal.core.shapes_only import without_initial_values
-from foveal.data.core.batching import TokenBatch
 from foveal.distributed.bfloat16_weights import bfloat16_weights
 from foveal.distributed.sharded import sharded_blocks
 from foveal.layers.blocks.moe import Experts
+from foveal.layers.blocks.stack import Stack
 from foveal.studies.plan.fake_processes import process_of
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.recorder import MemoryKind, Message, Operation, StepRecorder
 from foveal.studies.plan.watched_step import WatchedObjective, WatchedOptimizer
 from foveal.studies.plan.without_numbers import with_dropout_of_gpus, without_numbers
-from foveal.tasks.registry import task_of
 from foveal.training.averaging import make_average
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
@@ -54,7 +52,9 @@ class RankStep:
 
     parameters: Parameters
     tokens: int
-    """Tokens of a micro-batch."""
+    """Tokens of a micro-batch, or images."""
+    positions: int
+    """Positions that the first stack of blocks reads; 0 without a stack."""
     micro_batches: int
     passed_on: int
     """Bytes that a block passes on to the next for a micro-batch."""
@@ -74,44 +74,50 @@ class RankStep:
         """Floating-point operations, without those that are done a second time."""
         return sum(each.flops * count for each, count in self.operations.items()) - self.recomputed_flops
 
+    @property
+    def flops_per_token(self) -> float:
+        """Those of the micro-batches, without the update, for a token or an image."""
+        update = sum(each.flops * count for each, count in self.operations.items() if each.phase == "update")
+        return (self.flops - update) / (self.tokens * self.micro_batches)
+
 
 def count_step(
-    config: Config,
+    task: Any,
     layout: Layout,
-    vocabulary: int,
     rows: int,
     dtype: torch.dtype = torch.float32,
     copies_gathers: bool = False,
 ) -> RankStep:
-    """Return what a step with `rows` rows in a micro-batch takes. The model is made and cut, and its step
-    taken, by the code that trains. Weights and gradients are of type `dtype`. `copies_gathers` is that of the
-    hardware.
+    """Return what a step with `rows` of the longest rows in a micro-batch takes. The task is bound to a
+    processor. Its model is made and cut, and its step taken, by the code that trains. Weights and gradients
+    are of type `dtype`. `copies_gathers` is that of the hardware.
 
     Raises: UserError: the layout does not fit the model.
     """
-    task: Any = task_of(config)
-    processor = task.sized_processor({"vocabulary": vocabulary})
+    config, tokens = task.config, task.longest_batch(rows).tokens
     micro_batches = layout.micro_batches * config.training.grad_accumulation
     count = min(RUN_MICRO_BATCHES, micro_batches)
-    with process_of(layout) as world, without_numbers():
+    with process_of(layout) as world, without_numbers(task.scored_fraction):
         with without_initial_values():
-            model = task.bind(processor).new_model()
+            model = task.new_model()
         for weight in model.parameters():
             weight.data = weight.data.to(dtype)
-        for block in model.stack.blocks:
-            with_dropout_of_gpus(block)
+        stacks = [module for module in model.modules() if isinstance(module, Stack)]
+        for stack in stacks:
+            for block in stack.blocks:
+                with_dropout_of_gpus(block)
         _keep_own_experts(model, layout.ep)
         placement = world.place(model, lambda: None)
-        task = task.bind(processor, model)
+        task = task.bind(task.processor, model)
         groups = {tuple(layout.members(name)): name for name in ("dp", "tp")}
         recorder = StepRecorder(groups, {"gradients"} if layout.fsdp else set(), copies_gathers)
-        objective = WatchedObjective(placement.computing(task.objective()), model.stack, recorder)
-        tokens = torch.zeros(rows * layout.dp, config.data.context_length, dtype=torch.long)
+        objective = WatchedObjective(placement.computing(task.objective()), stacks, recorder)
+        batch = task.longest_batch(rows * layout.dp)
         precision: Precision = "float32" if config.training.precision == "float32" else "bfloat16"
         converted = set[nn.Parameter]()
         if layout.fsdp:
-            row = TokenBatch(tokens[:1], tokens[:1])
-            converted = bfloat16_weights(model, partial(_compute, task.objective(), row, precision))
+            row = partial(_compute, task.objective(), task.longest_batch(1), precision)
+            converted = bfloat16_weights(model, row)
         with recorder:
             optimizer = WatchedOptimizer(model, config.optimizer, placement, recorder)
             for weight in converted:
@@ -125,7 +131,7 @@ def count_step(
                 model,
                 objective,
                 optimizer,
-                [TokenBatch(tokens, tokens)] * count,
+                [batch] * count,
                 [None] * count,
                 lr=config.optimizer.lr,
                 seed=(0,),
@@ -136,7 +142,8 @@ def count_step(
         times = micro_batches / count
         return RankStep(
             _count_parameters(model, layout.dp),
-            rows * config.data.context_length,
+            tokens,
+            objective.positions,
             micro_batches,
             objective.passed_on,
             objective.kept,
@@ -148,7 +155,7 @@ def count_step(
         )
 
 
-def _compute(objective: Any, batch: TokenBatch, precision: Precision) -> None:
+def _compute(objective: Any, batch: Any, precision: Precision) -> None:
     with autocast(torch.device("cpu"), precision):
         objective(batch, None)
 

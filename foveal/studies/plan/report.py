@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from foveal.studies.plan.attention_matrix import in_both_units
+from foveal.studies.plan.attention_matrix import AttentionMatrix, in_both_units
 from foveal.studies.plan.plan import Plan
 from foveal.studies.plan.published import PublishedModel, PublishedTraining
 
@@ -42,23 +42,15 @@ def plan_sections(name: str, plan: Plan, published: PublishedModel | None = None
         "update of the weights": time.update,
     }
     times: Facts = [(part, f"{spent:.3f} s") for part, spent in seconds.items() if spent]
+    each_computes = f"{plan.step.micro_batches} x {plan.step.tokens:,}"
     sections: list[str | Facts] = [
         f"{_verdict(name, plan)}\n",
         [
             ("parameters", f"{plan.parameters:,}, of which a process computes {plan.step.parameters.own:,}"),
             *(_published_facts(plan, published) if published else ()),
             ("processes", _processes(plan)),
-            (
-                "batch",
-                f"{plan.batch_tokens:,} tokens: {plan.step.micro_batches} x {plan.step.tokens:,} in each of "
-                f"{layout.dp}",
-            ),
-            (
-                "attention",
-                f"all pairs of {plan.attention.positions:,} positions would take "
-                f"{in_both_units(plan.attention.whole)} in a layer of all processes; the kernel keeps "
-                f"{in_both_units(plan.attention.kept)}",
-            ),
+            ("batch", f"{plan.batch_tokens:,} {plan.unit}: {each_computes} in each of {layout.dp}"),
+            *(_attention_facts(plan.attention) if plan.attention else ()),
         ],
         f"\nmemory of a process at its peak, of {hardware.memory / GB:,.0f} GB",
         [*memory, ("in all", _gigabytes(plan.memory_total))],
@@ -69,7 +61,7 @@ def plan_sections(name: str, plan: Plan, published: PublishedModel | None = None
         f"\ntime of a step on {hardware.name}",
         [
             *times,
-            ("in all", f"{time.total:.3f} s, {plan.tokens_per_second:,.0f} tokens/s"),
+            ("in all", f"{time.total:.3f} s, {plan.tokens_per_second:,.0f} {plan.unit}/s"),
             ("operations", f"{plan.flops / 1e12:,.1f} TFLOP, {plan.model_flop_utilization:.1%} of the peak"),
             *([("bubble", f"{plan.bubble:.1%} of the time that a stage computes")] * (layout.pp > 1)),
         ],
@@ -81,6 +73,13 @@ def plan_sections(name: str, plan: Plan, published: PublishedModel | None = None
         _assumptions(plan),
     ]
     return sections
+
+
+def _attention_facts(matrix: AttentionMatrix) -> Facts:
+    pairs = f"all pairs of {matrix.positions:,} positions would take {in_both_units(matrix.whole)}"
+    return [
+        ("attention", f"{pairs} in a layer of all processes; the kernel keeps {in_both_units(matrix.kept)}")
+    ]
 
 
 def _published_facts(plan: Plan, published: PublishedModel) -> Facts:
@@ -147,11 +146,15 @@ def _assumptions(plan: Plan) -> Facts:
 
 def plan_json(plan: Plan, published: PublishedModel | None = None) -> dict[str, Any]:
     """Return the plan for `--json`: bytes, seconds, and tokens a second."""
-    more = {"published": published.model_dump(mode="json")} if published else {}
+    more: dict[str, Any] = {"published": published.model_dump(mode="json")} if published else {}
+    if plan.attention:
+        matrix = {"bytes": plan.attention.whole, "kept_bytes": plan.attention.kept}
+        more |= {"attention_matrix": matrix}
     return more | {
         "parameters": plan.parameters,
         "parameters_per_process": plan.step.parameters.own,
         "layout": asdict(plan.layout) | {"dp": plan.layout.dp},
+        "unit": plan.unit,
         "batch_tokens": plan.batch_tokens,
         "micro_batches": plan.step.micro_batches,
         "fits": plan.fits,
@@ -160,7 +163,6 @@ def plan_json(plan: Plan, published: PublishedModel | None = None) -> dict[str, 
         "seconds": asdict(plan.time) | {"total": plan.time.total},
         "bubble": plan.bubble,
         "tokens_per_second": plan.tokens_per_second,
-        "attention_matrix": {"bytes": plan.attention.whole, "kept_bytes": plan.attention.kept},
         "model_flops": plan.flops,
         "flops_per_token": plan.flops_per_token,
         "model_flop_utilization": plan.model_flop_utilization,

@@ -1,5 +1,6 @@
 """An objective and an optimizer that tell a recorder which part of a step begins."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -7,14 +8,15 @@ from torch import Tensor, nn
 from foveal.config import OptimizerConfig
 from foveal.distributed.placement import Placement
 from foveal.distributed.tree import Gradients
+from foveal.layers.blocks.stack import Stack
 from foveal.studies.plan.recorder import StepRecorder
 from foveal.training.optim import Optimizer
 
 
 class WatchedObjective:
-    """An objective of a model with a `stack` of blocks."""
+    """An objective of a model with `stacks` of blocks."""
 
-    def __init__(self, objective: Any, stack: nn.Module, recorder: StepRecorder):
+    def __init__(self, objective: Any, stacks: Sequence[Stack], recorder: StepRecorder):
         self._objective, self._recorder = objective, recorder
         self.kept = 0
         """Bytes of the blocks that wait for the backward pass of a micro-batch."""
@@ -22,12 +24,15 @@ class WatchedObjective:
         """Bytes that the blocks pass on to each other for a micro-batch."""
         self.recomputed_flops = 0
         """Floating-point operations of blocks that are computed again in the backward pass."""
+        self.positions = 0
+        """Positions that the first stack reads."""
         self._held = self._flops = 0
-        stack.register_forward_pre_hook(self._enter)
-        stack.register_forward_hook(self._leave)
-        for block in stack.get_submodule("blocks").children():
-            block.register_forward_pre_hook(self._enter_block)
-            block.register_forward_hook(self._leave_block, always_call=True)
+        for stack in stacks:
+            stack.register_forward_pre_hook(self._enter)
+            stack.register_forward_hook(self._leave)
+            for block in stack.blocks:
+                block.register_forward_pre_hook(self._enter_block)
+                block.register_forward_hook(self._leave_block, always_call=True)
 
     def __call__(self, batch: Any, carry: Any) -> Any:
         self._recorder.phase = "forward"
@@ -45,7 +50,8 @@ class WatchedObjective:
     def preview(self, step: int) -> None:
         return None
 
-    def _enter(self, stack: nn.Module, inputs: Any) -> None:
+    def _enter(self, stack: Stack, inputs: Any) -> None:
+        self.positions = self.positions or stack.stream.length(inputs[0])
         self._held = sum(self._recorder.held.values())
 
     def _leave(self, stack: nn.Module, inputs: Any, outputs: Any) -> None:

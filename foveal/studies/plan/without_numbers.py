@@ -18,9 +18,10 @@ ANY_NUMBER = 1
 
 
 @contextmanager
-def without_numbers() -> Iterator[None]:
-    """Return a context in which new tensors of a CPU have shapes, but no numbers, and take no memory."""
-    with fake_tensor_mode(), _NumberReads(), _DropoutOfGPUs():
+def without_numbers(selected: float = 1.0) -> Iterator[None]:
+    """Return a context in which new tensors of a CPU have shapes, but no numbers, and take no memory. Of what
+    a mask selects from, the fraction `selected` is taken."""
+    with fake_tensor_mode(), _NumberReads(selected), _DropoutOfGPUs():
         yield
 
 
@@ -30,8 +31,9 @@ class _NumberReads(OperationMode):  # type: ignore[no-untyped-call]
     Groups whose members are counted have equal numbers of them, which are read one after another.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, selected: float) -> None:
         super().__init__()
+        self._selected = selected
         self._sizes: list[int] = []
 
     def __torch_dispatch__(
@@ -47,7 +49,15 @@ class _NumberReads(OperationMode):  # type: ignore[no-untyped-call]
             ends = [x.numel() * group // groups for group in range(groups + 1)]
             self._sizes = [end - start for start, end in pairwise(ends)]
             return x.new_empty(groups + 1)
+        if func is torch.ops.aten.index.Tensor and is_fake(x) and _is_mask(*args[1]):
+            (mask,) = args[1]
+            return x.new_empty(round(self._selected * mask.numel()), *x.shape[mask.dim() :])
         return func(*args, **(kwargs or {}))
+
+
+def _is_mask(*indices: Any) -> bool:
+    """Return whether the indices are a single tensor of booleans."""
+    return len(indices) == 1 and indices[0] is not None and indices[0].dtype is torch.bool
 
 
 class _DropoutOfGPUs(TorchFunctionMode):

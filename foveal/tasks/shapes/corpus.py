@@ -70,6 +70,10 @@ class CorpusTask(Task, ABC):
     def sized_processor(self, sizes: Mapping[str, int]) -> VocabularySize:
         return VocabularySize(sizes["vocabulary"])
 
+    @property
+    def row_size(self) -> int:
+        return self.config.data.context_length
+
     def load_processor(self, folder: Path) -> Tokenizer:
         return load_tokenizer(folder / "text")
 

@@ -4,8 +4,11 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from foveal.core.errors import UserError
 from foveal.core.log import Log
+from foveal.data.core.batching import ExampleBatch
 from foveal.data.core.examples import Examples, RaggedArray
 from foveal.data.core.prepared_data import PreparedData
 from foveal.data.core.split_data import SplitData
@@ -24,7 +27,7 @@ from foveal.objectives.sequence_to_sequence import SequenceToSequenceObjective
 from foveal.tasks.baseline import SimpleAnswers
 from foveal.tasks.results import TaskSummary
 from foveal.tasks.shapes.attention import text_attention, word_attention_file
-from foveal.tasks.shapes.examples import token_sizes, tokens_in_words
+from foveal.tasks.shapes.examples import default_vocab_size, token_sizes, tokens_in_words
 from foveal.tasks.shapes.text_target import SequenceToSequenceTask
 
 
@@ -39,6 +42,7 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
     columns = ("source", "target")
     next_command = ("generate", "--prompt", "TEXT")
     examples_in_words = "pairs"
+    row_unit = "target tokens"
 
     def settings_read(self) -> set[str]:
         shares_embedding = self.config.data.shared_vocabulary  # which is the encoder's
@@ -65,6 +69,19 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
         vocabulary, max_length = SpecialTokens(tokens).vocab_size, self.config.data.max_length
         head = decoder(self.config.model, vocabulary, max_length, encoder.width, shared)
         return EncoderWithHead(encoder, head)
+
+    def planned_sizes(self) -> dict[str, int]:
+        return {"vocabulary": default_vocab_size(self.config)}
+
+    @property
+    def row_size(self) -> int:
+        return 2 * self.config.data.max_length
+
+    def longest_batch(self, rows: int) -> ExampleBatch:
+        lengths = torch.full((rows,), self.config.data.max_length)
+        tokens = torch.zeros(rows, self.config.data.max_length, dtype=torch.long)
+        columns, each = {"source": tokens, "target": tokens}, {"source": lengths, "target": lengths}
+        return ExampleBatch(torch.arange(rows), columns, each, lengths)
 
     def preview_title(self, source: str) -> str:
         return source

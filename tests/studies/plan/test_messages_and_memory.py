@@ -22,7 +22,7 @@ def step(micro_batches: int = 1, experts: int = 0, number: int = 4, **messages: 
     )
     gathered = tuple(number * each for each in BLOCKS)
     parameters = Parameters(WHOLE, experts, BLOCKS, WHOLE // 2, sum(gathered) + 4 * OUTSIDE, gathered)
-    return RankStep(parameters, 64, micro_batches, 20, 30, 40, 0, peak, Counter(), sent)
+    return RankStep(parameters, 64, 16, micro_batches, 20, 30, 40, 0, peak, Counter(), sent)
 
 
 def test_shared_weights_send_three_times_their_size():

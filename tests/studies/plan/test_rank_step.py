@@ -1,11 +1,15 @@
 """What one process counts, against the equations of the papers."""
 
+from typing import Any
+
 import pytest
 
 from foveal.studies.plan.layout import Layout
+from foveal.studies.plan.planned_model import sized_task
 from foveal.studies.plan.rank_step import RankStep, count_step
 from foveal.studies.plan.recorder import Message
 from foveal.tasks.config import load_config
+from foveal.tasks.registry import task_of
 
 LAYERS, WIDTH, LENGTH, ROWS, VOCABULARY = 3, 32, 16, 4, 64
 TOKENS = ROWS * LENGTH
@@ -23,8 +27,11 @@ PARAMETERS = LAYERS * BLOCK + 2 * VOCABULARY * WIDTH + 2 * WIDTH
 
 
 def counted(layout: Layout = Layout(), *settings: str, preset: str = "attention") -> RankStep:  # noqa: B008
-    config = load_config(preset, (*SETTINGS, *settings))
-    return count_step(config, layout, VOCABULARY, ROWS)
+    return count_step(task_for(preset, *SETTINGS, *settings), layout, ROWS)
+
+
+def task_for(preset: str, *settings: str) -> Any:
+    return sized_task(task_of(load_config(preset, settings)), {"vocabulary": VOCABULARY})
 
 
 def flops(step: RankStep) -> int:
@@ -153,7 +160,7 @@ def test_parameters_grow_with_all_experts_and_operations_with_those_that_compute
 def test_half_weights_have_half_messages():
     import torch
 
-    config = load_config("attention", [*SETTINGS[:-1], "training.precision=bfloat16"])
-    step = count_step(config, Layout(2, tp=2), VOCABULARY, ROWS, torch.bfloat16)
+    task = task_for("attention", *SETTINGS[:-1], "training.precision=bfloat16")
+    step = count_step(task, Layout(2, tp=2), ROWS, torch.bfloat16)
     assert step.peak["weights"] == 2 * step.parameters.own
     assert step.messages[Message("forward", "all-gather", "tp", 2 * TOKENS * WIDTH)] == 2 * LAYERS + 1
