@@ -18,6 +18,7 @@ from foveal.config.values import (
     StrictModel,
 )
 
+MAX_SEGMENTS = 64
 ActivationName = Literal["sigmoid", "tanh", "relu", "leaky-relu", "elu", "gelu", "gelu-tanh", "silu"]
 
 
@@ -114,6 +115,8 @@ class StackConfig(PartSection):
 class EncoderStackConfig(StackConfig):
     """A stack that sees the whole row, and how the row becomes one vector."""
 
+    segments: Annotated[int, Field(ge=0, le=MAX_SEGMENTS)] = 0
+    """Learned vectors of segments that are added to the embedding (BERT's token types); 0 for none."""
     bidirectional: bool = False
     """Each mixer but attention reads the row in both directions.
 

@@ -8,7 +8,7 @@ from foveal.encoders.pooling import EncoderPooling
 from foveal.encoders.stack_encoder import StackEncoder
 from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.blocks.stack import Stack
-from foveal.layers.embedding import Embedding, OneHot
+from foveal.layers.embedding import Embedding, OneHot, SegmentVectors
 
 
 class TextEncoder(StackEncoder):
@@ -33,15 +33,26 @@ class TextEncoder(StackEncoder):
         norm: nn.Module | None = None,
         embedding_norm: nn.Module | None = None,
         pooling: EncoderPooling = "mean",
+        segments: SegmentVectors | None = None,
     ):
         super().__init__()
         self.vocabulary = embedding.size
-        self.embedding = embedding
+        self.embedding, self.segments = embedding, segments
         self.embedding_norm = nn.Identity() if embedding_norm is None else embedding_norm
         self.add_stack(stack, width, norm, pooling)
 
     def forward(
-        self, tokens: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None = None
+        self,
+        tokens: Int[Tensor, "B S"],
+        lengths: Int[Tensor, " B"] | None = None,
+        segments: Int[Tensor, "B S"] | None = None,
     ) -> tuple[Memory, AuxLosses]:
-        """Return the memory and `aux`. Padding may hold any tokens of the vocabulary."""
-        return self.encode_vectors(self.embedding_norm(self.embedding(tokens)), lengths)
+        """Return the memory and `aux`. Padding may hold any tokens of the vocabulary.
+
+        `segments` are those of the tokens, if the encoder has vectors of segments; without them, all tokens
+        are of the first.
+        """
+        vectors = self.embedding(tokens)
+        if self.segments is not None:
+            vectors = self.segments(vectors, segments)
+        return self.encode_vectors(self.embedding_norm(vectors), lengths)

@@ -35,7 +35,7 @@ _NAMES_BY_MODULE = {
     "foveal.layers.blocks.moe": ("Experts",),
     "foveal.layers.blocks.stack": ("Stack",),
     "foveal.layers.dropout": ("Dropout",),
-    "foveal.layers.embedding": ("Embedding", "OneHot"),
+    "foveal.layers.embedding": ("Embedding", "OneHot", "SegmentVectors"),
     "foveal.layers.linear": ("Linear",),
     "foveal.layers.mixers.attention_rnn": ("AttentionRNN",),
     "foveal.layers.mixers.attention_scores": ("AdditiveScore", "DotProductScore"),
@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from foveal.layers.dropout import Dropout as Dropout
     from foveal.layers.embedding import Embedding as Embedding
     from foveal.layers.embedding import OneHot as OneHot
+    from foveal.layers.embedding import SegmentVectors as SegmentVectors
     from foveal.layers.linear import Linear as Linear
     from foveal.layers.mixers.attention_rnn import AttentionRNN as AttentionRNN
     from foveal.layers.mixers.attention_scores import AdditiveScore as AdditiveScore

@@ -53,6 +53,34 @@ class Embedding(nn.Module):
         return {"table": 0}
 
 
+class SegmentVectors(nn.Module):
+    """Adds row `segments[b, t]` of a table (N, D) to each vector: which of the texts of its row a token is of
+    (BERT's token types; Devlin et al. 2019, section 3). The table starts normal with standard deviation 0.02.
+
+    Example:
+
+        >>> segments = layers.SegmentVectors(2, 16)
+        >>> tuple(segments(torch.zeros(1, 3, 16), torch.tensor([[0, 0, 1]])).shape)
+        (1, 3, 16)
+    """
+
+    not_hidden = ("table",)
+
+    def __init__(self, count: int, width: int):
+        super().__init__()
+        self.table = nn.Parameter(torch.empty(count, width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.table, std=0.02)
+
+    def forward(
+        self, vectors: Float[Tensor, "B T D"], segments: Int[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """Return the sums. Without `segments`, all vectors are of the first."""
+        return vectors + (self.table[0] if segments is None else F.embedding(segments, self.table))
+
+
 class OneHot(nn.Module):
     """Returns vectors of V numbers, 1 at the token and 0 elsewhere.
 

@@ -16,6 +16,7 @@ from foveal.encoders.series import SeriesEncoder
 from foveal.encoders.text import TextEncoder
 from foveal.encoders.words import WordEncoder
 from foveal.layers.blocks.moe import AuxLosses
+from foveal.layers.embedding import SegmentVectors
 from foveal.layers.mixers.bidirectional import Bidirectional
 from foveal.layers.word_vectors import WordVectors
 from foveal.models.stack import (
@@ -76,7 +77,8 @@ def text_encoder(
     stack = make_stack(mixers, embedding.width, max_length)
     last, first = make_last_norm(config), make_embedding_norm(config, embedding.width)
     pooling = encoder_pooling_of(config, section)
-    return TextEncoder(embedding, stack, config.width, last, first, pooling)
+    segments = SegmentVectors(config.segments, embedding.width) if config.segments else None
+    return TextEncoder(embedding, stack, config.width, last, first, pooling, segments)
 
 
 def word_encoder(

@@ -13,7 +13,7 @@ VECTOR_STACK = TOKEN_STACK - EMBEDDING
 DECODER = TOKEN_STACK | {"tie_embeddings", "projection_bias"}
 """The settings of a stack that predicts tokens."""
 TOKEN_ENCODER = frozenset(EncoderStackConfig.model_fields)
-VECTOR_ENCODER = TOKEN_ENCODER - EMBEDDING
+VECTOR_ENCODER = TOKEN_ENCODER - EMBEDDING - {"segments"}
 NETWORK = frozenset({"network", "stem", "network_activation", "network_norm"})
 """The settings of a named network for images."""
 

@@ -51,6 +51,28 @@ def test_published_figures_stand_beside_the_count():
         assert "published" not in succeed("plan", "gpt2", "data.batch_tokens=1024", *other).out
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters", "unit"),
+    [
+        ("resnet-18", 11_689_512, "images"),
+        ("vit-b", 86_567_656, "images"),
+        ("masked-lm", 6_862_147, "tokens"),
+    ],
+)
+def test_networks_and_encoders_are_counted(name, parameters, unit):
+    told = json.loads(succeed("plan", name, "--ranks", 2, "--json").out)
+    assert (told["parameters"], told["unit"]) == (parameters, unit)
+    assert {message["group"] for message in told["messages"]} == {"dp"}
+    assert ("attention_matrix" in told) == (unit == "tokens" or "vit" in name)
+
+
+def test_the_translation_table():
+    """Hours times the peak are about three times the operations that the training takes."""
+    shown = succeed("plan", "transformer-base", "data.batch_tokens=1024").out
+    assert "65,000,000, +3.0% (Vaswani et al. 2017, table 3)" in shown
+    assert "1.02e+18 FLOP, 0.41 GFLOP a target token; the paper reckons 3.3e+18 (12 hours of" in shown
+
+
 def test_the_matrix_of_attention_is_in_both_units():
     """100,000 positions and 64 heads in 16 bits: 1.28 TB, which are 1.164 TiB."""
     long = ("model.layers=1", "model.width=128", "model.attention.heads=64", "data.context_length=100000")

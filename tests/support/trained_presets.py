@@ -7,7 +7,7 @@ from foveal.core.shapes_only import shapes_only
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import task_of
 
-MAX_PARAMETERS = 100_000_000
+MAX_PARAMETERS = 50_000_000
 
 
 @cache

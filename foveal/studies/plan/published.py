@@ -18,6 +18,8 @@ class PublishedTraining(BaseModel):
     tokens: int
     source: str
     flops: float | None = None
+    reckoning: str = ""
+    """How the paper reckons them, if not 6 for each parameter and token."""
 
 
 class PublishedModel(BaseModel):
@@ -27,8 +29,8 @@ class PublishedModel(BaseModel):
 
     parameters: int
     source: str
-    lecture: int
-    """The parameters in the lectures' table."""
+    lecture: int | None = None
+    """The parameters in the lectures' table, if they have any."""
     difference: str = ""
     """Why the count is another. Empty if the published figure is the count, rounded."""
     training: PublishedTraining | None = None

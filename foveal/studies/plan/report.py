@@ -86,16 +86,19 @@ def _published_facts(plan: Plan, published: PublishedModel) -> Facts:
     part = published.parameters / plan.parameters - 1
     why = f": {published.difference}" if published.difference else ""
     paper = f"{published.parameters:,}, {part:+.1%} ({published.source}){why}"
-    return [("published", paper), ("lectures", f"{published.lecture:,}")]
+    lectures = [("lectures", f"{published.lecture:,}")] if published.lecture else []
+    return [("published", paper), *lectures]
 
 
 def _training_facts(plan: Plan, training: PublishedTraining) -> Facts:
     flops, seconds = plan.flops_per_token * training.tokens, training.tokens / plan.tokens_per_second
-    reckoned = f"; the paper reckons {training.flops:.3g}" if training.flops else ""
+    way = f" ({training.reckoning})" if training.reckoning else ""
+    reckoned = f"; the paper reckons {training.flops:.3g}{way}" if training.flops else ""
+    one = plan.unit.removesuffix("s")
     hours = f"{seconds * plan.layout.ranks / 3600:,.0f} device hours"
     return [
         ("tokens", f"{training.tokens:,} ({training.source})"),
-        ("operations", f"{flops:.3g} FLOP, {plan.flops_per_token / 1e9:,.2f} GFLOP a token{reckoned}"),
+        ("operations", f"{flops:.3g} FLOP, {plan.flops_per_token / 1e9:,.2f} GFLOP a {one}{reckoned}"),
         ("time", f"{seconds / 86400:,.1f} days on {plan.layout.ranks:,} x {plan.hardware.name}, {hours}"),
     ]
 

@@ -83,6 +83,28 @@ def test_the_same_vectors(folder: Path) -> None:
 
 
 @torch.no_grad()
+def test_the_same_vectors_of_two_segments(folder: Path) -> None:
+    """An imported model has the first segment in its positions; a model with segments reads both."""
+    transformers = pytest.importorskip("transformers")
+    theirs = transformers.BertModel.from_pretrained(folder).eval()
+    known, found, model = opened(folder)
+    sizes = found.config.encoder.model_copy(update={"segments": 2})
+    encoder: Any = text_encoder(sizes, SpecialTokens(known.tokenizer.size).vocab_size, found.context)
+    types, positions = (
+        getattr(theirs.embeddings, f"{name}_embeddings").weight for name in ("token_type", "position")
+    )
+    own = {"segments.table": types, "stack.positioned.position.table": positions}
+    encoder.load_state_dict(model.encoder.state_dict() | own)
+    ids, lengths = torch.randint(known.tokenizer.size, (2, 6)), torch.tensor([6, 6])
+    segments = torch.tensor([[0, 0, 0, 1, 1, 1], [1, 0, 1, 0, 1, 0]])
+    expected = theirs(input_ids=ids, token_type_ids=segments).last_hidden_state
+    memory, _ = encoder.eval()(ids, lengths, segments)
+    torch.testing.assert_close(memory.vectors, expected, rtol=1e-5, atol=1e-5)
+    first, _ = encoder(ids, lengths)
+    torch.testing.assert_close(first.vectors, model.encoder(ids, lengths)[0].vectors, rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
 def test_the_same_guesses(folder: Path) -> None:
     transformers = pytest.importorskip("transformers")
     theirs = transformers.BertForMaskedLM.from_pretrained(folder).eval()

@@ -27,7 +27,7 @@ def counted(preset: str, *settings: str) -> RankStep:
 
 
 def test_operations_of_an_encoder_with_a_decoder():
-    """A decoder has four projections of width D more in each layer, and attends twice (Vaswani et al. 2017)."""
+    """A layer of a decoder has four more projections, and attends twice (Vaswani et al. 2017)."""
     step = counted("translation", "model.cross.heads=2")
     weights = LAYERS * (12 + 16) * WIDTH**2 + TOKENS * WIDTH
     attention = 3 * LAYERS * 4 * LENGTH * WIDTH
@@ -75,7 +75,7 @@ def test_blocks_of_both_stacks_are_computed_again():
         ("image-classification", ("data.image.batch_size=32",)),
         (
             "image-classification",
-            "data.image.batch_size=8 data.image.size=96 model.encoder.network=resnet-50".split(),
+            ["data.image.batch_size=8", "data.image.size=96", "model.encoder.network=resnet-50"],
         ),
     ],
 )

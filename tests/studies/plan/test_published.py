@@ -1,6 +1,7 @@
 """The published figures of models name their sources."""
 
 import re
+from math import prod
 
 import pytest
 
@@ -21,8 +22,17 @@ def test_a_figure_names_its_paper_and_the_place_in_the_paper(preset):
 def test_the_tokens_of_a_training_have_a_place_or_follow_from_its_steps(preset):
     training = all_published()[preset].training
     assert training is not None
-    if steps := re.match(r"([\d,]+) steps of (\d+) x ([\d,]+) tokens", training.source):
-        count, rows, length = (int(number.replace(",", "")) for number in steps.groups())
-        assert training.tokens == count * rows * length
+    if phases := re.findall(r"([\d,]+) steps of ([\d,]+)(?: x ([\d,]+))?", training.source):
+        numbers = [[int(number.replace(",", "") or 1) for number in phase] for phase in phases]
+        assert training.tokens == sum(map(prod, numbers))
     else:
         assert re.fullmatch(PLACE, training.source)
+
+
+@pytest.mark.parametrize("preset", ["transformer-base", "transformer-big"])
+def test_operations_of_the_translation_table_are_hours_times_the_peak(preset):
+    """Vaswani et al. 2017, table 2: eight P100, and not the operations that a training takes."""
+    training = all_published()[preset].training
+    assert training is not None
+    hours, devices, peak = (float(number) for number in re.findall(r"[\d.]+", training.reckoning))
+    assert training.flops == pytest.approx(hours * 3600 * devices * peak * 1e12, rel=0.01)
