@@ -16,6 +16,7 @@ MEANINGS = {
     "all-reduce dp": "sum of the gradients",
     "all-to-all dp": "sum of the gradients: parts to their process",
     "all-gather dp": "sum of the gradients: sums to all",
+    "all-gather dp of norms": "statistics of batch norms",
     "all-to-all dp of experts": "sum of the gradients of experts",
     "all-gather dp of experts": "sum of the gradients of experts",
     "all-to-all ep": "vectors to their experts, and back",
@@ -124,7 +125,8 @@ def _message_facts(plan: Plan) -> Facts:
     meanings = MEANINGS | (OF_SHARED_WEIGHTS if plan.layout.fsdp else {})
     counts: dict[str, tuple[int, int]] = {}
     for message, count in plan.messages.items():
-        key = f"{message.collective} {message.group}"
+        of_rows = message.group == "dp" and message.phase != "update" and not plan.layout.fsdp
+        key = f"{message.collective} {message.group}" + " of norms" * of_rows
         before = counts.get(key, (0, 0))
         counts[key] = (before[0] + count, before[1] + count * message.size)
     return [
