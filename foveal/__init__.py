@@ -19,6 +19,7 @@ __all__ = [
     "capture",
     "check",
     "check_data",
+    "compare",
     "create_model",
     "generate",
     "list_models",
@@ -48,6 +49,7 @@ _EXPORTS = {
     "capture": "foveal.inspection.capture.capture",
     "check": "foveal.api.check",
     "check_data": "foveal.api.data_check",
+    "compare": "foveal.api.compare",
     "create_model": "foveal.api.create_model",
     "generate": "foveal.api.generate",
     "list_models": "foveal.api.create_model",
@@ -72,6 +74,7 @@ _PACKAGES = ("layers", "metrics", "sklearn")
 
 if TYPE_CHECKING:
     from foveal.api.check import check
+    from foveal.api.compare import compare
     from foveal.api.create_model import create_model, list_models
     from foveal.api.data_check import check_data
     from foveal.api.generate import generate, stream

@@ -40,6 +40,7 @@ COMMANDS = {
     "predict": "Print a run's prediction for each row, image, recording, clip or map.",
     "calibrate": "Fit the probabilities of a run's labels to how often they are right.",
     "inspect": "Look inside a run, or inside a model before its training.",
+    "compare": "Train several models on equal terms, and say which differ.",
     "compare-finetuning": "Compare ways to fine-tune a run on your own images.",
     "tune": "Choose the settings of a training in seven steps, and say why.",
     "import": "Create a run from a Hugging Face model folder, or from published weights.",

@@ -15,6 +15,7 @@ _NAMES_BY_MODULE = {
     "foveal.metrics.recognition": ("cer", "exact_match", "wer"),
     "foveal.metrics.report": ("make_report",),
     "foveal.metrics.score": ("MetricResult", "error_rate", "success_rate"),
+    "foveal.metrics.student_t": ("mean_interval", "t_p_value", "t_quantile"),
     "foveal.metrics.tags": ("entity_f1", "entity_spans", "tag_accuracy", "tag_macro_f1"),
     "foveal.metrics.translation": ("bleu", "chrf"),
 }
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from foveal.metrics.score import MetricResult as MetricResult
     from foveal.metrics.score import error_rate as error_rate
     from foveal.metrics.score import success_rate as success_rate
+    from foveal.metrics.student_t import mean_interval as mean_interval
+    from foveal.metrics.student_t import t_p_value as t_p_value
+    from foveal.metrics.student_t import t_quantile as t_quantile
     from foveal.metrics.tags import entity_f1 as entity_f1
     from foveal.metrics.tags import entity_spans as entity_spans
     from foveal.metrics.tags import tag_accuracy as tag_accuracy

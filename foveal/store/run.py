@@ -32,7 +32,7 @@ from foveal.store.run_paths import RUNS_FOLDER
 from foveal.store.sealed_json import open_json, seal_json
 
 FORMAT_VERSION, LOGS = 2, ("metrics.jsonl", "samples.jsonl", "statistics.jsonl")
-WEIGHTS_FILE = "model.safetensors"
+WEIGHTS_FILE, CURVES_FILE = "model.safetensors", "curves.png"
 MAX_NAMED_RUNS = 5
 """Runs of a folder at most that an error names."""
 MODULE_KEY = "module"
@@ -118,7 +118,7 @@ class RunFolder:
 
     @property
     def curves(self) -> Path:
-        return self.path / "curves.png"
+        return self.path / CURVES_FILE
 
 
 def check_run_path(path: Path) -> None:

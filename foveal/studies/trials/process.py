@@ -11,9 +11,11 @@ from threading import Thread
 from typing import Literal
 
 from foveal.core.signals import SignalHandler
+from foveal.plugins.loading import loaded_plugins
+from foveal.plugins.options import PLUGIN
 from foveal.store.manifest import MANIFEST_FILE
 from foveal.store.progress import is_at_its_end
-from foveal.store.run import WEIGHTS_FILE
+from foveal.store.run import CURVES_FILE, WEIGHTS_FILE
 from foveal.store.run_list import is_locked
 from foveal.studies.trials.records import LogFollower, Record
 from foveal.ui.error_line import ERROR_PREFIX
@@ -48,12 +50,14 @@ def train_in_process(
     if has_begun:
         _wait_for_other_process(path, signals)
     log, is_stopped = LogFollower(path / "metrics.jsonl"), False
-    if has_begun and is_at_its_end(path / "checkpoints", path / WEIGHTS_FILE):
+    # The curves come last: without them the process ended before its scores.
+    is_at_end = is_at_its_end(path / "checkpoints", path / WEIGHTS_FILE) and (path / CURVES_FILE).exists()
+    if has_begun and is_at_end:
         for record in log.new_records():
             watch(record)
         return TrialEnd("finished")
     rest = ["resume", str(path)] if has_begun else ["train", *arguments, "--run", str(path)]
-    command = [sys.executable, "-m", "foveal", *rest, "-q"]
+    command = [sys.executable, "-m", "foveal", *rest, *_plugin_options(), "-q"]
     with (
         signals.deferred(),
         subprocess.Popen(
@@ -89,6 +93,12 @@ def train_in_process(
     if is_stopped and process.returncode in (STOPPED_CODE, -signal.SIGTERM):
         return TrialEnd("stopped")
     return TrialEnd("failed", error or _describe_end(process.returncode))
+
+
+def _plugin_options() -> list[str]:
+    """Return the options with which another process has the plugins that the user named here."""
+    files = [str(plugin.path) for plugin in loaded_plugins() if plugin.origin == "file"]
+    return [part for file in files for part in (PLUGIN, file)]
 
 
 def _describe_end(code: int) -> str:

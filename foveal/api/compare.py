@@ -1,0 +1,119 @@
+"""`foveal.compare`: which architecture is best, on equal terms."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from foveal.api.comparison import ComparisonRequest
+from foveal.api.errors import plain_errors
+from foveal.api.interruption import interruptible
+from foveal.api.training.options import TrainingOptions, setting
+from foveal.api.values.reader import training_reader
+from foveal.api.values.splits import store_splits
+from foveal.config.old_names import flatten
+from foveal.core.signals import Interrupted, SignalHandler
+from foveal.inspection.files import write_payload
+from foveal.studies.compare.comparison import Comparison, read_comparison
+from foveal.studies.compare.report import comparison_payload
+from foveal.studies.compare.terms import Match, make_terms
+from foveal.studies.compare.trainings import train_all
+from foveal.ui.activity import Activity
+from foveal.ui.console import silence
+
+REPORTS = ("report.html", "report.json", "report.png")
+"""The files of the report in the folder of a comparison."""
+
+
+@plain_errors
+def compare(
+    data: Any,
+    *,
+    models: Sequence[str],
+    match: Match = "params",
+    parameters: int | str | None = None,
+    budget: str | None = None,
+    seeds: int = 3,
+    task: str | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    target: str | None = None,
+    valid: Any = None,
+    test: Any = None,
+    device: str = "auto",
+    run: str | Path | None = None,
+    quiet: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> Comparison:
+    """Train several models on equal terms, and compare them. `foveal compare` does the same.
+
+    The comparison goes on where it was stopped if it is called again with the same `run`.
+
+    Raises: UserError: the data can't be read, a setting does not fit, or a model can't be made as large as
+        the others.
+    Raises: RunFailed: every training failed.
+
+    Parameters
+    ----------
+    data, valid, test
+        Data as for `foveal.train`: paths, names, or values in memory.
+    models
+        Presets, networks or paths of TOML files.
+    match
+        What is equal: "params" (widths are solved for), "time", "tokens", or "none" for presets as they are.
+    parameters
+        The number of parameters of all models, such as "3M"; that of the first model if not given.
+    budget
+        How long to train each run: 90s, 3m, 2000steps, 5epochs, 10Mtokens.
+    seeds
+        The number of runs of each model.
+    task, text, label, target
+        What to learn, and the columns, as for `foveal.train`.
+    device
+        cpu, cuda, mps, or auto.
+    run
+        The folder of the comparison with all its runs; runs/DATA-compare-N if not given.
+    quiet
+        Print nothing.
+    settings
+        Settings of all models by their keys, such as `{"data.context_length": 128}`.
+    """
+    given = dict(flatten(settings or {}))
+    columns = text or given.get("data.text"), label or given.get("data.label"), target
+    stored, held_out = store_splits(data, valid, test, training_reader(task, None, *columns))
+    options = TrainingOptions(
+        task=task,
+        text=text,
+        label=None if "data.label" in given else stored.label,
+        target=target,
+        valid=held_out.get("valid"),
+        test=held_out.get("test"),
+        device=device,
+        run=None if run is None else Path(run),
+    )
+    terms = make_terms(match, None if parameters is None else str(parameters), budget, seeds)
+    overrides = tuple(setting(key, value) for key, value in given.items())
+    with silence(quiet), interruptible() as signals:
+        return compare_models(
+            ComparisonRequest(stored.path, overrides, options, tuple(models), terms), signals
+        )
+
+
+def compare_models(request: ComparisonRequest, signals: SignalHandler) -> Comparison:
+    """Train models on equal terms, write a report into the folder of the study, and return the comparison.
+
+    Raises: UserError or ConfigError: the data can't be read, or a setting does not fit.
+    Raises: RunFailed: every training failed.
+    Raises: Interrupted: a signal came; the study can go on.
+    """
+    planned = request.plan()
+    trainings = request.trainings(planned)
+    try:
+        ends = train_all(trainings, request.terms.parsed_budget, signals)
+    except Interrupted as stop:
+        raise Interrupted(stop.number, f"; finished runs are kept; go on with: {request.command()}") from None
+    with Activity("comparing the runs"):
+        comparison = read_comparison(request.folder, request.data, request.terms, planned, trainings, ends)
+        payload = comparison_payload(comparison)
+        for name in REPORTS:
+            write_payload(payload, request.folder / name)
+    return comparison

@@ -1,0 +1,103 @@
+"""`foveal compare DATA --models ...`: which architecture is best, on equal terms."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from foveal.api.compare import compare_models
+from foveal.api.comparison import ComparisonRequest
+from foveal.api.training.options import TrainingOptions
+from foveal.core.signals import SignalHandler
+from foveal.inspection.files import check_payload_path, write_payload
+from foveal.studies.compare.report import comparison_json, comparison_payload
+from foveal.studies.compare.terms import Match, make_terms
+from foveal.ui.console import print_json, print_sections
+
+
+def compare(
+    data: str,
+    /,
+    *overrides: str,
+    models: str,
+    match: Match = "params",
+    parameters: str | None = None,
+    budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    seeds: int = 3,
+    task: str | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    target: str | None = None,
+    valid: str | None = None,
+    test: str | None = None,
+    run: Path | None = None,
+    device: str = "auto",
+    out: Path | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Train several models on equal terms, and say which differ.
+
+    All models see the same rows by the same processor, in the same batches, with the same seeds. The
+    differences of their held-out losses are paired by seed.
+
+    Parameters
+    ----------
+    data
+        A path or a name, as for foveal train.
+    overrides
+        Settings of all models: key.sub=value, such as data.context_length=128.
+    models
+        Presets, networks or paths of TOML files, with commas between.
+    match
+        What is equal: params (widths are solved for), time, tokens, or none for presets as they are.
+    parameters
+        The number of parameters of all models, such as 3M; that of the first model if not given.
+    budget
+        How long to train each run: 90s, 3m, 2000steps, 5epochs, 10Mtokens; 1000steps if not given, or 3m for
+        --match time.
+    seeds
+        The number of runs of each model, at least 3.
+    task
+        What is to be learned; if not given, the task of the models.
+    text
+        The column of texts, or of sources if --target is given.
+    label
+        The column of labels.
+    target
+        The column of target texts.
+    valid
+        Held-out data that select the best weights.
+    test
+        Held-out data for the reported scores.
+    run
+        The folder of the comparison with all its runs; runs/DATA-compare-N if not given. In an existing
+        folder the comparison goes on where it was stopped.
+    device
+        cpu, cuda, mps, or auto.
+    out
+        A file for the report, beside those in the folder: .html, .json, .png, .svg or .pdf.
+    json
+        Print one JSON object on standard output.
+    """
+    check_payload_path(out)
+    terms = make_terms(match, parameters, budget, seeds)
+    options = TrainingOptions(
+        task=task,
+        text=text,
+        label=label,
+        target=target,
+        valid=valid,
+        test=test,
+        run=run,
+        device=device,
+    )
+    names = tuple(name.strip() for name in models.split(",") if name.strip())
+    with SignalHandler() as signals:
+        comparison = compare_models(ComparisonRequest(data, overrides, options, names, terms), signals)
+    payload = comparison_payload(comparison)
+    if out is not None:
+        write_payload(payload, out)
+    if json:
+        print_json(comparison_json(comparison))
+    else:
+        print_sections([f"{payload.title}\n", *payload.sections()])

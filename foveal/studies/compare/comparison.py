@@ -1,0 +1,99 @@
+"""The result of a comparison."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from foveal.store.manifest import LogUnits, read_manifest
+from foveal.studies.compare.differences import Difference, paired_differences
+from foveal.studies.compare.results import MIN_SEEDS, ModelResult, TrainedRun, check_same_data, read_run
+from foveal.studies.compare.study import PlannedModels
+from foveal.studies.compare.terms import Terms
+from foveal.studies.compare.trainings import Training
+from foveal.studies.trials.process import TrialEnd
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Models that were trained on equal terms."""
+
+    folder: Path
+    data: str
+    terms: str
+    """What is equal, in words."""
+    origin: str
+    """The name of the model whose settings of data and task all have."""
+    split: str
+    """The split of the losses, `test` or `valid`."""
+    loss_unit: str
+    """What the loss is in, such as `nats per token`."""
+    speed_unit: str
+    """The unit of a step's inputs, such as `characters`."""
+    models: tuple[ModelResult, ...]
+
+    @cached_property
+    def differences(self) -> Sequence[Difference]:
+        """The differences of all pairs."""
+        return paired_differences(
+            {model.name: {run.seed: run.loss for run in model.runs} for model in self.trained}, MIN_SEEDS
+        )
+
+    @property
+    def trained(self) -> list[ModelResult]:
+        """The models that have a run, the lowest mean loss first."""
+        return sorted((model for model in self.models if model.runs), key=lambda model: model.mean("loss"))
+
+    @property
+    def best(self) -> ModelResult:
+        """The model with the lowest mean loss."""
+        return self.trained[0]
+
+    def difference(self, first: str, second: str) -> Difference | None:
+        """Return the difference of two models; None if they have too few seeds in common."""
+        wanted = {first, second}
+        return next((each for each in self.differences if {each.first, each.second} == wanted), None)
+
+    def front(self, cost: str) -> list[ModelResult]:
+        """Return the models that no other undercuts in both mean loss and `cost`, the cheapest first."""
+        by_cost = sorted(self.trained, key=lambda model: (getattr(model, cost), model.mean("loss")))
+        front: list[ModelResult] = []
+        for model in by_cost:
+            if not front or model.mean("loss") < front[-1].mean("loss"):
+                front.append(model)
+        return front
+
+
+def read_comparison(
+    folder: Path,
+    data: str,
+    terms: Terms,
+    planned: PlannedModels,
+    trainings: Sequence[Training],
+    ends: Mapping[tuple[str, int], TrialEnd],
+) -> Comparison:
+    """Return the comparison of the runs that were trained to their end.
+
+    Raises: UserError: a run is damaged, or two runs were trained on different data.
+    """
+    runs: dict[str, list[TrainedRun]] = {model.name: [] for model in planned.models}
+    errors: dict[str, dict[int, str]] = {model.name: {} for model in planned.models}
+    for each in trainings:
+        end = ends[each.model, each.seed]
+        if end.state == "finished":
+            runs[each.model].append(read_run(each.path, each.seed))
+        else:
+            errors[each.model][each.seed] = end.error
+    all_runs = [run for of_model in runs.values() for run in of_model]
+    check_same_data(all_runs)
+    units = LogUnits.model_validate(read_manifest(all_runs[0].path)["log_units"])
+    return Comparison(
+        folder,
+        data,
+        terms.words(planned.models[0].name),
+        planned.origin,
+        all_runs[0].split,
+        "nats" if units.loss_unit is None else f"nats per {units.loss_unit}",
+        units.speed_unit,
+        tuple(ModelResult(each, tuple(runs[each.name]), errors[each.name]) for each in planned.models),
+    )

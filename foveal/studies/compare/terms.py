@@ -1,0 +1,80 @@
+"""What is equal in a comparison."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from foveal.core.errors import UserError
+from foveal.studies.compare.results import MIN_SEEDS
+from foveal.training.plan import Budget, parse_budget
+
+Match = Literal["params", "time", "tokens", "none"]
+DEFAULT_BUDGETS: dict[Match, str] = {"time": "3m"}
+DEFAULT_BUDGET = "1000steps"
+SCALE = {"": 1, "k": 1_000, "M": 1_000_000, "B": 1_000_000_000}
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is equal in a comparison, and the number of seeds.
+
+    Raises: UserError: the seeds are too few, or the budget or `parameters` do not fit `match`.
+    """
+
+    match: Match
+    parameters: int | None
+    """The parameters that all models are to have; None for those of the first model."""
+    budget: str
+    seeds: int
+
+    def __post_init__(self) -> None:
+        if self.seeds < MIN_SEEDS:
+            raise UserError(
+                f"--seeds {self.seeds}: give at least {MIN_SEEDS}: fewer runs say nothing about their spread"
+            )
+        if self.parameters is not None and self.match != "params":
+            raise UserError(f"--parameters goes with --match params, and not with --match {self.match}")
+        unit = self.parsed_budget.unit
+        if self.match == "time" and unit != "seconds":
+            raise UserError(f"--match time: --budget {self.budget} is no time; give one such as 3m")
+        if self.match == "tokens" and unit == "seconds":
+            raise UserError(
+                f"--match tokens: in --budget {self.budget} a faster model sees more tokens; give a budget "
+                "such as 1000steps or 1Mtokens"
+            )
+        if self.parsed_budget.amount == 0:
+            raise UserError(f"--budget {self.budget}: nothing would be trained; give more")
+
+    @property
+    def parsed_budget(self) -> Budget:
+        return parse_budget(self.budget)
+
+    def words(self, first: str) -> str:
+        """Return what is equal, in words. `first` is the name of the first model."""
+        if self.match == "params":
+            origin = f"as many as {first}" if self.parameters is None else f"{self.parameters:,}"
+            sizes = f"parameters within 2 % ({origin})"
+        else:
+            sizes = "sizes are those of the presets"
+        seeds = f"seeds (0 to {self.seeds - 1})"
+        return f"the same rows, processor, batches and {seeds}; {self.budget} for each run, and {sizes}"
+
+
+def make_terms(match: Match, parameters: str | None, budget: str | None, seeds: int) -> Terms:
+    """Return the terms of a comparison, with the default budget if none is given.
+
+    Raises: UserError: a value has another form, or they do not fit each other.
+    """
+    chosen = DEFAULT_BUDGETS.get(match, DEFAULT_BUDGET) if budget is None else budget
+    return Terms(match, None if parameters is None else parse_count(parameters), chosen, seeds)
+
+
+def parse_count(text: str) -> int:
+    """Parse a number of parameters such as `3M` or `250000`.
+
+    Raises: UserError: the text has another form.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kMB]?)", text.strip())
+    if match is None or not (count := round(float(match[1]) * SCALE[match[2]])):
+        raise UserError(f"--parameters {text}: expected a number above 0, such as 3M or 250000")
+    return count

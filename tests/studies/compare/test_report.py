@@ -1,0 +1,70 @@
+"""The report of a comparison: what it concludes, and that each of its numbers stands in a table."""
+
+import json
+import re
+from math import nan
+
+import pytest
+
+from foveal.inspection.files import SUFFIXES, payload_file
+from foveal.inspection.panels import Table
+from foveal.studies.compare.comparison import Comparison
+from foveal.studies.compare.conclusions import conclusions, verdict
+from foveal.studies.compare.report import comparison_json, comparison_payload
+from tests.support.comparisons import comparison
+
+CLEAR = {"slow": [1.50, 1.51, 1.52], "close": [1.501, 1.513, 1.519], "bad": [1.60, 1.61, 1.625]}
+NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+
+
+def cells(of: Comparison) -> set[str]:
+    tables = [panel for panel in comparison_payload(of).panels if isinstance(panel, Table)]
+    texts = [cell for table in tables for row in table.rows for cell in row]
+    return {number for text in texts for number in NUMBER.findall(text)}
+
+
+@pytest.mark.parametrize("losses", [CLEAR, {"a": [1.0, 1.1, 1.2], "b": [1.0, 1.1, nan]}])
+def test_each_number_of_the_conclusions_stands_in_a_table(losses):
+    of = comparison(**losses)
+    numbers = {*NUMBER.findall(conclusions(of))}
+    assert numbers
+    assert numbers <= cells(of)
+
+
+def test_says_which_models_differ():
+    of = comparison(**CLEAR)
+    assert verdict(of) == "slow has the lowest mean loss, and is told apart from bad only"
+    text = conclusions(of)
+    assert "close is indistinguishable from it (0.0010 more, p = 0.478)." in text
+    assert "bad is worse (0.1017 more, p < 0.001)." in text
+    assert "close and bad are beaten in both loss and training time; slow is not." in text
+
+
+def test_a_cheaper_model_is_on_the_front_and_a_worse_one_beaten():
+    of = comparison(cheap=[1.6, 1.61, 1.62], good=[1.5, 1.51, 1.52], dear=[1.7, 1.71, 1.72])
+    assert [model.name for model in of.front("seconds")] == ["cheap", "good"]
+    assert "dear is beaten in both loss and training time; cheap and good are not." in conclusions(of)
+    assert verdict(of) == "good is best"
+
+
+def test_two_seeds_have_no_interval_and_no_verdict():
+    of = comparison(a=[1.0, 1.1, 1.2], b=[2.0, nan, 2.1])
+    assert of.differences == []
+    assert "Between a and b nothing can be said" in conclusions(of)
+    assert comparison_json(of)["models"][1]["interval"] is None
+
+
+def test_failed_trainings_stand_in_the_table_of_trainings():
+    of = comparison(a=[1.0, 1.1, 1.2], b=[nan, nan, nan])
+    table = next(panel for panel in comparison_payload(of).panels if panel.title == "trainings")
+    assert isinstance(table, Table)
+    assert ("b-seed0", "failed", "", "it was killed") in table.rows
+    assert verdict(of) == "a alone was trained"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_is_drawn_in_every_format(suffix):
+    content = payload_file(comparison_payload(comparison(**CLEAR)), suffix)
+    assert content
+    if suffix == ".json":
+        assert json.loads(content)["models"][0]["parameters"] == 123_456

@@ -1,0 +1,36 @@
+"""Comparisons of models that were never trained, with given losses."""
+
+from pathlib import Path
+
+from foveal.studies.compare.comparison import Comparison
+from foveal.studies.compare.results import ModelResult, TrainedRun
+from foveal.studies.compare.study import PlannedModel
+
+
+def trained_run(model: str, seed: int, loss: float, seconds: float) -> TrainedRun:
+    """Return a run whose curve ends at its loss."""
+    curve = tuple((step * 64, loss + 1 / step) for step in (10, 20, 30))
+    path = Path("study", f"{model}-seed{seed}")
+    scores = {"loss": loss, "perplexity": 2.7**loss, "bits_per_character": loss / 0.69}
+    return TrainedRun(seed, path, "test", scores, 30, 1920, seconds + seed / 7, curve)
+
+
+def comparison(**losses: list[float]) -> Comparison:
+    """Return the comparison of models with the losses of their seeds. A NaN is a failed training."""
+    models = []
+    for number, (name, of_seeds) in enumerate(losses.items()):
+        seconds = 10.5 * (number + 1)
+        runs = [trained_run(name, seed, loss, seconds) for seed, loss in enumerate(of_seeds) if loss == loss]
+        errors = {seed: "it was killed" for seed, loss in enumerate(of_seeds) if loss != loss}
+        plan = PlannedModel(name, f"{name}.toml", "64", 0.002, 123_456 + number)
+        models.append(ModelResult(plan, tuple(runs), errors))
+    return Comparison(
+        Path("study"),
+        "notes.txt",
+        "the same rows",
+        next(iter(losses)),
+        "test",
+        "nats per token",
+        "characters",
+        tuple(models),
+    )
