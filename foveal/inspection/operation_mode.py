@@ -1,12 +1,14 @@
 """Parts of torch that show every operation of a model. torch documents them, but in private modules."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
+from torch import nn
 
 from foveal.core.errors import UserError
+from foveal.ops.jit.dispatch import reference_only
 
 try:
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -77,6 +79,50 @@ def flop_formulas() -> Mapping[Any, Callable[..., int]]:
         ),
     }
     return {own: flop_registry[other] for own, other in of_cpu.items()} | flop_registry
+
+
+COMPUTES_ALL_BY_REFERENCE = ("moe",)
+"""Operations whose reference computes more than is needed: every expert for every vector."""
+
+
+class FlopCounter(OperationMode):  # type: ignore[no-untyped-call]
+    """Counts the floating-point operations of a forward pass: 2 for each multiply-add of products,
+    convolutions and attention, and those of scans.
+
+    Products are counted from their shapes, on the reference paths, whose products are operations of torch.
+    The recurrence of a scan is no product: a mixer with one says its operations at each position
+    (`scan_flops`). Other elementwise operations are not counted, as is usual.
+    """
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.flops = 0
+        self._scans = [module for module in model.modules() if hasattr(module, "scan_flops")]
+        self._formulas = flop_formulas()
+        self._contexts = ExitStack()
+
+    def __enter__(self) -> Any:
+        self._contexts.enter_context(reference_only(besides=COMPUTES_ALL_BY_REFERENCE))
+        for module in self._scans:
+            self._contexts.callback(module.register_forward_hook(self._add_scan).remove)
+        return super().__enter__()  # type: ignore[no-untyped-call]
+
+    def __exit__(self, *error: Any) -> None:
+        self._contexts.close()
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+
+    def _add_scan(self, module: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        rows, positions = inputs[0].shape[:2]
+        self.flops += rows * positions * module.scan_flops
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        named = kwargs or {}
+        result = func(*args, **named)
+        if (formula := self._formulas.get(func.overloadpacket)) is not None:
+            self.flops += formula(*args, **named, out_val=result)
+        return result
 
 
 def _missing(part: str) -> UserError:

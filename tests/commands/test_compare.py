@@ -150,6 +150,20 @@ def test_python_returns_the_comparison() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize(("match", "key"), [("params", "parameters"), ("flops", "flops_per_token")])
+def test_widths_are_solved_for(match: str, key: str) -> None:
+    settings = "text.txt", "data.context_length=16", "data.batch_tokens=64", "training.statistics=false"
+    given = ("--models", "lstm,attention,mamba", "--match", match, "--budget", "4steps", "--run", "study")
+    models = compared(*settings, *given)["models"]
+    reached = [model[key] for model in models]
+    assert reached == pytest.approx([reached[0]] * 3, rel=0.02)
+    for model in models:
+        run = foveal.load(model["runs"][0]["run"])
+        assert run.config.model.width == int(model["width"].split(",")[0])
+
+
+@pytest.mark.slow
 def test_models_whose_losses_differ_by_five_percent_are_told_apart_with_five_seeds() -> None:
     files = [shuffled("lstm", "small.toml"), shuffled("lstm", "large.toml", "model.width=19")]
     given = ("--match", "none", "--budget", "150steps", "--seeds", "5", "--run", "study")

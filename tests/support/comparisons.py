@@ -22,7 +22,7 @@ def comparison(**losses: list[float]) -> Comparison:
         seconds = 10.5 * (number + 1)
         runs = [trained_run(name, seed, loss, seconds) for seed, loss in enumerate(of_seeds) if loss == loss]
         errors = {seed: "it was killed" for seed, loss in enumerate(of_seeds) if loss != loss}
-        plan = PlannedModel(name, f"{name}.toml", "64", 0.002, 123_456 + number)
+        plan = PlannedModel(name, f"{name}.toml", "64", 0.002, 123_456 + number, 7.5e5 * (5 - number), 10**8)
         models.append(ModelResult(plan, tuple(runs), errors))
     return Comparison(
         Path("study"),

@@ -86,6 +86,12 @@ class Mamba(TappedModule):
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         return {name: self.A_log.new_zeros(batch, *shape) for name, shape in self.shapes.items()}
 
+    @property
+    def scan_flops(self) -> int:
+        """The operations of convolution and scan at each position: in each channel 2 for each input of the
+        convolution, 7 for each state, and 1."""
+        return self.inner * (2 * self.convolution_weight.shape[1] + 7 * self.states + 1)
+
     def half_lives(self, step_sizes: Float[Tensor, " E"]) -> Float[Tensor, "E N"]:
         """Return after how many steps of a size each state is half of what it was: `ln 2 / (-delta A)`."""
         return math.log(2) / (step_sizes[:, None] * self.A_log.exp())

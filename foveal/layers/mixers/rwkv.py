@@ -87,6 +87,11 @@ class TimeMixing(TappedModule):
         state["exponent"].fill_(EMPTY_EXPONENT)
         return state
 
+    @property
+    def scan_flops(self) -> int:
+        """The operations of the recurrence at each position, in each channel."""
+        return 25 * self.d_in
+
     def half_lives(self, step_sizes: Tensor | None = None) -> Float[Tensor, "D 1"]:
         """Return after how many steps the weight of a value is half of what it was: `ln 2 / exp(decay)`."""
         return math.log(2) / self.decay.exp()[:, None]

@@ -90,6 +90,11 @@ class S5(nn.Module):
         exponent = A * self.log_step.exp()
         return exponent.exp(), exponent.expm1() / A
 
+    @property
+    def scan_flops(self) -> int:
+        """The operations of the scan at each position: a complex product and a complex sum for each state."""
+        return 8 * self.states
+
     def half_lives(self, step_sizes: Tensor | None = None) -> Float[Tensor, "N 1"]:
         """Return after how many steps each state is half of what it was: `ln 2 / (-delta Re A)`."""
         return math.log(2) / (self.log_rate + self.log_step).exp()[:, None]

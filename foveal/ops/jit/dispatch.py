@@ -1,7 +1,7 @@
 """The choice of the path for an operation, from shapes, dtypes and devices only, never from a tensor's
 values."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -23,9 +23,10 @@ def use_fast_path(operation: str, fast: str, usable: bool) -> bool:
 
 
 @contextmanager
-def reference_only(*operations: str) -> Iterator[None]:
-    """Return a context in which the named operations, or all of them if none is named, use the reference."""
-    token = _only_reference.set(lambda name: not operations or name in operations)
+def reference_only(*operations: str, besides: Collection[str] = ()) -> Iterator[None]:
+    """Return a context in which the named operations, or all `besides` some if none is named, use the
+    reference."""
+    token = _only_reference.set(lambda name: name in operations if operations else name not in besides)
     try:
         yield
     finally:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from foveal.store.manifest import LogUnits, read_manifest
 from foveal.studies.compare.differences import Difference, paired_differences
@@ -12,6 +13,9 @@ from foveal.studies.compare.study import PlannedModels
 from foveal.studies.compare.terms import Terms
 from foveal.studies.compare.trainings import Training
 from foveal.studies.trials.process import TrialEnd
+
+Cost = Literal["seconds", "flops"]
+"""What a training takes."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Comparison:
         wanted = {first, second}
         return next((each for each in self.differences if {each.first, each.second} == wanted), None)
 
-    def front(self, cost: str) -> list[ModelResult]:
+    def front(self, cost: Cost) -> list[ModelResult]:
         """Return the models that no other undercuts in both mean loss and `cost`, the cheapest first."""
         by_cost = sorted(self.trained, key=lambda model: (getattr(model, cost), model.mean("loss")))
         front: list[ModelResult] = []

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from foveal.core.terminal_text import counted
-from foveal.studies.compare.comparison import Comparison
+from foveal.studies.compare.comparison import Comparison, Cost
 from foveal.studies.compare.differences import Difference
 
 
@@ -57,14 +57,16 @@ def _on_difference(difference: Difference, other: str) -> str:
 
 
 def _on_costs(comparison: Comparison) -> Iterator[str]:
-    front = [model.name for model in comparison.front("seconds")]
-    beaten = [model.name for model in comparison.trained if model.name not in front]
-    if not beaten:
-        yield "By their means, no model is beaten in both loss and training time."
-        return
-    verb = "is" if len(beaten) == 1 else "are"
-    others = f"{_listed(front)} {'is' if len(front) == 1 else 'are'} not"
-    yield f"By their means, {_listed(beaten)} {verb} beaten in both loss and training time; {others}."
+    costs: dict[Cost, str] = {"seconds": "training time", "flops": "FLOPs"}
+    for cost, name in costs.items():
+        front = [model.name for model in comparison.front(cost)]
+        beaten = [model.name for model in comparison.trained if model.name not in front]
+        if not beaten:
+            yield f"By their means, no model is beaten in both loss and {name}."
+            continue
+        verb = "is" if len(beaten) == 1 else "are"
+        others = f"{_listed(front)} {'is' if len(front) == 1 else 'are'} not"
+        yield f"By their means, {_listed(beaten)} {verb} beaten in both loss and {name}; {others}."
 
 
 def _is_apart(comparison: Comparison, first: str, second: str) -> bool:

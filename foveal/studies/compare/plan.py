@@ -1,11 +1,14 @@
 """The models of a comparison, made equal before their training."""
 
+from collections.abc import Callable
 from typing import Any
 
 from foveal.config import Config, StackConfig
+from foveal.data.core.prepared_data import PreparedData
 from foveal.studies.compare.candidates import Candidate, EqualTerms
+from foveal.studies.compare.step_size import step_memory, training_flops
 from foveal.studies.compare.study import PlannedModel, PlannedModels
-from foveal.studies.compare.terms import Terms
+from foveal.studies.compare.terms import SIZES, Match, Terms
 from foveal.studies.compare.widths import Size, count_parameters, solve_width
 from foveal.tasks.read_settings import read_settings
 
@@ -15,19 +18,38 @@ def plan_models(equal: EqualTerms, terms: Terms) -> tuple[PlannedModels, dict[st
 
     Raises: UserError: a model can't be made equal to the others.
     """
-    processor = equal.prepared.processor
     candidates = equal.candidates
-    if terms.match == "params":
-        size = Size("parameters", "--parameters", lambda config: count_parameters(config, processor))
+    if terms.match in SIZES:
+        size = _size(terms.match, equal.prepared)
         target = terms.parameters or size.measure(candidates[0].config)
+        processor = equal.prepared.processor
         candidates = tuple(solve_width(each, target, size, processor) for each in candidates)
     planned = tuple(
-        _planned(before, after, processor) for before, after in zip(equal.candidates, candidates, strict=True)
+        _planned(before, after, equal.prepared)
+        for before, after in zip(equal.candidates, candidates, strict=True)
     )
     return PlannedModels(planned, equal.origin), {each.name: each.config for each in candidates}
 
 
-def _planned(before: Candidate, after: Candidate, processor: Any) -> PlannedModel:
+def _size(match: Match, prepared: PreparedData[Any, Any]) -> Size:
+    """Return what widths are solved for."""
+    measures: dict[Match, Callable[[Config], int]] = {
+        "params": lambda config: count_parameters(config, prepared.processor),
+        "flops": lambda config: round(training_flops(config, prepared)),
+        "memory": lambda config: step_memory(config, prepared),
+    }
+    known: dict[str, int] = {}
+
+    def measure(config: Config) -> int:
+        key = config.model_dump_json()
+        if key not in known:
+            known[key] = measures[match](config)
+        return known[key]
+
+    return Size(SIZES[match], "--parameters" if match == "params" else "", measure)
+
+
+def _planned(before: Candidate, after: Candidate, prepared: PreparedData[Any, Any]) -> PlannedModel:
     """Return a model as it is trained. `before` has the expansion of its preset."""
     config = after.config
     return PlannedModel(
@@ -35,7 +57,9 @@ def _planned(before: Candidate, after: Candidate, processor: Any) -> PlannedMode
         after.preset,
         _width_text(before.config, config),
         config.optimizer.lr,
-        count_parameters(config, processor),
+        count_parameters(config, prepared.processor),
+        training_flops(config, prepared),
+        step_memory(config, prepared),
     )
 
 

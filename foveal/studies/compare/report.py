@@ -7,12 +7,14 @@ import numpy as np
 
 from foveal.inspection.panels import Lines, Panel, Series, Table
 from foveal.inspection.payload import Payload
-from foveal.studies.compare.comparison import Comparison
+from foveal.studies.compare.comparison import Comparison, Cost
 from foveal.studies.compare.conclusions import conclusions, loss_text, p_text, verdict
 from foveal.studies.compare.results import ModelResult
 
 WIDE, CURVE_POINTS = (6.4, 3.4), 60
 """Inches of the pictures, and points of a curve."""
+COSTS: dict[Cost, str] = {"seconds": "seconds of training", "flops": "FLOPs of training"}
+"""The costs that the loss is drawn against, and the names of their axes."""
 FAR = 10
 """The ratio of costs from which their axis is logarithmic."""
 HIDDEN_SCORES = ("loss", "perplexity")
@@ -45,19 +47,21 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
             }
             for each in comparison.differences
         ],
-        "front": [model.name for model in comparison.front("seconds")],
+        "fronts": {cost: [model.name for model in comparison.front(cost)] for cost in COSTS},
     }
 
 
 def _model_json(model: ModelResult) -> dict[str, Any]:
     loss = model.loss
-    means = {"loss": model.mean("loss"), "seconds": model.seconds} if model.runs else {}
+    means = {"loss": model.mean("loss"), "seconds": model.seconds, "flops": model.flops} if model.runs else {}
     return {
         "model": model.name,
         "preset": model.plan.preset,
         "width": model.plan.width,
         "lr": model.plan.lr,
         "parameters": model.plan.parameters,
+        "flops_per_token": model.plan.flops,
+        "step_bytes": model.plan.memory,
         **means,
         "interval": None if loss is None else [loss.low, loss.high],
         "runs": [
@@ -78,7 +82,7 @@ def _model_json(model: ModelResult) -> dict[str, Any]:
 def comparison_payload(comparison: Comparison) -> Payload:
     """Return the comparison as tables and pictures."""
     panels: list[Panel] = [_models_table(comparison), _differences_table(comparison)]
-    panels += [_pareto(comparison), _curves(comparison), _runs_table(comparison)]
+    panels += [*(_pareto(comparison, cost) for cost in COSTS), _curves(comparison), _runs_table(comparison)]
     facts = (
         ("conclusions", conclusions(comparison)),
         ("equal terms", comparison.terms),
@@ -100,17 +104,18 @@ def comparison_payload(comparison: Comparison) -> Payload:
 def _models_table(comparison: Comparison) -> Table:
     """Return what each model is, what it took, and its scores, the best first."""
     shown = [name for name in comparison.best.runs[0].scores if name not in HIDDEN_SCORES]
-    columns = ("model", "width", "rate", "parameters", comparison.speed_unit, "training", "runs")
+    columns = ("model", "width", "rate", "parameters", "FLOPs", "memory", comparison.speed_unit, "training")
     rows = []
     for model in comparison.trained:
         loss, run = model.loss, model.runs[0]
         interval = "" if loss is None else f"{loss_text(loss.low)} to {loss_text(loss.high)}"
-        facts = model.name, model.plan.width, f"{model.plan.lr:g}", f"{model.plan.parameters:,}"
-        costs = f"{run.tokens:,}", _seconds_text(model.seconds), f"{len(model.runs)}"
+        plan = model.plan
+        facts = plan.name, plan.width, f"{plan.lr:g}", f"{plan.parameters:,}", f"{model.flops:.3g}"
+        costs = f"{plan.memory / 1e6:,.1f} MB", f"{run.tokens:,}", _seconds_text(model.seconds)
         scores = (f"{model.mean(name):.4f}" for name in shown)
-        rows.append((*facts, *costs, loss_text(model.mean("loss")), interval, *scores))
+        rows.append((*facts, *costs, f"{len(model.runs)}", loss_text(model.mean("loss")), interval, *scores))
     title = f"{comparison.split} loss in {comparison.loss_unit}, mean over seeds"
-    return Table(title, (*columns, "loss", "95 % interval", *shown), tuple(rows))
+    return Table(title, (*columns, "runs", "loss", "95 % interval", *shown), tuple(rows))
 
 
 def _differences_table(comparison: Comparison) -> Table:
@@ -141,27 +146,25 @@ def _runs_table(comparison: Comparison) -> Table:
     return Table("trainings", ("run", "steps", "training", "loss"), tuple(rows))
 
 
-def _pareto(comparison: Comparison) -> Lines:
-    """Return loss against training time, with a point for each run, and the front of the means as a stair."""
+def _pareto(comparison: Comparison, cost: Cost) -> Lines:
+    """Return loss against a cost, with a point for each run, and the front of the means as a stair."""
     points = [
-        Series(
-            model.name,
-            [run.seconds for run in model.runs],
-            [run.loss for run in model.runs],
-            "points",
-            number,
-        )
+        Series(model.name, *_points(model, cost), "points", number)
         for number, model in enumerate(comparison.models)
     ]
-    front = comparison.front("seconds")
-    x = [model.seconds for model in front for _ in range(2)][1:]
+    front = comparison.front(cost)
+    x = [getattr(model, cost) for model in front for _ in range(2)][1:]
     y = [model.mean("loss") for model in front for _ in range(2)][:-1]
     stair = Series("front of the means", x, y, "dotted", len(points))
-    title = f"{comparison.split} loss against training time, a point for each run"
+    title = f"{comparison.split} loss against {COSTS[cost]}, a point for each run"
     is_far = x[-1] > FAR * x[0]
-    return Lines(
-        title, (*points, stair), "seconds of training", _loss_label(comparison), log_x=is_far, size=WIDE
-    )
+    return Lines(title, (*points, stair), COSTS[cost], _loss_label(comparison), log_x=is_far, size=WIDE)
+
+
+def _points(model: ModelResult, cost: Cost) -> tuple[list[float], list[float]]:
+    """Return the cost and the loss of each run."""
+    costs = [run.seconds if cost == "seconds" else model.plan.flops * run.tokens for run in model.runs]
+    return costs, [run.loss for run in model.runs]
 
 
 def _curves(comparison: Comparison) -> Lines:

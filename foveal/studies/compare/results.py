@@ -60,6 +60,11 @@ class ModelResult:
         return mean_interval([run.loss for run in self.runs]) if len(self.runs) >= MIN_SEEDS else None
 
     @property
+    def flops(self) -> float:
+        """The mean floating-point operations of a training."""
+        return self.plan.flops * sum(run.tokens for run in self.runs) / len(self.runs)
+
+    @property
     def seconds(self) -> float:
         """The mean seconds of training."""
         return sum(run.seconds for run in self.runs) / len(self.runs)

@@ -24,6 +24,10 @@ class PlannedModel:
     """The setting of its width."""
     lr: float
     parameters: int
+    flops: float
+    """Floating-point operations of its training for a token, or another unit of speed."""
+    memory: int
+    """Bytes of the tensors of a training step."""
 
 
 @dataclass(frozen=True)

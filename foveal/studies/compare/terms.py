@@ -8,7 +8,15 @@ from foveal.core.errors import UserError
 from foveal.studies.compare.results import MIN_SEEDS
 from foveal.training.plan import Budget, parse_budget
 
-Match = Literal["params", "time", "tokens", "none"]
+Match = Literal["params", "flops", "memory", "time", "tokens", "none"]
+ON_EQUAL_TOKENS = ("flops", "tokens")
+"""What is equal only if all models see as many tokens."""
+SIZES: dict[Match, str] = {
+    "params": "parameters",
+    "flops": "FLOPs per token",
+    "memory": "bytes of a training step",
+}
+"""What widths are solved for."""
 DEFAULT_BUDGETS: dict[Match, str] = {"time": "3m"}
 DEFAULT_BUDGET = "1000steps"
 SCALE = {"": 1, "k": 1_000, "M": 1_000_000, "B": 1_000_000_000}
@@ -37,10 +45,10 @@ class Terms:
         unit = self.parsed_budget.unit
         if self.match == "time" and unit != "seconds":
             raise UserError(f"--match time: --budget {self.budget} is no time; give one such as 3m")
-        if self.match == "tokens" and unit == "seconds":
+        if self.match in ON_EQUAL_TOKENS and unit == "seconds":
             raise UserError(
-                f"--match tokens: in --budget {self.budget} a faster model sees more tokens; give a budget "
-                "such as 1000steps or 1Mtokens"
+                f"--match {self.match}: in --budget {self.budget} a faster model sees more tokens; give a "
+                "budget such as 1000steps or 1Mtokens"
             )
         if self.parsed_budget.amount == 0:
             raise UserError(f"--budget {self.budget}: nothing would be trained; give more")
@@ -51,11 +59,10 @@ class Terms:
 
     def words(self, first: str) -> str:
         """Return what is equal, in words. `first` is the name of the first model."""
-        if self.match == "params":
-            origin = f"as many as {first}" if self.parameters is None else f"{self.parameters:,}"
-            sizes = f"parameters within 2 % ({origin})"
-        else:
-            sizes = "sizes are those of the presets"
+        sizes = "sizes are those of the presets"
+        if self.match in SIZES:
+            origin = f"those of {first}" if self.parameters is None else f"{self.parameters:,}"
+            sizes = f"{SIZES[self.match]} within 2 % ({origin})"
         seeds = f"seeds (0 to {self.seeds - 1})"
         return f"the same rows, processor, batches and {seeds}; {self.budget} for each run, and {sizes}"
 

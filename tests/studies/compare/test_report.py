@@ -38,6 +38,7 @@ def test_says_which_models_differ():
     assert "close is indistinguishable from it (0.0010 more, p = 0.478)." in text
     assert "bad is worse (0.1017 more, p < 0.001)." in text
     assert "close and bad are beaten in both loss and training time; slow is not." in text
+    assert "By their means, no model is beaten in both loss and FLOPs." in text
 
 
 def test_a_cheaper_model_is_on_the_front_and_a_worse_one_beaten():
