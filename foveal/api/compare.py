@@ -7,18 +7,25 @@ from typing import Any
 from foveal.api.comparison import ComparisonRequest
 from foveal.api.errors import plain_errors
 from foveal.api.interruption import interruptible
+from foveal.api.run import Run
 from foveal.api.training.options import TrainingOptions, setting
 from foveal.api.values.reader import training_reader
 from foveal.api.values.splits import store_splits
 from foveal.config.old_names import flatten
+from foveal.core.errors import UserError
+from foveal.core.runtime import resolve_device
 from foveal.core.signals import Interrupted, SignalHandler
+from foveal.core.terminal_text import counted
 from foveal.inspection.files import write_payload
 from foveal.studies.compare.comparison import Comparison, read_comparison
+from foveal.studies.compare.existing import compare_runs
 from foveal.studies.compare.report import comparison_payload
 from foveal.studies.compare.terms import Match, make_terms
 from foveal.studies.compare.trainings import train_all
+from foveal.tasks.session import load
 from foveal.ui.activity import Activity
-from foveal.ui.console import silence
+from foveal.ui.console import log, silence
+from foveal.ui.progress_bar import ProgressBar
 
 REPORTS = ("report.html", "report.json", "report.png")
 """The files of the report in the folder of a comparison."""
@@ -28,7 +35,7 @@ REPORTS = ("report.html", "report.json", "report.png")
 def compare(
     data: Any,
     *,
-    models: Sequence[str],
+    models: Sequence[str] | None = None,
     match: Match = "params",
     parameters: int | str | None = None,
     budget: str | None = None,
@@ -46,7 +53,8 @@ def compare(
 ) -> Comparison:
     """Train several models on equal terms, and compare them. `foveal compare` does the same.
 
-    The comparison goes on where it was stopped if it is called again with the same `run`.
+    The comparison goes on where it was stopped if it is called again with the same `run`. Without `models`,
+    `data` are runs that exist, which are compared on the same held-out rows.
 
     Raises: UserError: the data can't be read, a setting does not fit, or a model can't be made as large as
         the others.
@@ -55,7 +63,7 @@ def compare(
     Parameters
     ----------
     data, valid, test
-        Data as for `foveal.train`: paths, names, or values in memory.
+        Data as for `foveal.train`: paths, names, or values in memory. Without `models`, runs or their paths.
     models
         Presets, networks or paths of TOML files.
     match
@@ -77,6 +85,10 @@ def compare(
     settings
         Settings of all models by their keys, such as `{"data.context_length": 128}`.
     """
+    if models is None:
+        paths = [each.path if isinstance(each, Run) else Path(each) for each in data]
+        with silence(quiet):
+            return compare_existing(paths, device)
     given = dict(flatten(settings or {}))
     columns = text or given.get("data.text"), label or given.get("data.label"), target
     stored, held_out = store_splits(data, valid, test, training_reader(task, None, *columns))
@@ -117,3 +129,17 @@ def compare_models(request: ComparisonRequest, signals: SignalHandler) -> Compar
         for name in REPORTS:
             write_payload(payload, request.folder / name)
     return comparison
+
+
+def compare_existing(paths: Sequence[Path], device: str) -> Comparison:
+    """Return the comparison of runs on their held-out rows, which have to be the same.
+
+    Raises: UserError: there are too few runs, one can't be opened, or their rows differ.
+    """
+    if len(paths) < 2:
+        raise UserError(
+            f"{counted(len(paths), 'run')} to compare: name two or more, or name models to train (--models)"
+        )
+    resolved = resolve_device(device)
+    with ProgressBar("batches", before="reading the runs") as progress:
+        return compare_runs(paths, lambda path: load(path, resolved), log, progress)

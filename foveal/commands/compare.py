@@ -5,11 +5,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.compare import compare_models
+from foveal.api.compare import compare_existing, compare_models
 from foveal.api.comparison import ComparisonRequest
 from foveal.api.training.options import TrainingOptions
+from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.inspection.files import check_payload_path, write_payload
+from foveal.studies.compare.comparison import Comparison
 from foveal.studies.compare.report import comparison_json, comparison_payload
 from foveal.studies.compare.terms import Match, make_terms
 from foveal.ui.console import print_json, print_sections
@@ -19,7 +21,7 @@ def compare(
     data: str,
     /,
     *overrides: str,
-    models: str,
+    models: str | None = None,
     match: Match = "params",
     parameters: str | None = None,
     budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
@@ -35,17 +37,18 @@ def compare(
     out: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Train several models on equal terms, and say which differ.
+    """Train several models on equal terms, or take runs that exist, and say which differ.
 
     All models see the same rows by the same processor, in the same batches, with the same seeds. The
-    differences of their held-out losses are paired by seed.
+    differences of their held-out losses are paired by seed. Without --models, runs are compared on the same
+    held-out rows.
 
     Parameters
     ----------
     data
-        A path or a name, as for foveal train.
+        A path or a name, as for foveal train; without --models, a run.
     overrides
-        Settings of all models: key.sub=value, such as data.context_length=128.
+        Settings of all models: key.sub=value, such as data.context_length=128; without --models, more runs.
     models
         Presets, networks or paths of TOML files, with commas between.
     match
@@ -80,6 +83,22 @@ def compare(
         Print one JSON object on standard output.
     """
     check_payload_path(out)
+    if models is None:
+        given = {
+            "parameters": parameters,
+            "budget": budget,
+            "task": task,
+            "text": text,
+            "label": label,
+            "target": target,
+            "valid": valid,
+            "test": test,
+            "run": run,
+        }
+        if unused := [name for name, value in given.items() if value is not None]:
+            raise UserError(f"--{unused[0]} is for models to train: name them (--models), or leave it out")
+        _print(compare_existing([Path(data), *map(Path, overrides)], device), out, json)
+        return
     terms = make_terms(match, parameters, budget, seeds)
     options = TrainingOptions(
         task=task,
@@ -94,6 +113,11 @@ def compare(
     names = tuple(name.strip() for name in models.split(",") if name.strip())
     with SignalHandler() as signals:
         comparison = compare_models(ComparisonRequest(data, overrides, options, names, terms), signals)
+    _print(comparison, out, json)
+
+
+def _print(comparison: Comparison, out: Path | None, json: bool) -> None:
+    """Write the report to a file, if one is named, and print the result."""
     payload = comparison_payload(comparison)
     if out is not None:
         write_payload(payload, out)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -220,3 +221,37 @@ def _children() -> list[str]:
     if not tasks.exists():
         pytest.skip("this system does not list the children of a process")
     return tasks.read_text().split()
+
+
+def trained(run: str, *settings: str) -> str:
+    succeed("train", *TINY, "--model", "lstm", "--budget", "6steps", "--run", run, *settings)
+    return run
+
+
+def test_existing_runs_are_compared_on_the_same_rows(run: Path) -> None:
+    shutil.copytree(run, "twin")
+    result = compared(run, "twin", trained("short"), "--out", "report.png")
+    assert [model["model"] for model in result["models"]] == ["run", "twin", "short"]
+    verdicts = {(each["first"], each["second"]): each for each in result["differences"]}
+    assert verdicts["run", "twin"]["verdict"] == "indistinguishable"
+    assert verdicts["run", "twin"]["interval"] == [0, 0]
+    assert verdicts["run", "short"]["verdict"] == "told apart"  # after 20 steps and after 6
+    scored = foveal.load("short").evaluate()
+    assert result["models"][2]["loss"] == pytest.approx(scored["loss"], rel=1e-4)
+    assert Path("report.png").exists()
+    told = foveal.compare([foveal.load("short"), "twin"], quiet=True)
+    assert told.best.name == "twin"
+
+
+def test_runs_whose_rows_differ_are_refused(run: Path) -> None:
+    other = trained("other", "data.context_length=32")
+    assert "cut in another way than those of" in refuse("compare", run, other)
+    Path("text.txt").write_text(Path("text.txt").read_text()[::-1])
+    moved = trained("moved")
+    assert "the split test is not that of" in refuse("compare", moved, run)
+
+
+def test_options_of_trainings_are_refused_without_models(run: Path) -> None:
+    assert "--budget is for models to train" in refuse("compare", run, run, "--budget", "9steps")
+    assert "1 run to compare: name two or more" in refuse("compare", run)
+    assert "no such run" in refuse("compare", run, "nowhere")

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from foveal.studies.compare.comparison import Comparison
-from foveal.studies.compare.results import ModelResult, TrainedRun
+from foveal.metrics.student_t import mean_interval
+from foveal.studies.compare.comparison import OVER_SEEDS, Comparison
+from foveal.studies.compare.differences import paired_differences
+from foveal.studies.compare.results import MIN_SEEDS, ModelResult, TrainedRun
 from foveal.studies.compare.study import PlannedModel
 
 
@@ -23,14 +25,18 @@ def comparison(**losses: list[float]) -> Comparison:
         runs = [trained_run(name, seed, loss, seconds) for seed, loss in enumerate(of_seeds) if loss == loss]
         errors = {seed: "it was killed" for seed, loss in enumerate(of_seeds) if loss != loss}
         plan = PlannedModel(name, f"{name}.toml", "64", 0.002, 123_456 + number, 7.5e5 * (5 - number), 10**8)
-        models.append(ModelResult(plan, tuple(runs), errors))
+        mean = mean_interval([run.loss for run in runs]) if len(runs) >= MIN_SEEDS else None
+        models.append(ModelResult(plan, tuple(runs), errors, len(runs), mean))
+    by_seed = {model.name: {run.seed: run.loss for run in model.runs} for model in models}
     return Comparison(
         Path("study"),
         "notes.txt",
-        "the same rows",
-        next(iter(losses)),
+        (("equal terms", "the same rows"),),
+        OVER_SEEDS,
+        "seed",
         "test",
         "nats per token",
         "characters",
         tuple(models),
+        paired_differences(by_seed, MIN_SEEDS),
     )

@@ -2,32 +2,39 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from foveal.metrics.student_t import mean_interval
 from foveal.store.manifest import LogUnits, read_manifest
 from foveal.studies.compare.differences import Difference, paired_differences
 from foveal.studies.compare.results import MIN_SEEDS, ModelResult, TrainedRun, check_same_data, read_run
-from foveal.studies.compare.study import PlannedModels
+from foveal.studies.compare.study import PlannedModel, PlannedModels
 from foveal.studies.compare.terms import Terms
 from foveal.studies.compare.trainings import Training
 from foveal.studies.trials.process import TrialEnd
 
 Cost = Literal["seconds", "flops"]
 """What a training takes."""
+OVER_SEEDS = (
+    "each model has the learning rate, the schedule and the precision of its preset: a tuned rate can change "
+    "the order. Intervals are over seeds, on the same held-out rows; other rows differ, too. The p-values "
+    "are corrected for the number of pairs (Holm)"
+)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Models that were trained on equal terms."""
+    """Models that were trained on equal terms, or runs that were scored on equal rows."""
 
-    folder: Path
+    folder: Path | None
+    """The folder of the study; None for existing runs."""
     data: str
-    terms: str
-    """What is equal, in words."""
-    origin: str
-    """The name of the model whose settings of data and task all have."""
+    facts: tuple[tuple[str, str], ...]
+    """What is equal."""
+    caveat: str
+    noun: str
+    """What the losses of a model were measured over: a `seed`, or a `row`."""
     split: str
     """The split of the losses, `test` or `valid`."""
     loss_unit: str
@@ -35,13 +42,8 @@ class Comparison:
     speed_unit: str
     """The unit of a step's inputs, such as `characters`."""
     models: tuple[ModelResult, ...]
-
-    @cached_property
-    def differences(self) -> Sequence[Difference]:
-        """The differences of all pairs."""
-        return paired_differences(
-            {model.name: {run.seed: run.loss for run in model.runs} for model in self.trained}, MIN_SEEDS
-        )
+    differences: Sequence[Difference]
+    """The differences of all pairs."""
 
     @property
     def trained(self) -> list[ModelResult]:
@@ -89,15 +91,34 @@ def read_comparison(
         else:
             errors[each.model][each.seed] = end.error
     all_runs = [run for of_model in runs.values() for run in of_model]
-    check_same_data(all_runs)
-    units = LogUnits.model_validate(read_manifest(all_runs[0].path)["log_units"])
+    check_same_data([run.path for run in all_runs])
+    models = tuple(_model_result(each, runs[each.name], errors[each.name]) for each in planned.models)
+    losses = {model.name: {run.seed: run.loss for run in model.runs} for model in models}
+    facts = (
+        ("equal terms", terms.words(planned.models[0].name)),
+        ("data and task", f"the settings of {planned.origin}, for all models"),
+        ("runs", str(folder)),
+    )
     return Comparison(
         folder,
         data,
-        terms.words(planned.models[0].name),
-        planned.origin,
+        facts,
+        OVER_SEEDS,
+        "seed",
         all_runs[0].split,
-        "nats" if units.loss_unit is None else f"nats per {units.loss_unit}",
-        units.speed_unit,
-        tuple(ModelResult(each, tuple(runs[each.name]), errors[each.name]) for each in planned.models),
+        *units_of(all_runs[0].path),
+        models,
+        paired_differences(losses, MIN_SEEDS),
     )
+
+
+def units_of(run: Path) -> tuple[str, str]:
+    """Return what the losses of a run are in, and the unit of a step's inputs."""
+    units = LogUnits.model_validate(read_manifest(run)["log_units"])
+    return "nats" if units.loss_unit is None else f"nats per {units.loss_unit}", units.speed_unit
+
+
+def _model_result(plan: PlannedModel, runs: Sequence[TrainedRun], errors: Mapping[int, str]) -> ModelResult:
+    """Return a model with the interval of its loss over seeds, if there are enough."""
+    mean = mean_interval([run.loss for run in runs]) if len(runs) >= MIN_SEEDS else None
+    return ModelResult(plan, tuple(runs), errors, len(runs), mean)

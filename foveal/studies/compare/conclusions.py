@@ -37,9 +37,9 @@ def conclusions(comparison: Comparison) -> str:
 
 def _on_losses(comparison: Comparison) -> Iterator[str]:
     best = comparison.best
-    loss, runs = loss_text(best.mean("loss")), counted(len(best.runs), "run")
+    loss, over = loss_text(best.mean("loss")), counted(best.count, comparison.noun)
     yield (
-        f"{best.name} has the lowest mean {comparison.split} loss, {loss} {comparison.loss_unit} over {runs}."
+        f"{best.name} has the lowest mean {comparison.split} loss, {loss} {comparison.loss_unit} over {over}."
     )
     for other in comparison.trained[1:]:
         difference = comparison.difference(best.name, other.name)

@@ -58,6 +58,11 @@ def paired_differences(losses: Mapping[str, Mapping[int, float]], at_least: int)
             means[first, second] = mean_interval(
                 [losses[first][seed] - losses[second][seed] for seed in seeds]
             )
+    return corrected_differences(means)
+
+
+def corrected_differences(means: Mapping[tuple[str, str], Mean]) -> list[Difference]:
+    """Return the differences of pairs, whose p-values are corrected for the number of pairs."""
     corrected = holm([mean.p_value for mean in means.values()])
     return [
         Difference(*names, mean, p_value)

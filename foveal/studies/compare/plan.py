@@ -5,7 +5,7 @@ from typing import Any
 
 from foveal.config import Config, StackConfig
 from foveal.data.core.prepared_data import PreparedData
-from foveal.studies.compare.candidates import Candidate, EqualTerms
+from foveal.studies.compare.candidates import EqualTerms
 from foveal.studies.compare.step_size import step_memory, training_flops
 from foveal.studies.compare.study import PlannedModel, PlannedModels
 from foveal.studies.compare.terms import SIZES, Match, Terms
@@ -25,7 +25,7 @@ def plan_models(equal: EqualTerms, terms: Terms) -> tuple[PlannedModels, dict[st
         processor = equal.prepared.processor
         candidates = tuple(solve_width(each, target, size, processor) for each in candidates)
     planned = tuple(
-        _planned(before, after, equal.prepared)
+        planned_model(after.name, after.preset, before.config, after.config, equal.prepared)
         for before, after in zip(equal.candidates, candidates, strict=True)
     )
     return PlannedModels(planned, equal.origin), {each.name: each.config for each in candidates}
@@ -49,13 +49,14 @@ def _size(match: Match, prepared: PreparedData[Any, Any]) -> Size:
     return Size(SIZES[match], "--parameters" if match == "params" else "", measure)
 
 
-def _planned(before: Candidate, after: Candidate, prepared: PreparedData[Any, Any]) -> PlannedModel:
-    """Return a model as it is trained. `before` has the expansion of its preset."""
-    config = after.config
+def planned_model(
+    name: str, preset: str, before: Config, config: Config, prepared: PreparedData[Any, Any]
+) -> PlannedModel:
+    """Return a model as it is trained. `before` are the settings before its width was solved for."""
     return PlannedModel(
-        after.name,
-        after.preset,
-        _width_text(before.config, config),
+        name,
+        preset,
+        _width_text(before, config),
         config.optimizer.lr,
         count_parameters(config, prepared.processor),
         training_flops(config, prepared),

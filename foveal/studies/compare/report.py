@@ -19,19 +19,14 @@ FAR = 10
 """The ratio of costs from which their axis is logarithmic."""
 HIDDEN_SCORES = ("loss", "perplexity")
 """Scores without a column of their own. The perplexity is that of the loss."""
-CAVEAT = (
-    "each model has the learning rate, the schedule and the precision of its preset: a tuned rate can change "
-    "the order. Intervals are over seeds, on the same held-out rows; other rows differ, too. The p-values "
-    "are corrected for the number of pairs (Holm)"
-)
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison for programs."""
     return {
-        "run": str(comparison.folder),
+        "run": None if comparison.folder is None else str(comparison.folder),
         "data": comparison.data,
-        "terms": comparison.terms,
+        "facts": dict(comparison.facts),
         "split": comparison.split,
         "verdict": verdict(comparison),
         "conclusions": conclusions(comparison),
@@ -83,20 +78,14 @@ def comparison_payload(comparison: Comparison) -> Payload:
     """Return the comparison as tables and pictures."""
     panels: list[Panel] = [_models_table(comparison), _differences_table(comparison)]
     panels += [*(_pareto(comparison, cost) for cost in COSTS), _curves(comparison), _runs_table(comparison)]
-    facts = (
-        ("conclusions", conclusions(comparison)),
-        ("equal terms", comparison.terms),
-        ("data and task", f"the settings of {comparison.origin}, for all models"),
-        ("runs", str(comparison.folder)),
-    )
     return Payload(
         "compare",
         comparison.data,
         f"{comparison.data}: {verdict(comparison)}",
         tuple(panels),
-        CAVEAT,
+        comparison.caveat,
         "exact",
-        facts,
+        (("conclusions", conclusions(comparison)), *comparison.facts),
         comparison_json(comparison),
     )
 
@@ -113,9 +102,9 @@ def _models_table(comparison: Comparison) -> Table:
         facts = plan.name, plan.width, f"{plan.lr:g}", f"{plan.parameters:,}", f"{model.flops:.3g}"
         costs = f"{plan.memory / 1e6:,.1f} MB", f"{run.tokens:,}", _seconds_text(model.seconds)
         scores = (f"{model.mean(name):.4f}" for name in shown)
-        rows.append((*facts, *costs, f"{len(model.runs)}", loss_text(model.mean("loss")), interval, *scores))
-    title = f"{comparison.split} loss in {comparison.loss_unit}, mean over seeds"
-    return Table(title, (*columns, "runs", "loss", "95 % interval", *shown), tuple(rows))
+        rows.append((*facts, *costs, f"{model.count:,}", loss_text(model.mean("loss")), interval, *scores))
+    title = f"{comparison.split} loss in {comparison.loss_unit}, mean over {comparison.noun}s"
+    return Table(title, (*columns, f"{comparison.noun}s", "loss", "95 % interval", *shown), tuple(rows))
 
 
 def _differences_table(comparison: Comparison) -> Table:
@@ -130,7 +119,7 @@ def _differences_table(comparison: Comparison) -> Table:
         for each in comparison.differences
     )
     columns = ("pair", "loss", "95 % interval", "corrected", "verdict")
-    return Table("paired differences over seeds", columns, rows)
+    return Table(f"paired differences over {comparison.noun}s", columns, rows)
 
 
 def _runs_table(comparison: Comparison) -> Table:
@@ -142,7 +131,7 @@ def _runs_table(comparison: Comparison) -> Table:
             for run in model.runs
         }
         failed = {seed: ("failed", "", error) for seed, error in model.errors.items()}
-        rows += [(f"{model.name}-seed{seed}", *cells) for seed, cells in sorted((done | failed).items())]
+        rows += [(f"{model.name}, seed {seed}", *cells) for seed, cells in sorted((done | failed).items())]
     return Table("trainings", ("run", "steps", "training", "loss"), tuple(rows))
 
 
@@ -170,7 +159,7 @@ def _points(model: ModelResult, cost: Cost) -> tuple[list[float], list[float]]:
 def _curves(comparison: Comparison) -> Lines:
     """Return the validation loss by tokens: the mean over seeds, and the range."""
     series = [each for number, model in enumerate(comparison.models) for each in _mean_curve(model, number)]
-    title, x = "validation loss, mean and range over seeds", f"{comparison.speed_unit} trained on"
+    title, x = "validation loss: mean and range of the runs", f"{comparison.speed_unit} trained on"
     return Lines(title, tuple(series), x, _loss_label(comparison), size=WIDE)
 
 

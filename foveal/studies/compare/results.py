@@ -1,14 +1,14 @@
 """What the trainings of a comparison came to: the scores of each run, and the mean of each model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.inspection.curves.log_records import read_metrics_log
-from foveal.metrics.student_t import Mean, mean_interval
-from foveal.store.manifest import read_manifest
+from foveal.metrics.student_t import Mean
+from foveal.store.manifest import data_facts, read_manifest
 from foveal.store.scores import read_scores
 from foveal.studies.compare.study import PlannedModel
 from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE
@@ -45,6 +45,10 @@ class ModelResult:
     runs: tuple[TrainedRun, ...]
     errors: Mapping[int, str]
     """Why trainings failed, by seed."""
+    count: int
+    """The seeds or rows that the loss was measured over."""
+    loss: Mean | None
+    """The mean held-out loss with its interval; None for too few runs."""
 
     @property
     def name(self) -> str:
@@ -53,11 +57,6 @@ class ModelResult:
     def mean(self, score: str) -> float:
         """Return the mean of a score over the runs."""
         return sum(run.scores[score] for run in self.runs) / len(self.runs)
-
-    @property
-    def loss(self) -> Mean | None:
-        """The mean held-out loss with its interval; None for too few runs."""
-        return mean_interval([run.loss for run in self.runs]) if len(self.runs) >= MIN_SEEDS else None
 
     @property
     def flops(self) -> float:
@@ -78,35 +77,44 @@ def read_run(path: Path, seed: int) -> TrainedRun:
     final = read_scores(path, None)
     if final is None or final.scores.get("loss") is None:
         raise UserError(f"{path}: no held-out loss was measured")
-    records = read_metrics_log(path / "metrics.jsonl")
-    tokens = {record["step"]: record["tokens"] for record in records["step"]}
-    evaluations = [each for each in records["evaluation"] if each["loss"] is not None]
-    curve = tuple((tokens[each["step"]], each["loss"]) for each in evaluations if each["step"] in tokens)
     scores = {name: score for name, score in final.scores.items() if score is not None}
+    return logged_run(path, seed, final.split, scores)
+
+
+def logged_run(path: Path, seed: int, split: str, scores: Mapping[str, float]) -> TrainedRun:
+    """Return a run with what its log says about its training.
+
+    Raises: UserError: the log is damaged, or the run has none.
+    """
+    records = read_metrics_log(path / "metrics.jsonl") if (path / "metrics.jsonl").exists() else {}
+    if not records.get("step"):
+        raise UserError(f"{path}: has no log of a training to compare")
+    tokens = {record["step"]: record["tokens"] for record in records["step"]}
+    evaluations = [each for each in records.get("evaluation", ()) if each["loss"] is not None]
+    curve = tuple((tokens[each["step"]], each["loss"]) for each in evaluations if each["step"] in tokens)
     last = records["step"][-1]
-    steps = last["step"], last["tokens"], last["seconds"]
-    return TrainedRun(seed, path, final.split, scores, *steps, curve)
+    return TrainedRun(seed, path, split, scores, last["step"], last["tokens"], last["seconds"], curve)
 
 
-def check_same_data(runs: Sequence[TrainedRun]) -> None:
-    """Check that runs have read the same rows by the same processors.
+def check_same_data(runs: Sequence[Path], splits: Collection[str] = ()) -> None:
+    """Check that runs have read the same rows of all splits, or of some, by the same processors.
 
     Raises: UserError: two runs differ.
     """
-    first = _data_hashes(runs[0].path)
+    first = _data_hashes(runs[0], splits)
     for run in runs[1:]:
-        if differing := [
-            name for name, sha256 in _data_hashes(run.path).items() if first.get(name) != sha256
-        ]:
+        hashes = _data_hashes(run, splits)
+        if differing := [name for name in {**first, **hashes} if first.get(name) != hashes.get(name)]:
             raise UserError(
-                f"{run.path}: {differing[0]} is not that of {runs[0].path}: the runs can't be compared"
+                f"{run}: {differing[0]} is not that of {runs[0]}, so their losses can't be compared"
             )
 
 
-def _data_hashes(path: Path) -> dict[str, Any]:
+def _data_hashes(path: Path, splits: Collection[str]) -> dict[str, Any]:
     """Return the hashes of the splits and of the processor's files."""
     manifest = read_manifest(path)
-    parts = manifest["data"]["facts"]["parts"]
+    parts = data_facts(manifest, path).facts.parts
     files = {name: sha256 for name, sha256 in manifest["files"].items() if name.startswith("inputs/")}
     files.pop(f"inputs/{INITIAL_WEIGHTS_FILE}", None)
-    return {f"the split {name}": part["sha256"] for name, part in parts.items()} | files
+    chosen = {name: part.sha256 for name, part in parts.items() if not splits or name in splits}
+    return {f"the split {name}": sha256 for name, sha256 in chosen.items()} | files

@@ -59,7 +59,7 @@ def test_failed_trainings_stand_in_the_table_of_trainings():
     of = comparison(a=[1.0, 1.1, 1.2], b=[nan, nan, nan])
     table = next(panel for panel in comparison_payload(of).panels if panel.title == "trainings")
     assert isinstance(table, Table)
-    assert ("b-seed0", "failed", "", "it was killed") in table.rows
+    assert ("b, seed 0", "failed", "", "it was killed") in table.rows
     assert verdict(of) == "a alone was trained"
 
 

@@ -1,0 +1,57 @@
+"""The losses of rows add up to the loss of an evaluation, and resampled rows to honest intervals."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foveal.core.progress import no_progress
+from foveal.studies.compare.rows import resampled_mean, row_losses
+from foveal.training.evaluate import evaluate
+from tests.support.untrained_runs import CORPUS, SENTENCES, SMALL_STACK, UntrainedRun, untrained_run
+
+STACK = tuple(f"model.{setting}" for setting in SMALL_STACK)
+
+
+def check_rows(run: UntrainedRun, rows: int) -> None:
+    losses = row_losses(run, run.prepared.held_out, no_progress)
+    assert len(losses) == rows
+    sums, weights = np.array([*losses.values()]).T
+    batches = run.task.eval_batches(run.prepared.held_out)
+    whole = evaluate(run.model, run.objective, batches)
+    assert sums.sum() / weights.sum() == pytest.approx(whole["loss"], rel=1e-5)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("settings", [("task.batching=streams",), ("task.batching=windows",)])
+def test_rows_of_a_text_are_its_windows_whose_state_is_carried(settings):
+    Path("notes.txt").write_text("".join(f"{line}.\n" for line in SENTENCES * 10))
+    run = untrained_run("notes.txt", "lstm", *STACK, *CORPUS, *settings)
+    batches = run.task.eval_batches(run.prepared.held_out)
+    check_rows(run, batches.rows * batches.per_epoch)
+
+
+def test_rows_of_examples_are_the_examples():
+    lines = [f"{line},{('up', 'down')[number % 2]}\n" for number, line in enumerate(SENTENCES * 3)]
+    numbered = [f"{number} {line}" for number, line in enumerate(lines)]
+    Path("rows.csv").write_text("text,label\n" + "".join(numbered))
+    settings = (f"model.encoder.{each}" for each in SMALL_STACK)
+    run = untrained_run("rows.csv", "text-classification", *settings, "data.test_fraction=0.2")
+    check_rows(run, len(run.prepared.held_out))
+
+
+def test_the_interval_covers_the_true_mean_as_often_as_it_says():
+    draw = np.random.default_rng(0)
+    weights = np.full(60, 5.0)
+    intervals = [resampled_mean(5 * draw.normal(2, 1, 60), weights) for _ in range(150)]
+    assert np.mean([each.low < 2 < each.high for each in intervals]) == pytest.approx(0.94, abs=0.05)
+    assert all(each.p_value < 0.01 for each in intervals)
+
+
+def test_no_difference_has_a_p_value_of_1():
+    same = resampled_mean(np.zeros(9), np.ones(9))
+    assert (same.value, same.p_value) == (0, 1)
