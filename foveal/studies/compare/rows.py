@@ -1,6 +1,7 @@
 """The losses of held-out rows, and means over resampled rows."""
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -26,18 +27,21 @@ def row_losses(session: Session, split: Any, progress: ProgressCallback) -> RowL
     Each row is computed alone, in float32. The state of a text is carried from row to row, as in evaluation.
     """
     batches = session.task.eval_batches(split)
-    losses: dict[int, tuple[float, float]] = {}
+    rows: list[int] = []
+    losses: list[tuple[float, float]] = []
     carries: dict[int, State] = {}
     with torch.no_grad():
         for index in range(batches.per_epoch):
             progress(index, batches.per_epoch)
             batch = batches.batch(0, index)
-            count = getattr(batch, "row_count", None)
-            for place in range(count or 1):
-                row = batch.cut(slice(place, place + 1)) if count else batch
-                key = int(batch.rows[place]) if hasattr(batch, "rows") else index * (count or 1) + place
-                losses[key], carries[place] = _loss(session, row, carries.get(place), index)
-    return losses
+            size = getattr(batch, "row_count", None)
+            for place in range(size or 1):
+                row = batch.cut(slice(place, place + 1)) if size else batch
+                rows.append(int(batch.rows[place]) if hasattr(batch, "rows") else len(rows))
+                loss, carries[place] = _loss(session, row, carries.get(place), index)
+                losses.append(loss)
+    # Windows of a text are numbered anew in each batch, and always come in one order.
+    return dict(zip(rows if len({*rows}) == len(rows) else count(), losses, strict=False))
 
 
 def _loss(session: Session, row: Batch, carry: State, index: int) -> tuple[tuple[float, float], State]:

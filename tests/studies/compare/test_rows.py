@@ -7,8 +7,9 @@ import pytest
 
 from foveal.core.progress import no_progress
 from foveal.studies.compare.rows import resampled_mean, row_losses
+from foveal.studies.compare.step_size import step_memory, training_flops
 from foveal.training.evaluate import evaluate
-from tests.support.untrained_runs import CORPUS, SENTENCES, SMALL_STACK, UntrainedRun, untrained_run
+from tests.support.untrained_runs import CORPUS, KINDS, SENTENCES, SMALL_STACK, UntrainedRun, untrained_run
 
 STACK = tuple(f"model.{setting}" for setting in SMALL_STACK)
 
@@ -20,6 +21,15 @@ def check_rows(run: UntrainedRun, rows: int) -> None:
     batches = run.task.eval_batches(run.prepared.held_out)
     whole = evaluate(run.model, run.objective, batches)
     assert sums.sum() / weights.sum() == pytest.approx(whole["loss"], rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_task_has_losses_of_rows_and_steps_that_can_be_counted(kind):
+    run = KINDS[kind]()
+    check_rows(run, len(row_losses(run, run.prepared.held_out, no_progress)))
+    assert training_flops(run.config, run.prepared) > 0
+    assert step_memory(run.config, run.prepared) > 0
 
 
 @pytest.fixture(autouse=True)
