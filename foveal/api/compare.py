@@ -17,7 +17,7 @@ from foveal.core.runtime import resolve_device
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import counted
 from foveal.inspection.files import write_payload
-from foveal.studies.compare.comparison import Comparison, read_comparison
+from foveal.studies.compare.comparison import Comparison, read_comparison, with_sequences
 from foveal.studies.compare.existing import compare_runs
 from foveal.studies.compare.report import comparison_payload
 from foveal.studies.compare.terms import Match, make_terms
@@ -123,8 +123,9 @@ def compare_models(request: ComparisonRequest, signals: SignalHandler) -> Compar
         ends = train_all(trainings, request.terms.parsed_budget, signals)
     except Interrupted as stop:
         raise Interrupted(stop.number, f"; finished runs are kept; go on with: {request.command()}") from None
-    with Activity("comparing the runs"):
-        comparison = read_comparison(request.folder, request.data, request.terms, planned, trainings, ends)
+    comparison = read_comparison(request.folder, request.data, request.terms, planned, trainings, ends)
+    comparison = _with_sequences(comparison, request.options.device)
+    with Activity("writing the report"):
         payload = comparison_payload(comparison)
         for name in REPORTS:
             write_payload(payload, request.folder / name)
@@ -142,4 +143,12 @@ def compare_existing(paths: Sequence[Path], device: str) -> Comparison:
         )
     resolved = resolve_device(device)
     with ProgressBar("batches", before="reading the runs") as progress:
-        return compare_runs(paths, lambda path: load(path, resolved), log, progress)
+        comparison = compare_runs(paths, lambda path: load(path, resolved), log, progress)
+    return _with_sequences(comparison, device)
+
+
+def _with_sequences(comparison: Comparison, device: str) -> Comparison:
+    """Return the comparison with what only language models have."""
+    resolved = resolve_device(device)
+    with ProgressBar("runs measured", before="measuring the runs") as progress, silence(True):
+        return with_sequences(comparison, lambda path: load(path, resolved), log, progress)

@@ -1,11 +1,14 @@
 """Comparisons of models that were never trained, with given losses."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from foveal.metrics.student_t import mean_interval
+from foveal.studies.compare.by_length import LengthCost
 from foveal.studies.compare.comparison import OVER_SEEDS, Comparison
 from foveal.studies.compare.differences import paired_differences
 from foveal.studies.compare.results import MIN_SEEDS, ModelResult, TrainedRun
+from foveal.studies.compare.sequences import SequenceFacts
 from foveal.studies.compare.study import PlannedModel
 
 
@@ -15,6 +18,16 @@ def trained_run(model: str, seed: int, loss: float, seconds: float) -> TrainedRu
     path = Path("study", f"{model}-seed{seed}")
     scores = {"loss": loss, "perplexity": 2.7**loss, "bits_per_character": loss / 0.69}
     return TrainedRun(seed, path, "test", scores, 30, 1920, seconds + seed / 7, curve)
+
+
+def with_sequences(of: Comparison) -> Comparison:
+    """Return the comparison as if of language models, whose far context is worth 0.01, 0.02 and so on."""
+    costs, by_position = {}, {}
+    for number, model in enumerate(of.models):
+        costs[model.name] = [LengthCost(length, 900.0, 80.0 - number, 10**7, 1e6) for length in (64, 256)]
+        by_position[model.name] = {1: 3.0, 2: 2.5, 3: 2.4 - number / 100, 5: 2.39 - number / 50}
+    runs = {name: [losses] for name, losses in by_position.items()}
+    return replace(of, sequences=SequenceFacts(costs, by_position, runs))
 
 
 def comparison(**losses: list[float]) -> Comparison:

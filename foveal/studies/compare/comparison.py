@@ -1,25 +1,29 @@
 """The result of a comparison."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
 from foveal.metrics.student_t import mean_interval
 from foveal.store.manifest import LogUnits, read_manifest
 from foveal.studies.compare.differences import Difference, paired_differences
 from foveal.studies.compare.results import MIN_SEEDS, ModelResult, TrainedRun, check_same_data, read_run
+from foveal.studies.compare.sequences import SequenceFacts, sequence_facts
 from foveal.studies.compare.study import PlannedModel, PlannedModels
 from foveal.studies.compare.terms import Terms
 from foveal.studies.compare.trainings import Training
 from foveal.studies.trials.process import TrialEnd
+from foveal.tasks.session import Session
 
 Cost = Literal["seconds", "flops"]
 """What a training takes."""
 OVER_SEEDS = (
     "each model has the learning rate, the schedule and the precision of its preset: a tuned rate can change "
     "the order. Intervals are over seeds, on the same held-out rows; other rows differ, too. The p-values "
-    "are corrected for the number of pairs (Holm)"
+    "are corrected for the number of pairs (Holm). Times and speeds are those of this machine"
 )
 
 
@@ -44,6 +48,8 @@ class Comparison:
     models: tuple[ModelResult, ...]
     differences: Sequence[Difference]
     """The differences of all pairs."""
+    sequences: SequenceFacts | None = None
+    """Costs by length and losses by position, of language models."""
 
     @property
     def trained(self) -> list[ModelResult]:
@@ -110,6 +116,16 @@ def read_comparison(
         models,
         paired_differences(losses, MIN_SEEDS),
     )
+
+
+def with_sequences(
+    comparison: Comparison, open_run: Callable[[Path], Session], log: Log, progress: ProgressCallback
+) -> Comparison:
+    """Return the comparison with costs by length and losses by position, if its models are language models.
+
+    Raises: UserError: a run can't be opened, or its data have changed.
+    """
+    return replace(comparison, sequences=sequence_facts(comparison.models, open_run, log, progress))
 
 
 def units_of(run: Path) -> tuple[str, str]:

@@ -32,7 +32,7 @@ def verdict(comparison: Comparison) -> str:
 
 def conclusions(comparison: Comparison) -> str:
     """Return a paragraph on losses, differences and costs."""
-    return " ".join([*_on_losses(comparison), *_on_costs(comparison)])
+    return " ".join([*_on_losses(comparison), *_on_costs(comparison), *_on_far_context(comparison)])
 
 
 def _on_losses(comparison: Comparison) -> Iterator[str]:
@@ -67,6 +67,24 @@ def _on_costs(comparison: Comparison) -> Iterator[str]:
         verb = "is" if len(beaten) == 1 else "are"
         others = f"{_listed(front)} {'is' if len(front) == 1 else 'are'} not"
         yield f"By their means, {_listed(beaten)} {verb} beaten in both loss and {name}; {others}."
+
+
+def _on_far_context(comparison: Comparison) -> Iterator[str]:
+    sequences = comparison.sequences
+    if sequences is None or len(sequences.ranges()) < 2:
+        return
+    gains = sequences.last_gains()
+    most = max(gains, key=gains.__getitem__)
+    *_, before, last = sequences.ranges().values()
+    where = f"{last}, against {before}"
+    if gains[most] <= 0:
+        yield f"No model gains from far context ({where})."
+        return
+    others = [f"{loss_text(gain)} for {name}" for name, gain in gains.items() if name != most]
+    yield (
+        f"{most} gains most from far context, {loss_text(gains[most])} ({where})"
+        f"{f'; it is {_listed(others)}' if others else ''}."
+    )
 
 
 def _is_apart(comparison: Comparison, first: str, second: str) -> bool:

@@ -42,6 +42,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
             }
             for each in comparison.differences
         ],
+        **({} if comparison.sequences is None else comparison.sequences.to_json()),
         "fronts": {cost: [model.name for model in comparison.front(cost)] for cost in COSTS},
     }
 
@@ -78,6 +79,7 @@ def comparison_payload(comparison: Comparison) -> Payload:
     """Return the comparison as tables and pictures."""
     panels: list[Panel] = [_models_table(comparison), _differences_table(comparison)]
     panels += [*(_pareto(comparison, cost) for cost in COSTS), _curves(comparison), _runs_table(comparison)]
+    panels += [] if comparison.sequences is None else comparison.sequences.panels()
     return Payload(
         "compare",
         comparison.data,

@@ -29,7 +29,7 @@ def training_flops(config: Config, prepared: PreparedData[Any, Any]) -> float:
 
     Rows of the first batch are counted. All models of a comparison have the same.
     """
-    task = _task(config, prepared)
+    task = bound_task(config, prepared, torch.device("cpu"))
     batch = task.train_batches(prepared.train).batch(0, 0)
     rows = batch.cut(slice(0, COUNTED_ROWS)) if getattr(batch, "row_count", None) else batch
     objective = task.objective()
@@ -41,7 +41,7 @@ def training_flops(config: Config, prepared: PreparedData[Any, Any]) -> float:
 def step_memory(config: Config, prepared: PreparedData[Any, Any]) -> int:
     """Return the bytes of all tensors at the peak of a step on the first batch: weights, gradients, states of
     the optimizer and activations. Memory that a kernel takes for itself is not seen."""
-    task = _task(config, prepared)
+    task = bound_task(config, prepared, torch.device("cpu"))
     batch, objective = task.train_batches(prepared.train).batch(0, 0), task.objective()
     precision = resolve_precision(config.training.precision, torch.device("cpu"))
     task.model.train()
@@ -59,6 +59,7 @@ def step_memory(config: Config, prepared: PreparedData[Any, Any]) -> int:
     return sum(recorder.peak.values())
 
 
-def _task(config: Config, prepared: PreparedData[Any, Any]) -> Task:
+def bound_task(config: Config, prepared: PreparedData[Any, Any], device: torch.device) -> Task:
+    """Return a task bound to a model with its first weights."""
     task = task_of(config).bind(prepared.processor)
-    return task.bind(prepared.processor, build_model(task, torch.device("cpu")))
+    return task.bind(prepared.processor, build_model(task, device))

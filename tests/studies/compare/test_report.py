@@ -11,7 +11,7 @@ from foveal.inspection.panels import Table
 from foveal.studies.compare.comparison import Comparison
 from foveal.studies.compare.conclusions import conclusions, verdict
 from foveal.studies.compare.report import comparison_json, comparison_payload
-from tests.support.comparisons import comparison
+from tests.support.comparisons import comparison, with_sequences
 
 CLEAR = {"slow": [1.50, 1.51, 1.52], "close": [1.501, 1.513, 1.519], "bad": [1.60, 1.61, 1.625]}
 NUMBER = re.compile(r"\d[\d.,]*\d|\d")
@@ -46,6 +46,17 @@ def test_a_cheaper_model_is_on_the_front_and_a_worse_one_beaten():
     assert [model.name for model in of.front("seconds")] == ["cheap", "good"]
     assert "dear is beaten in both loss and training time; cheap and good are not." in conclusions(of)
     assert verdict(of) == "good is best"
+
+
+def test_says_who_uses_far_context():
+    of = with_sequences(comparison(**CLEAR))
+    far = "bad gains most from far context, 0.0300 (from 5, against 3 to 4); it is 0.0100 for slow and 0.0200"
+    assert far in conclusions(of)
+    assert {*NUMBER.findall(conclusions(of))} <= cells(of)
+    assert of.sequences is not None
+    of.sequences.losses["bad"][5] = of.sequences.losses["close"][5] = of.sequences.losses["slow"][5] = 2.9
+    assert "No model gains from far context (from 5, against 3 to 4)." in conclusions(of)
+    assert payload_file(comparison_payload(of), ".png")
 
 
 def test_two_seeds_have_no_interval_and_no_verdict():

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from foveal.core.progress import no_progress
+from foveal.studies.compare.by_length import costs_by_length
+from foveal.studies.compare.by_position import losses_by_position
 from foveal.studies.compare.rows import resampled_mean, row_losses
 from foveal.studies.compare.step_size import step_memory, training_flops
 from foveal.training.evaluate import evaluate
@@ -43,6 +46,27 @@ def test_rows_of_a_text_are_its_windows_whose_state_is_carried(settings):
     run = untrained_run("notes.txt", "lstm", *STACK, *CORPUS, *settings)
     batches = run.task.eval_batches(run.prepared.held_out)
     check_rows(run, batches.rows * batches.per_epoch)
+
+
+def test_losses_by_position_are_those_of_windows_without_history():
+    Path("notes.txt").write_text("".join(f"{line}.\n" for line in SENTENCES * 10))
+    run = untrained_run("notes.txt", "lstm", *STACK, *CORPUS, "task.batching=windows")
+    held_out = run.prepared.held_out
+    losses = losses_by_position(run, held_out)
+    assert [*losses] == [1, 2, 3, 5, 9]
+    sizes = np.array([1, 1, 2, 4, 8])
+    mean = evaluate(run.model, run.objective, run.task.eval_batches(held_out))["loss"]
+    assert np.average([*losses.values()], weights=sizes) == pytest.approx(mean, rel=0.01)
+
+
+def test_costs_by_length_leave_out_lengths_that_the_text_does_not_have():
+    Path("notes.txt").write_text("".join(f"{line}.\n" for line in SENTENCES * 2))
+    run = untrained_run("notes.txt", "attention", *STACK, "model.attention.heads=2", *CORPUS)
+    costs = costs_by_length(run.config, run.prepared, torch.device("cpu"))
+    assert [cost.length for cost in costs] == [64, 256]
+    assert costs[1].flops - costs[0].flops == 3 * 4 * (256 - 64) * 16  # twice the products of T x width
+    assert min(cost.training_speed for cost in costs) > 0
+    assert min(cost.generation_speed for cost in costs) > 0
 
 
 def test_rows_of_examples_are_the_examples():

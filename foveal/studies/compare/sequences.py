@@ -1,0 +1,132 @@
+"""What only language models have in a comparison: costs by length, and losses by position."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
+from foveal.heads.decoder_lm import DecoderLM
+from foveal.inspection.panels import Lines, Panel, Series, Table
+from foveal.studies.compare.by_length import LengthCost, costs_by_length
+from foveal.studies.compare.by_position import PositionLosses, losses_by_position, mean_by_position
+from foveal.studies.compare.results import ModelResult
+from foveal.tasks.session import Session
+
+SIZE = (6.4, 3.4)
+COST_TITLES = {
+    "training_speed": "tokens trained on a second",
+    "generation_speed": "tokens generated a second",
+    "memory": "bytes of a training step",
+}
+
+
+@dataclass(frozen=True)
+class SequenceFacts:
+    """Costs by length and losses by position, by the name of the model."""
+
+    costs: Mapping[str, Sequence[LengthCost]]
+    losses: Mapping[str, PositionLosses]
+    runs: Mapping[str, Sequence[PositionLosses]]
+    """The losses of each run."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers for programs."""
+        costs = {name: [vars(cost) for cost in of_model] for name, of_model in self.costs.items()}
+        return {"by_length": costs, "by_position": {name: {**losses} for name, losses in self.losses.items()}}
+
+    def panels(self) -> list[Panel]:
+        """Return tables and pictures."""
+        return [self._costs_table(), *self._cost_curves(), self._losses_table(), self._loss_curves()]
+
+    def _costs_table(self) -> Table:
+        rows = tuple(
+            (
+                name,
+                f"{cost.length:,}",
+                f"{cost.training_speed:,.0f}",
+                f"{cost.generation_speed:,.0f}",
+                f"{cost.memory / 1e6:,.1f} MB",
+                f"{cost.flops:.3g}",
+            )
+            for name, of_model in self.costs.items()
+            for cost in of_model
+        )
+        columns = ("model", "length", "trained a second", "generated a second", "memory", "FLOPs per token")
+        return Table("tokens a second, and memory of a step, by length of the context", columns, rows)
+
+    def _cost_curves(self) -> Iterator[Lines]:
+        """Yield a picture of each cost, on logarithmic scales."""
+        for name, title in COST_TITLES.items():
+            series = tuple(
+                Series(
+                    model,
+                    [cost.length for cost in of_model],
+                    [getattr(cost, name) for cost in of_model],
+                    "dots",
+                    number,
+                )
+                for number, (model, of_model) in enumerate(self.costs.items())
+            )
+            yield Lines(title, series, "length of the context", log_x=True, log_y=True)
+
+    def _losses_table(self) -> Table:
+        """Return the loss of each range of positions, and how much the last range gains."""
+        rows = [
+            (name, *(f"{losses[start]:.4f}" for losses in self.losses.values()))
+            for start, name in self.ranges().items()
+        ]
+        gains = "gain of the last", *(f"{gain:.4f}" for gain in self.last_gains().values())
+        return Table("loss by position in the context", ("position", *self.losses), (*rows, gains))
+
+    def _loss_curves(self) -> Lines:
+        series = []
+        for number, (name, losses) in enumerate(self.losses.items()):
+            of_runs = [[losses[start] for start in losses] for losses in self.runs[name]]
+            band = [min(each) for each in zip(*of_runs, strict=True)], [*map(max, zip(*of_runs, strict=True))]
+            series.append(Series(name, [*losses], [*losses.values()], "dots", number, band))
+        title, x = "loss by position, mean and range of the runs", "first position of a range"
+        return Lines(title, tuple(series), x, "loss", log_x=True, size=SIZE)
+
+    def ranges(self) -> dict[int, str]:
+        """Return the ranges of positions in words, by their first positions."""
+        starts = [*next(iter(self.losses.values()))]
+        names = [f"{a}" if b == a + 1 else f"{a} to {b - 1}" for a, b in pairwise(starts)]
+        return dict(zip(starts, [*names, f"from {starts[-1]}"], strict=True))
+
+    def last_gains(self) -> dict[str, float]:
+        """Return by how much the loss of each model falls from the range before the last to the last."""
+        return {
+            name: losses[before] - losses[last]
+            for name, losses in self.losses.items()
+            for before, last in [[*losses][-2:]]
+        }
+
+
+def sequence_facts(
+    models: Sequence[ModelResult],
+    open_run: Callable[[Path], Session],
+    log: Log,
+    progress: ProgressCallback,
+) -> SequenceFacts | None:
+    """Return what only language models have; None for other models.
+
+    Raises: UserError: a run can't be opened, or its data have changed.
+    """
+    costs: dict[str, list[LengthCost]] = {}
+    runs: dict[str, list[PositionLosses]] = {}
+    total = sum(len(model.runs) for model in models)
+    for model in models:
+        for number, run in enumerate(model.runs):
+            progress(sum(map(len, runs.values())), total)
+            session = open_run(run.path)
+            if not isinstance(session.model, DecoderLM):
+                return None
+            data = session.training_data(log)
+            runs.setdefault(model.name, []).append(losses_by_position(session, data.held_out))
+            if not number:
+                device = next(session.model.parameters()).device
+                costs[model.name] = costs_by_length(session.config, data, device)
+    return SequenceFacts(costs, {name: mean_by_position(of_runs) for name, of_runs in runs.items()}, runs)
