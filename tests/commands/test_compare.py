@@ -13,14 +13,14 @@ import pytest
 
 import foveal
 from foveal.core.signals import SignalHandler
-from foveal.studies.trials.process import TrialEnd, Watch, train_in_process
+from foveal.studies.trials.process import TrialEnd, WatchRecord, train_in_process
 from tests.support.command_line import TINY_MODEL, refuse, run_command, succeed
 
 TINY = ("text.txt", *TINY_MODEL, "training.statistics=false")
 SHORT = ("--match", "none", "--budget", "6steps", "--run", "study")
 
 
-def train_here(path: Path, arguments: Sequence[str], signals: SignalHandler, watch: Watch) -> TrialEnd:
+def train_here(path: Path, arguments: Sequence[str], signals: SignalHandler, watch: WatchRecord) -> TrialEnd:
     """Train a run in this process, which takes a tenth of the time of a new one."""
     if not (path / "curves.png").exists():
         result = run_command("train", *arguments, "--run", path)
@@ -199,7 +199,7 @@ def test_a_stopped_comparison_goes_on_to_the_end_of_one_that_was_not() -> None:
 def test_a_killed_training_is_told_and_gone_on_with() -> None:
     given = (*TINY, "--models", "lstm,gru", "--match", "none", "--budget", "400steps", "--run", "study")
 
-    def killed(path: Path, arguments: Any, signals: Any, watch: Watch) -> TrialEnd:
+    def killed(path: Path, arguments: Any, signals: Any, watch: WatchRecord) -> TrialEnd:
         def kill(record: dict[str, Any]) -> bool:
             if path.name == "gru-seed1":
                 os.kill(int(_children()[-1]), signal.SIGKILL)
