@@ -17,6 +17,7 @@ from foveal.core.runtime import resolve_device
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import counted
 from foveal.inspection.files import write_payload
+from foveal.store.manifest import MANIFEST_FILE
 from foveal.studies.compare.comparison import Comparison, read_comparison, with_sequences
 from foveal.studies.compare.existing import compare_runs
 from foveal.studies.compare.report import comparison_payload
@@ -137,13 +138,17 @@ def compare_existing(paths: Sequence[Path], device: str) -> Comparison:
 
     Raises: UserError: there are too few runs, one can't be opened, or their rows differ.
     """
-    if len(paths) < 2:
+    runs = [path for path in paths if not path.is_dir() or (path / MANIFEST_FILE).exists()]
+    for path in paths:
+        if path not in runs:
+            log(f"{path}: left out, since it is no run")
+    if len(runs) < 2:
         raise UserError(
-            f"{counted(len(paths), 'run')} to compare: name two or more, or name models to train (--models)"
+            f"{counted(len(runs), 'run')} to compare: name two or more, or name models to train (--models)"
         )
     resolved = resolve_device(device)
     with ProgressBar("batches", before="reading the runs") as progress:
-        comparison = compare_runs(paths, lambda path: load(path, resolved), log, progress)
+        comparison = compare_runs(runs, lambda path: load(path, resolved), log, progress)
     return _with_sequences(comparison, device)
 
 

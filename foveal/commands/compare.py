@@ -20,7 +20,7 @@ from foveal.ui.console import print_json, print_sections
 def compare(
     data: str,
     /,
-    *overrides: str,
+    *others: str,
     models: str | None = None,
     match: Match = "params",
     parameters: str | None = None,
@@ -47,7 +47,7 @@ def compare(
     ----------
     data
         A path or a name, as for foveal train; without --models, a run.
-    overrides
+    others
         Settings of all models: key.sub=value, such as data.context_length=128; without --models, more runs.
     models
         Presets, networks or paths of TOML files, with commas between.
@@ -97,7 +97,7 @@ def compare(
         }
         if unused := [name for name, value in given.items() if value is not None]:
             raise UserError(f"--{unused[0]} is for models to train: name them (--models), or leave it out")
-        _print(compare_existing([Path(data), *map(Path, overrides)], device), out, json)
+        _print(compare_existing([Path(data), *map(Path, others)], device), out, json)
         return
     terms = make_terms(match, parameters, budget, seeds)
     options = TrainingOptions(
@@ -112,7 +112,7 @@ def compare(
     )
     names = tuple(name.strip() for name in models.split(",") if name.strip())
     with SignalHandler() as signals:
-        comparison = compare_models(ComparisonRequest(data, overrides, options, names, terms), signals)
+        comparison = compare_models(ComparisonRequest(data, others, options, names, terms), signals)
     _print(comparison, out, json)
 
 

@@ -11,7 +11,7 @@ from foveal.config import Config
 from foveal.data.core.prepared_data import PreparedData
 from foveal.generation.decoding_loop import generate
 from foveal.generation.sampling import Sampling
-from foveal.studies.compare.step_size import bound_task, step_memory, training_flops
+from foveal.studies.compare.step_size import bound_task, flops_on, memory_on
 from foveal.training.dry_run import dry_run
 
 LENGTHS = (64, 256, 1024)
@@ -47,22 +47,21 @@ def costs_by_length(
 
 
 def _at_length(config: Config, length: int) -> Config:
-    """Return the settings with another length, with room for the tokens that are generated."""
-    data = config.data.model_copy(update={"context_length": length, "batch_tokens": LENGTHS[-1]})
+    """Return the settings with another length, and with batches of which rows can be left out."""
+    data = config.data.model_copy(update={"context_length": length, "batch_tokens": 2 * LENGTHS[-1]})
     return config.model_copy(update={"data": data})
 
 
 def _cost(config: Config, prepared: PreparedData[Any, Any], device: torch.device) -> LengthCost:
-    task = bound_task(config, prepared, device)
-    batch = task.train_batches(prepared.train).batch(0, 0)
+    task, length = bound_task(config, prepared, device), config.data.context_length
+    batch = task.train_batches(prepared.train).batch(0, 0).cut(slice(0, LENGTHS[-1] // length))
     step = dry_run(task.model, task.objective(), batch, config)
-    length = config.data.context_length
     return LengthCost(
         length,
         batch.tokens / (step.seconds + step.update_seconds),
         _generation_speed(task.model, prepared.train[: length - GENERATED_TOKENS]),
-        step_memory(config, prepared),
-        training_flops(config, prepared),
+        memory_on(task, batch),
+        flops_on(task, batch),
     )
 
 

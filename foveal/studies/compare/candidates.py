@@ -57,6 +57,9 @@ def on_equal_terms(candidates: Sequence[Candidate], paths: DataPaths, log: Log) 
         no model's settings fit all others.
     """
     _check_same_task(candidates)
+    for each in candidates:
+        if not each.config.training.final_test:
+            raise UserError(f"{each.name}: training.final_test=false leaves no loss to compare: leave it out")
     refused: UserError | None = None
     for origin in candidates:
         try:

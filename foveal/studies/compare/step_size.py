@@ -30,7 +30,11 @@ def training_flops(config: Config, prepared: PreparedData[Any, Any]) -> float:
     Rows of the first batch are counted. All models of a comparison have the same.
     """
     task = bound_task(config, prepared, torch.device("cpu"))
-    batch = task.train_batches(prepared.train).batch(0, 0)
+    return flops_on(task, task.train_batches(prepared.train).batch(0, 0))
+
+
+def flops_on(task: Task, batch: Any) -> float:
+    """Return the floating-point operations of a training on a batch, for each of its tokens."""
     rows = batch.cut(slice(0, COUNTED_ROWS)) if getattr(batch, "row_count", None) else batch
     objective = task.objective()
     with torch.no_grad(), FlopCounter(task.model) as counter:
@@ -39,10 +43,15 @@ def training_flops(config: Config, prepared: PreparedData[Any, Any]) -> float:
 
 
 def step_memory(config: Config, prepared: PreparedData[Any, Any]) -> int:
-    """Return the bytes of all tensors at the peak of a step on the first batch: weights, gradients, states of
-    the optimizer and activations. Memory that a kernel takes for itself is not seen."""
+    """Return the bytes of all tensors at the peak of a step on the first batch."""
     task = bound_task(config, prepared, torch.device("cpu"))
-    batch, objective = task.train_batches(prepared.train).batch(0, 0), task.objective()
+    return memory_on(task, task.train_batches(prepared.train).batch(0, 0))
+
+
+def memory_on(task: Task, batch: Any) -> int:
+    """Return the bytes of all tensors at the peak of a step on a batch: weights, gradients, states of the
+    optimizer and activations. Memory that a kernel takes for itself is not seen."""
+    config, objective = task.config, task.objective()
     precision = resolve_precision(config.training.precision, torch.device("cpu"))
     task.model.train()
     with StepRecorder({}) as recorder:

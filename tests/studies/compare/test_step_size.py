@@ -45,6 +45,12 @@ def counted(module: nn.Module, compute: Callable[[], Any]) -> int:
     return int(counter.flops)
 
 
+@pytest.mark.parametrize(("layer", "matrices"), [(layers.MLP, 2), (layers.SwiGLU, 3)])
+def test_a_feedforward_layer_takes_those_of_its_matrices(layer, matrices):
+    module, x = layer(D, 64), torch.randn(B, T, D)
+    assert counted(module, lambda: module(x)) == B * T * 2 * matrices * D * 64
+
+
 @pytest.mark.parametrize("name", FORMULAS)
 def test_a_mixer_takes_the_operations_of_its_formula(name):
     make, flops = FORMULAS[name]
