@@ -71,4 +71,6 @@ def memory_on(task: Task, batch: Any) -> int:
 def bound_task(config: Config, prepared: PreparedData[Any, Any], device: torch.device) -> Task:
     """Return a task bound to a model with its first weights."""
     task = task_of(config).bind(prepared.processor)
-    return task.bind(prepared.processor, build_model(task, device))
+    task = task.bind(prepared.processor, build_model(task, device))
+    task.store_training_data(prepared.train)
+    return task
