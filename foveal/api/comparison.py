@@ -29,10 +29,7 @@ STUDY = "compare"
 
 @dataclass(frozen=True)
 class ComparisonRequest:
-    """A comparison as the user asks for it.
-
-    Raises: UserError: there are too few models.
-    """
+    """A comparison as the user asks for it."""
 
     data: str
     overrides: tuple[str, ...]
@@ -43,6 +40,10 @@ class ComparisonRequest:
     terms: Terms
 
     def __post_init__(self) -> None:
+        """Check the number of models.
+
+        Raises: UserError: there are too few.
+        """
         if len(self.models) < 2:
             raise UserError(
                 f"--models: {counted(len(self.models), 'model')}; name two or more, with commas between"
