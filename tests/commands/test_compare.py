@@ -45,6 +45,7 @@ def shuffled(preset: str, name: str, *settings: str) -> str:
     return name
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 def test_from_one_command_to_a_report_and_on_with_more_seeds() -> None:
     models = f"lstm,{shuffled('lstm', 'twin.toml')}"
@@ -229,6 +230,7 @@ def trained(run: str, *settings: str) -> str:
     return run
 
 
+@pytest.mark.slow
 def test_existing_runs_are_compared_on_the_same_rows(run: Path) -> None:
     shutil.copytree(run, "twin")
     result = compared(run, "twin", trained("short"), "--out", "report.png")
@@ -245,6 +247,7 @@ def test_existing_runs_are_compared_on_the_same_rows(run: Path) -> None:
     assert told.best.name == "twin"
 
 
+@pytest.mark.slow
 def test_runs_whose_rows_differ_are_refused(run: Path) -> None:
     other = trained("other", "data.context_length=32")
     assert "cut in another way than those of" in refuse("compare", run, other)
