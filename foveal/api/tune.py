@@ -21,10 +21,9 @@ from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
 from foveal.core.extras import check_installed
 from foveal.core.signals import Interrupted, SignalHandler
-from foveal.plugins.loading import loaded_plugins
-from foveal.plugins.options import PLUGIN
 from foveal.store.run_paths import default_run_path
 from foveal.studies.trials.folder import open_study
+from foveal.studies.trials.process import options_of_plugins
 from foveal.studies.tune.checks import Cost, FirstModel, has_checks
 from foveal.studies.tune.regularizers import is_regularizer
 from foveal.studies.tune.subject import Subject
@@ -171,6 +170,7 @@ def tune_chosen(
             return run_study(folder, subject, first, seconds, own.search, signals, log, progress)
     except Interrupted as stop:
         words = ["foveal", "tune", data, *overrides, *_words(options), "--budget", own.budget]
+        words += options_of_plugins()
         words += [word for each in own.search for word in ("--search", each)]
         command = shlex.join([*words, "--run", str(folder)])
         raise Interrupted(stop.number, f"; all trials are kept; go on with: {command}") from None
@@ -234,7 +234,7 @@ def first_model(chosen: ChosenTraining) -> FirstModel:
 
 
 def _words(options: TrainingOptions) -> list[str]:
-    """Return options as `foveal train` takes them, with the plugins of this process."""
+    """Return options as `foveal train` takes them."""
     values = {
         "task": options.task,
         "model": options.model,
@@ -251,6 +251,4 @@ def _words(options: TrainingOptions) -> list[str]:
         "device": None if options.device == "auto" else options.device,
     }
     given = {name: str(value) for name, value in values.items() if value is not None}
-    words = [word for name, value in given.items() for word in (f"--{name}", value)]
-    files = [plugin.path for plugin in loaded_plugins() if plugin.origin in ("file", "imported")]
-    return [*words, *(word for path in files for word in (PLUGIN, str(path)))]
+    return [word for name, value in given.items() for word in (f"--{name}", value)]

@@ -57,7 +57,7 @@ def train_in_process(
             watch(record)
         return TrialEnd("finished")
     rest = ["resume", str(path)] if has_begun else ["train", *arguments, "--run", str(path)]
-    command = [sys.executable, "-m", "foveal", *rest, *_plugin_options(), "-q"]
+    command = [sys.executable, "-m", "foveal", *rest, *options_of_plugins(), "-q"]
     with (
         signals.deferred(),
         subprocess.Popen(
@@ -95,7 +95,7 @@ def train_in_process(
     return TrialEnd("failed", error or _describe_end(process.returncode))
 
 
-def _plugin_options() -> list[str]:
+def options_of_plugins() -> list[str]:
     """Return the options with which another process has the plugins that the user named here."""
     files = [str(plugin.path) for plugin in loaded_plugins() if plugin.origin == "file"]
     return [part for file in files for part in (PLUGIN, file)]

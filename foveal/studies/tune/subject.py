@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foveal.config import Config
+from foveal.studies.trials.process import options_of_plugins
 from foveal.studies.tune.checks import EVALUATIONS
 from foveal.studies.tune.space import value_text
 
@@ -39,7 +40,7 @@ class Subject:
     def command(self, settings: Mapping[str, str]) -> list[str]:
         """Return the command of a whole training."""
         merged = {**self.given, **settings, "training.budget": self.full_budget}
-        return ["foveal", "train", *self._arguments(merged)]
+        return ["foveal", "train", *self._arguments(merged), *options_of_plugins()]
 
     def _arguments(self, settings: Mapping[str, str]) -> list[str]:
         return [self.data, *self.options, *(f"{key}={value}" for key, value in settings.items())]
