@@ -82,9 +82,10 @@ def create_model(
     `channels` and `size` (the side in pixels) are those of images, or `channels` those of series.
     `settings` are all others, such as `{"model.width": 256}`.
 
-    With `pretrained` the weights are the published ones of lite0 (images; 1,000 classes) or minilm (English
-    texts), which are downloaded once. `classes` gives the model a new head for other classes.
-    `model.processor` then holds what the weights expect: the tokenizer, or the statistics of pixels.
+    With `pretrained` the weights are the published ones of lite0 (images; 1,000 classes), minilm (English
+    texts) or gemma3 (a language model), which are downloaded once. `classes` gives the model a new head for
+    other classes. `model.processor` then holds what the weights expect: the tokenizer, or the statistics of
+    pixels.
 
     Raises: UserError: there is no such model, a size is missing, or a setting does not fit.
     """
@@ -200,7 +201,10 @@ def _pretrained_model(
     run = published_run(name, log)
     base = open_task(run)
     classes = sizes.get("classes", len(base.labels))
-    if not classes:
+    has_encoder = run.config.model.encoder.kind != "none"
+    if not has_encoder and "classes" in sizes:
+        raise UserError(f"{name}: a language model, which has no classes; leave out classes")
+    if has_encoder and not classes:
         raise UserError(
             f"{name} has no head of its own: foveal.create_model('{name}', pretrained=True, classes=N)"
         )
@@ -218,7 +222,7 @@ def _pretrained_model(
             task = task.bind(task.processor, build_model(task, device))
             load_encoder(run, task.model)
             task.reset_head()
-    model: nn.Module = task.model
+    model = task.model if has_encoder else _as_module(task.model)
     model.processor = task.processor
     return model
 

@@ -127,6 +127,8 @@ def test_list() -> None:
     assert foveal.list_models("*", pretrained=True) == [
         "all-minilm-l6-v2",
         "efficientnet-lite0",
+        "gemma3",
+        "gemma3-270m",
         "lite0",
         "minilm",
     ]
