@@ -21,6 +21,7 @@ from foveal.studies.compare.study import PlannedModels, model_file, read_models,
 from foveal.studies.compare.terms import Terms
 from foveal.studies.compare.trainings import Training
 from foveal.studies.trials.folder import open_study
+from foveal.studies.trials.process import options_of_plugins
 from foveal.ui.activity import Activity
 from foveal.ui.console import log, print_facts
 
@@ -154,9 +155,8 @@ class ComparisonRequest:
             "run": self.folder,
         }
         given = ((f"--{name}", str(value)) for name, value in values.items() if value is not None)
-        return shlex.join(
-            ["foveal", STUDY, self.data, *self.overrides, *(part for pair in given for part in pair)]
-        )
+        words = [part for pair in given for part in pair]
+        return shlex.join(["foveal", STUDY, self.data, *self.overrides, *words, *options_of_plugins()])
 
 
 def _is_for_the_process(override: str) -> bool:

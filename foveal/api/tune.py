@@ -26,6 +26,7 @@ from foveal.studies.trials.folder import open_study
 from foveal.studies.trials.process import options_of_plugins
 from foveal.studies.tune.checks import Cost, FirstModel, has_checks
 from foveal.studies.tune.regularizers import is_regularizer
+from foveal.studies.tune.report import write_reports
 from foveal.studies.tune.subject import Subject
 from foveal.studies.tune.tune import Tuning, check_study
 from foveal.studies.tune.tune import tune as run_study
@@ -167,7 +168,9 @@ def tune_chosen(
         log(f"{folder}: goes on")
     try:
         with BudgetBar("seconds of tuning") as progress:
-            return run_study(folder, subject, first, seconds, own.search, signals, log, progress)
+            tuning = run_study(folder, subject, first, seconds, own.search, signals, log, progress)
+        write_reports(tuning)
+        return tuning
     except Interrupted as stop:
         words = ["foveal", "tune", data, *overrides, *_words(options), "--budget", own.budget]
         words += options_of_plugins()

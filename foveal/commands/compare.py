@@ -52,7 +52,8 @@ def compare(
     models
         Presets, networks or paths of TOML files, with commas between.
     match
-        What is equal: params (widths are solved for), time, tokens, or none for presets as they are.
+        What is equal: params, flops or memory (widths are solved for), time, tokens, or none for presets as
+        they are.
     parameters
         The number of parameters of all models, such as 3M; that of the first model if not given.
     budget

@@ -9,7 +9,7 @@ from foveal.api.training.options import TrainingOptions
 from foveal.api.tune import DEFAULT_BUDGET, TuneOptions, tune_chosen
 from foveal.core.signals import SignalHandler
 from foveal.inspection.files import check_payload_path, write_payload
-from foveal.studies.tune.report import tune_json, tune_payload, tune_sections, write_reports
+from foveal.studies.tune.report import tune_json, tune_payload, tune_sections
 from foveal.ui.console import print_json, print_sections
 
 
@@ -102,7 +102,6 @@ def tune(
     )
     with SignalHandler() as signals:
         tuning = tune_chosen(data, overrides, options, TuneOptions(budget, search, run), signals)
-        write_reports(tuning)
         if out is not None:
             write_payload(tune_payload(tuning), out)
     if json:

@@ -10,12 +10,14 @@ import numpy as np
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
+from foveal.core.terminal_text import counted
 from foveal.metrics.student_t import Mean
 from foveal.studies.compare.comparison import Comparison, units_of
 from foveal.studies.compare.differences import Difference, corrected_differences
 from foveal.studies.compare.plan import planned_model
-from foveal.studies.compare.results import ModelResult, check_same_data, logged_run
-from foveal.studies.compare.rows import RowLosses, resampled_mean, row_losses
+from foveal.studies.compare.results import ModelResult, logged_run
+from foveal.studies.compare.rows import MIN_ROWS, RowLosses, resampled_mean, row_losses
+from foveal.studies.trials.same_data import check_same_data
 from foveal.tasks.session import Session
 
 OVER_ROWS = (
@@ -41,7 +43,7 @@ def compare_runs(
 ) -> Comparison:
     """Return the comparison of runs on the held-out rows that they have in common.
 
-    Raises: UserError: a run can't be opened, has no held-out rows, or has others than the first.
+    Raises: UserError: a run can't be opened, has too few held-out rows, or has others than the first.
     """
     names = _names(paths)
     scored = list[ScoredRun]()
@@ -50,6 +52,9 @@ def compare_runs(
         check_same_data([scored[0].path, path], (scored[0].split,))
         _check_same_rows(scored[0], scored[-1])
     rows = len(scored[0].losses)
+    if rows < MIN_ROWS:
+        few = f"{counted(rows, 'row')} of the {scored[0].split} split"
+        raise UserError(f"{paths[0]}: {few} can be scored alone; runs are told apart by {MIN_ROWS} or more")
     unit, speed_unit = units_of(scored[0].path)
     facts = (
         ("equal terms", f"the same {rows:,} rows of the {scored[0].split} split"),
@@ -106,15 +111,16 @@ def _check_same_rows(first: ScoredRun, other: ScoredRun) -> None:
         )
 
 
-def _mean(losses: RowLosses) -> Mean:
+def _mean(losses: RowLosses, pairs: int = 1) -> Mean:
     sums, weights = np.array([losses[key] for key in sorted(losses)]).T
-    return resampled_mean(sums, weights)
+    return resampled_mean(sums, weights, pairs)
 
 
 def _differences(runs: Sequence[ScoredRun]) -> list[Difference]:
     """Return the differences of all pairs, over rows that are drawn for both."""
     means: dict[tuple[str, str], Mean] = {}
+    of_all = len(runs) * (len(runs) - 1) // 2
     for first, second in combinations(runs, 2):
         pairs = {key: (loss - second.losses[key][0], weight) for key, (loss, weight) in first.losses.items()}
-        means[first.name, second.name] = _mean(pairs)
+        means[first.name, second.name] = _mean(pairs, of_all)
     return corrected_differences(means)

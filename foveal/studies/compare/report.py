@@ -94,15 +94,17 @@ def comparison_payload(comparison: Comparison) -> Payload:
 
 def _models_table(comparison: Comparison) -> Table:
     """Return what each model is, what it took, and its scores, the best first."""
-    shown = [name for name in comparison.best.runs[0].scores if name not in HIDDEN_SCORES]
+    runs = [run for model in comparison.trained for run in model.runs]
+    measured = [name for name in runs[0].scores if all(name in run.scores for run in runs)]
+    shown = [name for name in measured if name not in HIDDEN_SCORES]
     columns = ("model", "width", "rate", "parameters", "FLOPs", "memory", comparison.speed_unit, "training")
     rows = []
     for model in comparison.trained:
-        loss, run = model.loss, model.runs[0]
+        loss = model.loss
         interval = "" if loss is None else f"{loss_text(loss.low)} to {loss_text(loss.high)}"
         plan = model.plan
         facts = plan.name, plan.width, f"{plan.lr:g}", f"{plan.parameters:,}", f"{model.flops:.3g}"
-        costs = f"{plan.memory / 1e6:,.1f} MB", f"{run.tokens:,}", _seconds_text(model.seconds)
+        costs = f"{plan.memory / 1e6:,.1f} MB", f"{model.tokens:,.0f}", _seconds_text(model.seconds)
         scores = (f"{model.mean(name):.4f}" for name in shown)
         rows.append((*facts, *costs, f"{model.count:,}", loss_text(model.mean("loss")), interval, *scores))
     title = f"{comparison.split} loss in {comparison.loss_unit}, mean over {comparison.noun}s"

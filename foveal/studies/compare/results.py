@@ -1,17 +1,14 @@
 """What the trainings of a comparison came to: the scores of each run, and the mean of each model."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from foveal.core.errors import UserError
 from foveal.inspection.curves.log_records import read_metrics_log
 from foveal.metrics.student_t import Mean
-from foveal.store.manifest import data_facts, read_manifest
 from foveal.store.scores import read_scores
 from foveal.studies.compare.study import PlannedModel
-from foveal.tasks.warm_start import INITIAL_WEIGHTS_FILE
 
 MIN_SEEDS = 3
 """Runs of a model at least, whose spread gives an interval."""
@@ -61,7 +58,12 @@ class ModelResult:
     @property
     def flops(self) -> float:
         """The mean floating-point operations of a training."""
-        return self.plan.flops * sum(run.tokens for run in self.runs) / len(self.runs)
+        return self.plan.flops * self.tokens
+
+    @property
+    def tokens(self) -> float:
+        """The mean tokens trained on."""
+        return sum(run.tokens for run in self.runs) / len(self.runs)
 
     @property
     def seconds(self) -> float:
@@ -94,27 +96,3 @@ def logged_run(path: Path, seed: int, split: str, scores: Mapping[str, float]) -
     curve = tuple((tokens[each["step"]], each["loss"]) for each in evaluations if each["step"] in tokens)
     last = records["step"][-1]
     return TrainedRun(seed, path, split, scores, last["step"], last["tokens"], last["seconds"], curve)
-
-
-def check_same_data(runs: Sequence[Path], splits: Collection[str] = ()) -> None:
-    """Check that runs have read the same rows of all splits, or of some, by the same processors.
-
-    Raises: UserError: two runs differ.
-    """
-    first = _data_hashes(runs[0], splits)
-    for run in runs[1:]:
-        hashes = _data_hashes(run, splits)
-        if differing := [name for name in {**first, **hashes} if first.get(name) != hashes.get(name)]:
-            raise UserError(
-                f"{run}: {differing[0]} is not that of {runs[0]}, so their losses can't be compared"
-            )
-
-
-def _data_hashes(path: Path, splits: Collection[str]) -> dict[str, Any]:
-    """Return the hashes of the splits and of the processor's files."""
-    manifest = read_manifest(path)
-    parts = data_facts(manifest, path).facts.parts
-    files = {name: sha256 for name, sha256 in manifest["files"].items() if name.startswith("inputs/")}
-    files.pop(f"inputs/{INITIAL_WEIGHTS_FILE}", None)
-    chosen = {name: part.sha256 for name, part in parts.items() if not splits or name in splits}
-    return {f"the split {name}": sha256 for name, sha256 in chosen.items()} | files

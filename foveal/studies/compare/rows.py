@@ -17,6 +17,10 @@ from foveal.training.carry import starting_carry
 from foveal.training.protocols import Batch
 
 RESAMPLES = 2000
+RESAMPLES_PER_PAIR = 100
+"""Resamples for each pair beyond: with fewer the smallest p-value, times the pairs, is above 0.05."""
+MIN_ROWS = 10
+"""Rows without which resamples say nothing about other rows."""
 RowLosses = Mapping[int, tuple[float, float]]
 """The sum of the losses of each row, and the number of tokens or labels that it is a sum over."""
 
@@ -57,18 +61,21 @@ def _loss(session: Session, row: Batch, carry: State, index: int) -> tuple[tuple
     return (total, max(term.weight for term in terms)), carry
 
 
-def resampled_mean(sums: NDArray[np.float64], weights: NDArray[np.float64], seed: int = 0) -> Mean:
+def resampled_mean(
+    sums: NDArray[np.float64], weights: NDArray[np.float64], pairs: int = 1, seed: int = 0
+) -> Mean:
     """Return the mean over all rows, with the 95 % percentile interval of resampled rows (Efron 1979).
 
     `sums` and `weights` (N,) are those of the rows. The p-value is that of the bootstrap: twice the part of
-    the resamples on the other side of 0.
+    the resamples on the other side of 0. It is one of those of so many `pairs`.
     """
+    resamples = max(RESAMPLES, RESAMPLES_PER_PAIR * pairs)
     generator, count = np.random.default_rng(seed), len(sums)
-    means = np.empty(RESAMPLES)
-    for resample in range(RESAMPLES):
+    means = np.empty(resamples)
+    for resample in range(resamples):
         rows = generator.integers(count, size=count)
         means[resample] = sums[rows].sum() / max(weights[rows].sum(), 1)
     low, high = np.quantile(means, [0.025, 0.975]).tolist()
     beyond = min(int((means <= 0).sum()), int((means >= 0).sum()))
-    p_value = min(1.0, 2 * (beyond + 1) / (RESAMPLES + 1))
+    p_value = min(1.0, 2 * (beyond + 1) / (resamples + 1))
     return Mean(float(sums.sum() / max(weights.sum(), 1)), low, high, p_value)

@@ -21,6 +21,7 @@ from foveal.studies.trials.records import LogFollower, Record
 from foveal.ui.error_line import ERROR_PREFIX
 
 POLL_SECONDS = 0.1
+USER_ERROR_CODE = 2
 STOPPED_CODE = 128 + signal.SIGTERM
 WatchRecord = Callable[[Record], bool]
 """Gets each new record of a training's log, and returns whether the training is to be stopped."""
@@ -92,6 +93,9 @@ def train_in_process(
         return TrialEnd("finished")
     if is_stopped and process.returncode in (STOPPED_CODE, -signal.SIGTERM):
         return TrialEnd("stopped")
+    if process.returncode == USER_ERROR_CODE and not has_begun and (path / MANIFEST_FILE).exists():
+        # A process that a killed study has left has made the run meanwhile.
+        return train_in_process(path, arguments, signals, watch)
     return TrialEnd("failed", error or _describe_end(process.returncode))
 
 

@@ -26,8 +26,11 @@ class LogFollower:
             return
         with open(self.path, "rb") as file:
             size = file.seek(0, 2)
-            file.seek(min(self._read, size))
+            begin = min(self._read, size)
+            file.seek(max(0, begin - 1))
+            if begin and file.read(1) != b"\n":  # truncated and written anew: go on with the next whole line
+                begin += len(file.readline())
             whole, newline, _ = file.read().rpartition(b"\n")
-        self._read = min(self._read, size) + len(whole) + len(newline)
+        self._read = begin + len(whole) + len(newline)
         for line in whole.splitlines():
             yield parse_json(line)

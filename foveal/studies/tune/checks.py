@@ -1,5 +1,6 @@
 """Steps 1 to 3, which need seconds: what first weights, a few rows and a hundred iterations say."""
 
+import math
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from foveal.tasks.session import build_model
 from foveal.training.protocols import Batches
 
 CHECKS_FILE = "checks.json"
+NOT_FINITE = ("nan", "inf", "-inf")
 EVALUATIONS = 6
 """Evaluations of a trial, by which it is compared with others and its curves are read."""
 
@@ -70,19 +72,18 @@ class Checks:
     @property
     def initialization_is_at_fault(self) -> bool:
         """Return whether the usual first weights learn clearly more in the same iterations."""
-        if self.by_default is None:
+        if self.by_default is None or not self.by_default.sweep.learns:
             return False
         own, by_default = self.sweep, self.by_default.sweep
-        learned = min(own.first_loss, by_default.first_loss) - own.best.end
-        possible = by_default.first_loss - by_default.best.end
+        learned = by_default.start - own.best.end
+        possible = by_default.start - by_default.best.end
         return self.initial.is_too_high > self.by_default.initial.is_too_high or learned < possible / 2
 
     @property
-    def best_lr(self) -> float:
-        """The rate at which the loss falls fastest, from the usual weights if the given ones are at fault."""
-        return (
-            self.by_default.sweep if self.by_default and self.initialization_is_at_fault else self.sweep
-        ).best.lr
+    def rates(self) -> RateSweep:
+        """The sweep that speaks of rates: from the usual weights if the given ones are at fault."""
+        usable = self.by_default if self.initialization_is_at_fault else None
+        return self.sweep if usable is None else usable.sweep
 
 
 @dataclass(frozen=True)
@@ -142,13 +143,17 @@ def read_checks(folder: Path) -> Checks:
     table = open_json(read_regular(file), str(file))
     by_default = table["by_default"]
     return Checks(
-        InitialLoss(**table["initial"]),
+        _initial(table["initial"]),
         Overfit(**{key: _numbers(value) for key, value in table["overfit"].items()}),
         _sweep(table["sweep"]),
-        by_default and OtherFirstWeights(InitialLoss(**by_default["initial"]), _sweep(by_default["sweep"])),
+        by_default and OtherFirstWeights(_initial(by_default["initial"]), _sweep(by_default["sweep"])),
         Cost(**table["cost"]),
         table["seconds"],
     )
+
+
+def _initial(table: dict[str, Any]) -> InitialLoss:
+    return InitialLoss(**{key: _numbers(value) for key, value in table.items()})
 
 
 def _sweep(table: dict[str, Any]) -> RateSweep:
@@ -158,9 +163,9 @@ def _sweep(table: dict[str, Any]) -> RateSweep:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value for JSON, which has no infinity."""
-    if isinstance(value, float) and value == float("inf"):
-        return "inf"
+    """Return a value for JSON, which has neither NaN nor infinities."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     return [*map(_finite, value)] if isinstance(value, list | tuple) else value
@@ -168,6 +173,6 @@ def _finite(value: Any) -> Any:
 
 def _numbers(value: Any) -> Any:
     """Return what `_finite` was given, with a tuple for a list."""
-    if value == "inf":
-        return float("inf")
+    if value in NOT_FINITE:
+        return float(value)
     return tuple(map(_numbers, value)) if isinstance(value, list) else value

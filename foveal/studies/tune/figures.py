@@ -26,13 +26,14 @@ def study_figures(tuning: Tuning) -> list[Panel]:
 
 
 def _sweep(tuning: Tuning) -> Iterator[Panel]:
-    sweep = tuning.checks.sweep
+    sweep = tuning.checks.rates
     curves = tuple(
         Series(f"{rate.lr:.2g}", range(1, len(rate.losses) + 1), _finite(rate.losses), _look(number), number)
         for number, rate in enumerate(sweep.rates)
     )
-    limit = 1.2 * max(loss for loss in sweep.best.losses)
-    yield Lines("step 3: loss at each rate", curves, "iteration", "loss", limits=(0.0, limit), size=WIDE)
+    finite = [loss for loss in sweep.best.losses if math.isfinite(loss)]
+    limits = (0.0, 1.2 * max(finite)) if min(finite) > 0 else None
+    yield Lines("step 3: loss at each rate", curves, "iteration", "loss", limits=limits, size=WIDE)
     rates, losses = [rate.lr for rate in sweep.rates], [rate.end for rate in sweep.rates]
     ends = Series("end", rates, _finite(losses), "dots", OWN)
     own = sweep.of_set_lr

@@ -34,6 +34,10 @@ class InitialLoss:
     def meaning(self) -> str:
         """What the measured loss says."""
         loss = f"{self.measured:.3f}"
+        if not math.isfinite(self.measured):
+            return (
+                f"{loss}: the first weights or the inputs are so large that numbers overflow, or not finite"
+            )
         if self.expected is None:
             return f"{loss}: no value is expected, since the weights know something or the loss has no guess"
         outcomes = f"{math.exp(self.expected):,.0f} outcomes"

@@ -1,23 +1,17 @@
 """The trials of a study in Optuna's journal, a file that a killed study finds again."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from foveal.studies.tune.space import Dimension, settings_of
-
 if TYPE_CHECKING:  # an extra, which is imported when a study begins
     import optuna
-    from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
 Phase = Literal["coarse", "refined", "seeds"]
 Origin = Literal["given", "mended", "preset", "drawn", "changed", "seed"]
 """Where the settings of a trial come from: those given, those mended by the checks, the preset's, drawn ones,
 those that a diagnosis has changed, or the best with another seed."""
-RANDOM_TRIALS = 4
-"""Refined trials that are drawn at random before the sampler knows where to look."""
 SPARED = 1 / 3
 """The first part of a trial, in which it is not stopped for being worse than others."""
 STATES = {
@@ -66,13 +60,13 @@ class Planned(NamedTuple):
 class Journal:
     """The trials of one study, written as they begin and end."""
 
-    def __init__(self, path: Path, seed: int):
+    def __init__(self, path: Path):
         import optuna
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self._storage, self._seed = JournalStorage(JournalFileBackend(str(path))), seed
+        self._storage = JournalStorage(JournalFileBackend(str(path)))
 
     def trials(self, *phases: Phase) -> list[Trial]:
         """Return the trials of some phases, in order."""
@@ -81,21 +75,6 @@ class Journal:
     def begin(self, phase: Phase, planned: Planned, steps: int) -> Trial:
         """Begin a trial with given settings."""
         return self._begin(phase, self._study(phase).ask(), planned, steps)
-
-    def draw(
-        self, phase: Phase, reason: str, space: Sequence[Dimension], fixed: Mapping[str, str], steps: int
-    ) -> Trial:
-        """Begin a trial with settings drawn from a space: at random, and in refined trials where the best
-        were. `fixed` are its other settings."""
-        from optuna.samplers import RandomSampler, TPESampler
-
-        study = self._study(phase)
-        seed = self._seed + len(study.trials)  # a resumed study goes on with other draws
-        random = RandomSampler(seed)
-        study.sampler = random if phase == "coarse" else TPESampler(n_startup_trials=RANDOM_TRIALS, seed=seed)
-        drawn = study.ask({each.name: _distribution(each) for each in space})
-        settings = {**fixed, **settings_of(space, drawn.params)}
-        return self._begin(phase, drawn, Planned("drawn", reason, settings), steps)
 
     def is_worse_than_others(self, trial: Trial, step: int, loss: float) -> bool:
         """Note a held-out loss. Return whether it is above the median of earlier trials at that step."""
@@ -140,11 +119,3 @@ def _from_optuna(phase: Phase, frozen: "FrozenTrial") -> Trial:
     origin, reason = facts.get("origin", "drawn"), facts.get("reason", "")
     settings, steps = facts.get("settings", {}), facts.get("steps", 0)
     return Trial(phase, frozen.number, origin, reason, settings, steps, STATES[frozen.state.name], **known)
-
-
-def _distribution(dimension: Dimension) -> "BaseDistribution":
-    from optuna.distributions import CategoricalDistribution, FloatDistribution
-
-    if dimension.choices:
-        return CategoricalDistribution(dimension.choices)
-    return FloatDistribution(dimension.low, dimension.high, log=dimension.is_log)

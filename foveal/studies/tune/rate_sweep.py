@@ -17,8 +17,8 @@ SAME = 1.5
 ITERATIONS, MIN_ITERATIONS = 100, 20
 NEAR = 3.2
 """A rate within this factor of the best is near: the losses after 100 iterations say no more."""
-STABLE = 1.05
-"""A rate is stable while the loss ends below this multiple of the first."""
+LEAST_FALL = 0.02
+"""A loss that falls by less than this share has learned nothing."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class RateSweep:
     @property
     def learns(self) -> bool:
         """Return whether the loss falls at any rate."""
-        return self.best.end < self.first_loss
+        return self.best.end < self.start - LEAST_FALL * abs(self.start)
 
     @property
-    def highest_stable(self) -> float:
-        """The highest rate at which the loss does not end above its start."""
-        stable = [rate.lr for rate in self.rates if rate.end < STABLE * self.first_loss]
-        return max(stable, default=self.rates[0].lr)
+    def start(self) -> float:
+        """The loss at the end of the lowest rate, on the same batches as the others, which learns nothing."""
+        lowest = self.rates[0].end
+        return lowest if math.isfinite(lowest) else self.first_loss
 
     @property
     def of_set_lr(self) -> SweptRate:
@@ -70,7 +70,7 @@ class RateSweep:
     def is_off(self) -> bool:
         """Return whether the rate that is set is far from those that learn fastest."""
         factor = max(self.set_lr / self.best.lr, self.best.lr / self.set_lr)
-        learned, possible = (self.first_loss - each.end for each in (self.of_set_lr, self.best))
+        learned, possible = (self.start - each.end for each in (self.of_set_lr, self.best))
         return self.learns and factor > NEAR and learned < possible / 2
 
     @property

@@ -53,7 +53,7 @@ def _verdict_facts(tuning: Tuning) -> list[tuple[str, str]]:
         ("recommended", settings or "the settings as given"),
         ("held-out loss", f"{verdict.winner.loss:.4f} after {length}; {verdict.spread.words}"),
     ]
-    if verdict.start is not None and verdict.start is not verdict.winner:
+    if verdict.start is not None and verdict.start != verdict.winner:
         loss = f"{verdict.start.loss:.4f} after {verdict.start.steps:,} steps"
         facts.append(("as given", loss))
     return facts
@@ -66,7 +66,7 @@ def _evidence(tuning: Tuning) -> list[tuple[str, str]]:
     return [
         ("1 first loss", checks.initial.meaning),
         ("2 by heart", checks.overfit.meaning),
-        ("3 rates", checks.sweep.meaning),
+        ("3 rates", checks.rates.meaning),
         ("4 coarse", _trials_in_words(trials["coarse"], tuning.lengths.coarse)),
         ("5 refined", _trials_in_words(trials["refined"], tuning.lengths.refined)),
         ("6 curves", "; ".join(curves) or f"nothing stands out in those of {verdict.winner.name}"),
@@ -98,7 +98,7 @@ def tune_json(tuning: Tuning) -> dict[str, Any]:
         "command": [*verdict.command],
         "initial_loss": vars(checks.initial),
         "overfits": checks.overfit.holds,
-        "rates": [{"lr": rate.lr, "end": rate.end} for rate in checks.sweep.rates],
+        "rates": [{"lr": rate.lr, "end": rate.end} for rate in checks.rates.rates],
         "search_space": [dimension.to_json() for dimension in tuning.space],
         "trials": [vars(trial) for trial in tuning.trials],
         "findings": [finding.to_json() for finding in verdict.findings],

@@ -1,14 +1,13 @@
 """Steps 4, 5 and 7: trials with coarse, then with refined settings, while the budget lasts; then the best of
 them with new seeds."""
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from foveal.config.old_names import flatten
-from foveal.core.errors import RunFailed, UserError
+from foveal.core.errors import RunFailed
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.core.signals import SignalHandler
@@ -18,50 +17,22 @@ from foveal.inspection.diagnosis.finding import Finding
 from foveal.store.run import open_run
 from foveal.studies.trials.process import train_in_process
 from foveal.studies.trials.records import Record
+from foveal.studies.trials.same_data import check_same_data
 from foveal.studies.tune.changes import changed_settings
-from foveal.studies.tune.checks import Checks, Cost
+from foveal.studies.tune.checks import Checks
 from foveal.studies.tune.journal import Journal, Phase, Planned, Trial
+from foveal.studies.tune.lengths import COARSE_END, REFINED_END, choose_lengths
 from foveal.studies.tune.rate_sweep import NEAR
+from foveal.studies.tune.sampler import draw_settings
 from foveal.studies.tune.space import Dimension, search_space, value_text
 from foveal.studies.tune.subject import Subject
-from foveal.ui.console import format_duration
 
-CHECKS_END, COARSE_END, REFINED_END = 1 / 8, 3 / 8, 6 / 8
-"""The shares of the budget at which the checks, the coarse and the refined trials end."""
-COARSE_TRIALS, REFINED_TRIALS, SEEDS = 8, 3, 2
-"""Trials that fit in these shares, by which the lengths of trials are chosen."""
-MIN_COARSE_TRIALS, MIN_DRAWN, MIN_STEPS, MAX_EPOCHS = 4, 3, 20, 5
-"""Trials that have to fit, trials that are drawn in any case, and the bounds of a trial's length."""
+SEEDS = 2
+"""New seeds with which the best settings are trained."""
+MIN_DRAWN = 3
+"""Trials that are drawn in any case."""
 AS_GOOD = 0.005
 """A loss higher by less than this share is as good: settings with fewer changes are then chosen."""
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """The steps of coarse and of refined trials."""
-
-    coarse: int
-    refined: int
-
-
-def choose_lengths(cost: Cost, budget: float) -> Lengths:
-    """Return how long trials are, so that enough of them fit in the budget.
-
-    Raises: UserError: the budget is too small.
-    """
-    shortest = min(MIN_STEPS, cost.full_steps)
-    coarse_seconds = (COARSE_END - CHECKS_END) * budget
-    if cost.steps_in(coarse_seconds / MIN_COARSE_TRIALS) < shortest:
-        trial = cost.trial_seconds(shortest)
-        needed = MIN_COARSE_TRIALS * trial / (COARSE_END - CHECKS_END)
-        raise UserError(
-            f"--budget {format_duration(budget)} is too little: a trial of {counted(shortest, 'step')} takes "
-            f"{format_duration(trial)}; give --budget {math.ceil(needed / 60)}m or more, or a smaller model"
-        )
-    most = min(cost.full_steps, max(shortest, math.ceil(MAX_EPOCHS * cost.steps_per_epoch)))
-    coarse = min(most, max(shortest, cost.steps_in(coarse_seconds / COARSE_TRIALS)))
-    refined = cost.steps_in((REFINED_END - COARSE_END) * budget / REFINED_TRIALS)
-    return Lengths(coarse, max(coarse, min(refined, cost.full_steps)))
 
 
 class Search:
@@ -80,8 +51,8 @@ class Search:
     ):
         self.folder, self.subject, self.checks, self.budget = folder, subject, checks, budget
         self.signals, self.log, self.progress = signals, log, progress
-        self.journal = Journal(folder / "journal.log", subject.config.training.seed)
-        self.space = search_space(subject.config, checks.best_lr, only)
+        self.journal = Journal(folder / "journal.log")
+        self.space = search_space(subject.config, checks.rates.best.lr, only)
         self.lengths = choose_lengths(checks.cost, budget)
 
     def run(self) -> None:
@@ -114,7 +85,8 @@ class Search:
             failed = [trial for trial in trials if trial.state == "failed"]
             why = f", the first with: {failed[0].error}" if failed else ""
             raise RunFailed(f"{self.folder}: no {phase} trial came to its end{why}")
-        limit = min(loss for loss, _ in ended) * (1 + AS_GOOD)
+        lowest = min(loss for loss, _ in ended)
+        limit = lowest + AS_GOOD * abs(lowest)
         return min((trial for loss, trial in ended if loss <= limit), key=lambda trial: len(trial.settings))
 
     def repaired(self) -> dict[str, str]:
@@ -122,7 +94,7 @@ class Search:
         settings: dict[str, str] = {}
         if self.checks.initialization_is_at_fault:
             settings["model.initialization"] = "default"
-        if self.checks.sweep.is_off:
+        if self.checks.rates.is_off:
             settings["optimizer.lr"] = self._mended_lr()
         return settings
 
@@ -131,7 +103,7 @@ class Search:
 
         A sweep is short, which favors high rates.
         """
-        preset, best = self.subject.preset_values.get("optimizer.lr"), self.checks.best_lr
+        preset, best = self.subject.preset_values.get("optimizer.lr"), self.checks.rates.best.lr
         is_near = preset is not None and max(preset / best, best / preset) < NEAR
         return value_text(preset) if is_near else f"{best:.3g}"
 
@@ -149,8 +121,11 @@ class Search:
             self._train(self.journal.begin("coarse", each, self.lengths.coarse))
         fixed = self._fixed_settings()
         while self._fits("coarse", COARSE_END, len(planned) + MIN_DRAWN):
-            drawn = self.journal.draw("coarse", "drawn at random", self.space, fixed, self.lengths.coarse)
-            self._train(drawn)
+            settings = {**fixed, **draw_settings(self.space, (), self._seed("coarse"))}
+            drawn = Planned("drawn", "drawn at random", settings)
+            self._train(self.journal.begin("coarse", drawn, self.lengths.coarse))
+            if len(self.journal.trials("coarse")) >= len(planned) + MIN_DRAWN:
+                self.best("coarse")  # if all have failed, others would, too
         self.best("coarse")
 
     def _planned(self) -> list[Planned]:
@@ -182,7 +157,10 @@ class Search:
                 reason = f"{finding.name} in {best.name}"
                 return self.journal.begin("refined", Planned("changed", reason, changed), steps)
         narrow = [dimension.around(values[dimension.name]) for dimension in self._numbers()]
-        return self.journal.draw("refined", f"drawn around {best.name}", narrow, best.settings, steps)
+        trials = self.journal.trials("refined")
+        ended = [(self.values(each), each.loss) for each in trials if each.loss is not None]
+        settings = {**best.settings, **draw_settings(narrow, ended, self._seed("refined"))}
+        return self.journal.begin("refined", Planned("drawn", f"drawn around {best.name}", settings), steps)
 
     def _seeds(self) -> None:
         best, first = self.best("refined"), self.subject.config.training.seed
@@ -197,6 +175,10 @@ class Search:
         keys = [key for dimension in self.space for key in dimension.keys]
         return {key: number_or_text(trial.settings.get(key, given[key])) for key in keys}
 
+    def _seed(self, phase: Phase) -> int:
+        """Return the seed of the next draw, which a resumed study does not repeat."""
+        return self.subject.config.training.seed + len(self.journal.trials(phase))
+
     def _numbers(self) -> list[Dimension]:
         return [dimension for dimension in self.space if not dimension.choices]
 
@@ -205,6 +187,15 @@ class Search:
         searched = {key for dimension in self.space for key in dimension.keys}
         mended = {**self.subject.preset_settings, **self.repaired()}
         return {key: value for key, value in mended.items() if key not in searched}
+
+    def _check_same_data(self) -> None:
+        """Check that all trials that ended have the same rows.
+
+        Raises: UserError: the data have changed.
+        """
+        trials = self.journal.trials("coarse", "refined", "seeds")
+        if runs := [self.folder / each.name for each in trials if each.state == "finished"]:
+            check_same_data(runs)
 
     def _fits(self, phase: Phase, share: float, at_least: int) -> bool:
         """Return whether another trial of a phase fits in the budget, or is needed."""
@@ -225,11 +216,12 @@ class Search:
         if not trial.steps:  # the study was killed between the two lines that begin a trial
             self.journal.end(replace(trial, state="failed", error="the study was killed as it began"))
             return
-        losses: list[float] = []
+        losses, trained = list[float](), [0.0]
         began, spent = monotonic(), self.spent
 
         def watch(record: Record) -> bool:
             self.progress(max(1, round(spent + monotonic() - began)), round(self.budget))
+            trained[0] = record.get("seconds", trained[0])
             if record["kind"] != "evaluation" or record["loss"] is None:
                 return False
             losses.append(record["loss"])
@@ -241,8 +233,11 @@ class Search:
         state, error = end.state, end.error
         if state == "finished" and loss is None:
             state, error = "failed", "its held-out loss was never finite"
-        ended = replace(trial, state=state, loss=loss, seconds=monotonic() - began, error=error)
+        ended = replace(
+            trial, state=state, loss=loss, seconds=max(monotonic() - began, trained[0]), error=error
+        )
         self.journal.end(ended)
+        self._check_same_data()
         self.log(f"{ended.name}: {trial_result(ended)}")
 
 

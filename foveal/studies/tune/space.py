@@ -34,6 +34,10 @@ class Dimension:
     def name(self) -> str:
         return self.keys[0]
 
+    def contains(self, value: Value) -> bool:
+        """Return whether a value lies in the range."""
+        return value in self.choices if isinstance(value, str) else self.low <= value <= self.high
+
     def around(self, best: Value) -> "Dimension":
         """Return the dimension with a narrower range around a value, which may lie outside."""
         if isinstance(best, str):
@@ -43,6 +47,7 @@ class Dimension:
         if self.is_log:
             return replace(self, low=best / REFINED, high=best * REFINED)
         width = (self.high - self.low) / REFINED / 2
+        best = min(max(best, self.low), self.high)
         return replace(self, low=max(self.low, best - width), high=min(self.high, best + width))
 
     def to_json(self) -> dict[str, Any]:

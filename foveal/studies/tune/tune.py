@@ -9,7 +9,8 @@ from foveal.core.progress import ProgressCallback
 from foveal.core.signals import SignalHandler
 from foveal.studies.tune.checks import Checks, FirstModel, read_checks, run_checks, write_checks
 from foveal.studies.tune.journal import Trial
-from foveal.studies.tune.search import CHECKS_END, Lengths, Search, choose_lengths
+from foveal.studies.tune.lengths import CHECKS_END, Lengths, check_budget
+from foveal.studies.tune.search import Search
 from foveal.studies.tune.space import Dimension, search_space
 from foveal.studies.tune.subject import Subject
 from foveal.studies.tune.verdict import Verdict, make_verdict
@@ -35,7 +36,7 @@ def check_study(first: FirstModel, subject: Subject, budget: float, only: tuple[
 
     Raises: UserError: the budget is too small, or a setting of `only` is not searched.
     """
-    choose_lengths(first.cost, budget)
+    check_budget(first.cost, budget)
     search_space(subject.config, subject.config.optimizer.lr, only)
 
 
@@ -62,7 +63,7 @@ def tune(
     if first is not None:
         checks = run_checks(first, CHECKS_END * budget, report)
         write_checks(folder, checks)
-        for line in (checks.initial.meaning, checks.overfit.meaning, checks.sweep.meaning):
+        for line in (checks.initial.meaning, checks.overfit.meaning, checks.rates.meaning):
             log(line)
     else:
         checks = read_checks(folder)

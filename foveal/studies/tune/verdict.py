@@ -1,7 +1,7 @@
 """What the study says: the settings at fault, the settings to take, and what they are worth."""
 
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 
 from foveal.config.regularizers import OFF
 from foveal.inspection.diagnosis.finding import Finding
@@ -11,6 +11,9 @@ from foveal.studies.tune.journal import Trial
 from foveal.studies.tune.regularizers import is_regularizer, regularizers_off
 from foveal.studies.tune.search import AS_GOOD, Search, number_or_text
 from foveal.studies.tune.subject import Subject
+
+NOTICEABLE = 0.02
+"""The share by which a loss is lower than chance makes it, where no seeds say so."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,6 @@ class Verdict:
     """What the curves of the recommended settings show."""
 
     @property
-    def typical_loss(self) -> float:
-        """The held-out loss to expect: the median of all seeds."""
-        assert self.winner.loss is not None
-        return median([self.winner.loss, *self.spread.losses])
-
-    @property
     def headline(self) -> str:
         """The result in one line."""
         if self.faults:
@@ -68,7 +65,16 @@ class Verdict:
         if not self.winner.settings:
             return "the settings as given are as good as all others that were tried"
         changed = " ".join(f"{key}={value}" for key, value in self.winner.settings.items())
-        return f"no fault in the settings as given; better are {changed}"
+        if self.is_told_apart:
+            return f"no fault in the settings as given; better are {changed}"
+        return f"no fault in the settings as given; {changed} end lower by less than seeds differ"
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Return whether the winner ends lower than the settings as given by more than seeds differ."""
+        if self.start is None or self.start.steps != self.winner.steps:
+            return True
+        return _is_lower(self.winner, self.start, self.spread)
 
 
 def make_verdict(search: Search) -> Verdict:
@@ -76,24 +82,25 @@ def make_verdict(search: Search) -> Verdict:
     winner = search.best("refined")
     given = [each for each in search.journal.trials("coarse", "refined") if each.origin == "given"]
     seeds = [each.loss for each in search.journal.trials("seeds") if each.state == "finished"]
+    spread = Spread(tuple(loss for loss in seeds if loss is not None))
     return Verdict(
-        tuple(_faults(search)),
+        tuple(_faults(search, spread)),
         winner,
         next((each for each in reversed(given) if each.loss is not None), None),
-        Spread(tuple(loss for loss in seeds if loss is not None)),
+        spread,
         tuple(search.subject.command(winner.settings)),
         tuple(search.findings(winner)),
     )
 
 
-def _faults(search: Search) -> list[Fault]:
+def _faults(search: Search, spread: Spread) -> list[Fault]:
     checks, faults = search.checks, list[Fault]()
     if checks.initialization_is_at_fault:
         faults.append(_initialization(search, checks))
-    if checks.sweep.is_off:
-        sweep, instead = checks.sweep, f"optimizer.lr={checks.best_lr:.3g}"
+    if checks.rates.is_off:
+        sweep, instead = checks.rates, f"optimizer.lr={search.repaired()['optimizer.lr']}"
         faults.append(Fault(f"optimizer.lr={sweep.set_lr:.3g}", sweep.distance, sweep.meaning, instead))
-    if regularization := _regularization(search):
+    if regularization := _regularization(search, spread):
         faults.append(regularization)
     return faults
 
@@ -114,7 +121,7 @@ def _initialization(search: Search, checks: Checks) -> Fault:
     return Fault(f"model.initialization={value}", problem, evidence, "model.initialization=default")
 
 
-def _regularization(search: Search) -> Fault | None:
+def _regularization(search: Search, spread: Spread) -> Fault | None:
     """Return whether the given regularization is at fault: the preset's ends lower, or there is none and the
     curves show overfitting."""
     subject, refined = search.subject, search.journal.trials("refined")
@@ -124,9 +131,9 @@ def _regularization(search: Search) -> Fault | None:
     if own is None or own.loss is None:
         return None
     findings = [each for each in search.findings(own) if each.name == OVERFITTING]
-    if preset and preset.loss is not None and preset.loss < own.loss * (1 - AS_GOOD):
+    if preset and (findings or _is_lower(preset, own, spread)):
         keys = [key for key in preset.settings if preset.settings[key] != own.settings.get(key)]
-        if all(map(is_regularizer, keys)):
+        if preset.loss is not None and preset.loss < own.loss and keys and all(map(is_regularizer, keys)):
             instead = " ".join(f"{key}={preset.settings[key]}" for key in keys)
             losses = f"the held-out loss is {own.loss:.4f}, and {preset.loss:.4f} with {instead}"
             evidence = "; ".join([f"with the rest alike {losses}", *(each.evidence for each in findings)])
@@ -141,3 +148,13 @@ def _regularization_problem(subject: Subject, keys: list[str]) -> str:
     """Return what is wrong with given settings that regularize."""
     is_off = all(number_or_text(subject.given[key]) in (*OFF, "false") for key in keys)
     return "no regularization" if is_off else "regularization with which less is learned"
+
+
+def _is_lower(trial: Trial, other: Trial, spread: Spread) -> bool:
+    """Return whether a trial ends lower than another by more than the same settings differ between seeds."""
+    if trial.loss is None or other.loss is None:
+        return False
+    noise = (
+        max(spread.losses) - min(spread.losses) if len(spread.losses) > 1 else NOTICEABLE * abs(other.loss)
+    )
+    return other.loss - trial.loss > max(noise, AS_GOOD * abs(other.loss))

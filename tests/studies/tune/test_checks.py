@@ -151,7 +151,7 @@ def test_checks_are_read_as_they_were_written(start, tmp_path):
 )
 def test_first_weights_are_at_fault_if_the_usual_ones_learn_far_more(first, end, at_fault):
     def sweep(losses: tuple[float, ...]) -> RateSweep:
-        return RateSweep(0.01, (SweptRate(0.01, losses),))
+        return RateSweep(0.01, (SweptRate(1e-5, (losses[0],) * 10), SweptRate(0.01, losses)))
 
     by_default = OtherFirstWeights(InitialLoss(4.0, 4.0), sweep((4.0, *[2.0] * 9)))
     learned = Overfit(8, 0.01, (4.0, 0.1), (), ())

@@ -17,9 +17,11 @@ from foveal.studies.tune.changes import changed_settings
 from foveal.studies.tune.checks import Checks, Cost
 from foveal.studies.tune.initial_loss import InitialLoss
 from foveal.studies.tune.journal import Journal, Planned
+from foveal.studies.tune.lengths import check_budget, choose_lengths
 from foveal.studies.tune.overfit import Overfit
 from foveal.studies.tune.rate_sweep import RateSweep, SweptRate
-from foveal.studies.tune.search import Search, choose_lengths
+from foveal.studies.tune.sampler import draw_settings
+from foveal.studies.tune.search import Search
 from foveal.studies.tune.space import Dimension, search_space
 from foveal.studies.tune.subject import Subject
 from foveal.studies.tune.verdict import make_verdict
@@ -30,6 +32,7 @@ COST = Cost(
     start_seconds=0.4, step_seconds=0.01, evaluation_seconds=0.1, full_steps=2000, steps_per_epoch=100.0
 )
 BUDGET = 60.0
+LRS = (0.0012, 0.0015, 0.002, 0.0025, 0.003, 0.01, 0.02, 0.03)
 FINISHED = TrialEnd("finished")
 Loss = Callable[[Mapping[str, str]], float]
 
@@ -41,7 +44,8 @@ def subject(**preset_values: Any) -> Subject:
 
 
 def checks(best: float = 0.003) -> Checks:
-    rates = [SweptRate(lr, (4.0, 1.0 + abs(math.log10(lr / best)))) for lr in sorted({best, 0.3})]
+    lowest = SweptRate(1e-5, (4.0, 4.0))
+    rates = [lowest, *(SweptRate(lr, (4.0, 1.0 + abs(math.log10(lr / best)))) for lr in sorted({best, 0.3}))]
     learned = Overfit(8, best, (4.0, 0.1), (), ())
     return Checks(InitialLoss(4.0, 4.0), learned, RateSweep(0.3, tuple(rates)), None, COST, 10.0)
 
@@ -58,6 +62,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sear
     clock = [0.0]
     monkeypatch.setattr(search_module, "monotonic", lambda: clock[0])
     monkeypatch.setattr(Search, "findings", lambda self, trial: [])
+    monkeypatch.setattr(search_module, "check_same_data", lambda runs: None)
 
     def make(loss: Loss = bowl, end: TrialEnd = FINISHED, budget: float = BUDGET, **preset: Any) -> Search:
         def train(path: Path, arguments: list[str], signals: SignalHandler, watch: Any) -> TrialEnd:
@@ -187,8 +192,8 @@ def test_lengths_follow_from_the_budget(budget, coarse, refined):
 
 def test_a_budget_for_no_trial_is_refused_with_one_that_suffices():
     with pytest.raises(UserError, match=r"--budget 10 s is too little.*give --budget 1m"):
-        choose_lengths(COST, 10.0)
-    choose_lengths(COST, 60.0)
+        check_budget(COST, 10.0)
+    check_budget(COST, 60.0)
 
 
 def test_only_settings_that_are_read_are_searched():
@@ -224,8 +229,37 @@ def test_a_diagnosis_leads_to_the_next_trial(study, monkeypatch):
 
 
 def test_a_journal_is_read_by_another_process(tmp_path):
-    first = Journal(tmp_path / "journal.log", 0)
+    first = Journal(tmp_path / "journal.log")
     trial = first.begin("coarse", Planned("given", "as given", {"optimizer.lr": "0.1"}), 50)
-    assert Journal(tmp_path / "journal.log", 0).trials("coarse") == [trial]
+    assert Journal(tmp_path / "journal.log").trials("coarse") == [trial]
     narrow = Dimension(("optimizer.lr",), 1e-3, 1.0, True).around(0.01)
     assert (narrow.low, narrow.high) == pytest.approx((0.01 / 3, 0.03))
+
+
+def test_settings_are_drawn_where_the_best_trials_were():
+    space = search_space(CONFIG, 0.01, ())
+    names = [dimension.name for dimension in space]
+    tried = [({names[0]: lr, names[1]: 0.2, names[2]: 0.1}, abs(math.log10(lr / 0.002))) for lr in LRS]
+    draws = [float(draw_settings(space, tried, seed)["optimizer.lr"]) for seed in range(12)]
+    blind = [float(draw_settings(space, (), seed)["optimizer.lr"]) for seed in range(12)]
+    distance = [sum(abs(math.log10(lr / 0.002)) for lr in drawn) for drawn in (draws, blind)]
+    assert distance[0] < distance[1]
+
+
+def test_values_outside_of_a_range_are_drawn_inside():
+    dropout = search_space(CONFIG, 0.01, ("model.dropout",))[0].around(0.9)
+    assert 0 <= dropout.low < dropout.high == 0.5
+    assert float(draw_settings((dropout,), (), 0)["model.dropout"]) <= 0.5
+
+
+def test_a_lower_loss_of_one_seed_is_no_fault(study):
+    search = study(model__dropout=0.01, optimizer__lr=0.003)
+    search.run()
+    assert [fault.setting for fault in make_verdict(search).faults] == ["optimizer.lr=0.3"]
+
+
+def test_all_failing_is_said_soon(study):
+    search = study(end=TrialEnd("failed", "disk full"), budget=10 * BUDGET)
+    with pytest.raises(RunFailed):
+        search.run()
+    assert len(search.journal.trials("coarse")) <= 6
