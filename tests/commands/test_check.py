@@ -76,3 +76,9 @@ def test_an_installed_plugin_is_checked_by_its_name(here: Path, monkeypatch: pyt
 def test_what_is_no_plugin(here: Path) -> None:
     (here / "empty.py").touch()
     assert "empty.py: registers no parts" in refuse("check", "empty.py")
+
+
+def test_what_is_said_of_own_modules_is_refused_for_models():
+    assert refuse("check", "lstm", "--expect", "causal").startswith(
+        "foveal: lstm: --input and --expect are for"
+    )

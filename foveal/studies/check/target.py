@@ -45,19 +45,30 @@ class CheckOptions:
 def find_target(name: str, overrides: Sequence[str], options: CheckOptions, log: Log) -> Target:
     """Return what a name stands for. `overrides` are settings of a model.
 
-    Raises: UserError: there is nothing of that name, or it has no settings.
+    Raises: UserError: there is nothing of that name, or it has no settings, or an option is not for it.
     """
     if name in preset_names() or name in NETWORKS or name.endswith(SUFFIX):
+        _check_no_module_options(name, options)
         return model_target(name, overrides)
     if overrides:
         raise UserError(f"{overrides[0]}: only the model of a preset or network has settings; leave it out")
     if options.steps < 1:
         raise UserError(f"--steps {options.steps}: expected a whole number from 1 on")
     if (Path(name) / MANIFEST_FILE).exists():
+        _check_no_module_options(name, options)
         return run_target(name, options.steps, log, options.trust_plugin)
     if not REFERENCE.fullmatch(name) and (source := imported(name)) is not None:
         return own_module_target(name, made_module(name, source), options)
     return plugin_target(name, options)
+
+
+def _check_no_module_options(name: str, options: CheckOptions) -> None:
+    """Check that nothing is said about a module of the user's own, which the target is not.
+
+    Raises: UserError: something is.
+    """
+    if options.input is not None or options.expected:
+        raise UserError(f"{name}: --input and --expect are for a module of your own; leave them out")
 
 
 def own_module_target(name: str, module: nn.Module, options: CheckOptions) -> Target:

@@ -27,11 +27,6 @@ class Difference:
     def verdict(self) -> Verdict:
         return "told apart" if self.p_value < SIGNIFICANT else "indistinguishable"
 
-    @property
-    def better(self) -> str:
-        """The model with the lower loss."""
-        return self.first if self.mean.value < 0 else self.second
-
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values corrected for their number (Holm 1979): the k-th smallest of n times n - k + 1.
