@@ -32,9 +32,11 @@ def fused_rms_norm(
     """Compute `rms_norm` in few passes over memory.
 
     On a CPU, torch's own implementation needs many passes: forward and backward over 4,096 vectors of width
-    192 take 3.8 ms, and here 1.6 ms.
+    192 take 3.8 ms, and here 1.6 ms. Autocast gives outputs of mixers in bfloat16: they are normalized in the
+    precision of the gain.
     """
-    if x.device.type == "cpu" and x.dtype == gain.dtype == torch.float32 and torch.is_grad_enabled():
+    x = x.to(gain.dtype)
+    if x.device.type == "cpu" and x.dtype == torch.float32 and torch.is_grad_enabled():
         return _RMSNorm.apply(x, gain, epsilon)  # type: ignore[no-untyped-call]
     return F.rms_norm(x, gain.shape, gain, epsilon)
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from foveal.core.extras import require
+
 if TYPE_CHECKING:  # an extra, which is imported when a study begins
     import optuna
     from optuna.trial import FrozenTrial
@@ -61,6 +63,7 @@ class Journal:
     """The trials of one study, written as they begin and end."""
 
     def __init__(self, path: Path):
+        require("optuna", "foveal tune")
         import optuna
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from foveal.core.extras import require
 from foveal.studies.tune.space import Dimension, Value, settings_of
 
 if TYPE_CHECKING:  # an extra, which is imported when a study begins
@@ -17,6 +18,7 @@ Ended = Sequence[tuple[Mapping[str, Value], float]]
 
 def draw_settings(space: Sequence[Dimension], ended: Ended, seed: int) -> dict[str, str]:
     """Return settings drawn from a space, given the earlier trials that lie in it."""
+    require("optuna", "foveal tune")
     import optuna
 
     distributions = {each.name: _distribution(each) for each in space}
