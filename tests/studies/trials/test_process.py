@@ -40,6 +40,7 @@ def test_its_records_are_seen_and_a_finished_run_is_not_trained_again(tmp_path, 
     assert [record["step"] for record in seen if record["kind"] == "evaluation"] == [10, 20, 30]
 
 
+@pytest.mark.slow
 def test_a_training_that_is_stopped_goes_on_where_it_was(tmp_path, arguments):
     arguments[-1] = "4000steps"
     stopped = train(tmp_path / "run", arguments, lambda record: record["step"] >= 20)
