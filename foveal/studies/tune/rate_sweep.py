@@ -17,6 +17,8 @@ SAME = 1.5
 ITERATIONS, MIN_ITERATIONS = 100, 20
 NEAR = 3.2
 """A rate within this factor of the best is near: the losses after 100 iterations say no more."""
+NEARLY = 0.05
+"""The share of the whole fall by which a loss may end higher than the lowest, and be as good."""
 LEAST_FALL = 0.02
 """A loss that falls by less than this share has learned nothing."""
 
@@ -44,8 +46,10 @@ class RateSweep:
 
     @property
     def best(self) -> SweptRate:
-        """The rate with the lowest loss at the end."""
-        return min(self.rates, key=lambda rate: rate.end)
+        """The lowest rate with nearly the lowest loss at the end: few iterations favor high rates."""
+        lowest = min(rate.end for rate in self.rates)
+        limit = lowest + NEARLY * max(0.0, self.start - lowest)
+        return next(rate for rate in self.rates if rate.end <= limit)
 
     @property
     def first_loss(self) -> float:
@@ -81,9 +85,9 @@ class RateSweep:
             rates = f"from {self.rates[0].lr:.2g} to {self.rates[-1].lr:.2g}"
             return f"at no rate {rates} did the loss fall in {steps} iterations"
         fall = f"from {self.first_loss:.3f} to {best.end:.3f}"
-        falls = f"in {steps} iterations the loss falls most at {best.lr:.2g}, {fall}"
+        falls = f"in {steps} iterations {best.lr:.2g} is the lowest rate at which the loss falls fast, {fall}"
         if not self.is_off:
-            return f"{falls}; optimizer.lr={self.set_lr:.2g} is near it: {_in_words(own)}"
+            return f"{falls}; optimizer.lr={self.set_lr:.2g} is near: {_in_words(own)}"
         return f"{falls}; optimizer.lr={self.set_lr:.2g} is {self.distance}: {_in_words(own)}"
 
     @property

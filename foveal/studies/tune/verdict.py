@@ -98,7 +98,8 @@ def _faults(search: Search, spread: Spread) -> list[Fault]:
     if checks.initialization_is_at_fault:
         faults.append(_initialization(search, checks))
     if checks.rates.is_off:
-        sweep, instead = checks.rates, f"optimizer.lr={search.repaired()['optimizer.lr']}"
+        lr = search.best("refined").settings.get("optimizer.lr", search.repaired()["optimizer.lr"])
+        sweep, instead = checks.rates, f"optimizer.lr={lr}"
         faults.append(Fault(f"optimizer.lr={sweep.set_lr:.3g}", sweep.distance, sweep.meaning, instead))
     if regularization := _regularization(search, spread):
         faults.append(regularization)
