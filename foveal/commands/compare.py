@@ -13,6 +13,7 @@ from foveal.core.signals import SignalHandler
 from foveal.inspection.files import check_payload_path, write_payload
 from foveal.studies.compare.comparison import Comparison
 from foveal.studies.compare.report import comparison_json, comparison_payload
+from foveal.studies.compare.results import MIN_SEEDS
 from foveal.studies.compare.terms import Match, make_terms
 from foveal.ui.console import print_json, print_sections
 
@@ -22,10 +23,10 @@ def compare(
     /,
     *others: str,
     models: str | None = None,
-    match: Match = "params",
+    match: Match | None = None,
     parameters: str | None = None,
     budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
-    seeds: int = 3,
+    seeds: int | None = None,
     task: str | None = None,
     text: str | None = None,
     label: str | None = None,
@@ -52,15 +53,15 @@ def compare(
     models
         Presets, networks or paths of TOML files, with commas between.
     match
-        What is equal: params, flops or memory (widths are solved for), time, tokens, or none for presets as
-        they are.
+        What is equal: params (if not given), flops or memory (widths are solved for), time, tokens, or none
+        for presets as they are.
     parameters
         The number of parameters of all models, such as 3M; that of the first model if not given.
     budget
         How long to train each run: 90s, 3m, 2000steps, 5epochs, 10Mtokens; 1000steps if not given, or 3m for
         --match time.
     seeds
-        The number of runs of each model, at least 3.
+        The number of runs of each model, at least 3; 3 if not given.
     task
         What is to be learned; if not given, the task of the models.
     text
@@ -86,6 +87,8 @@ def compare(
     check_payload_path(out)
     if models is None:
         given = {
+            "match": match,
+            "seeds": seeds,
             "parameters": parameters,
             "budget": budget,
             "task": task,
@@ -100,7 +103,7 @@ def compare(
             raise UserError(f"--{unused[0]} is for models to train: name them (--models), or leave it out")
         _print(compare_existing([Path(data), *map(Path, others)], device), out, json)
         return
-    terms = make_terms(match, parameters, budget, seeds)
+    terms = make_terms(match or "params", parameters, budget, MIN_SEEDS if seeds is None else seeds)
     options = TrainingOptions(
         task=task,
         text=text,

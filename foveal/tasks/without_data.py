@@ -28,7 +28,7 @@ class TaskWithoutData:
 
     @property
     def row_size(self) -> int | None:
-        """What one of the longest rows takes of a batch, in the unit of `batch_setting`; None if the task
+        """Return what a longest row takes of a batch, in the unit of `batch_setting`; None if the task
         makes no batches without data."""
         return None
 

@@ -257,6 +257,7 @@ def test_runs_whose_rows_differ_are_refused(run: Path) -> None:
 
 
 def test_options_of_trainings_are_refused_without_models(run: Path) -> None:
-    assert "--budget is for models to train" in refuse("compare", run, run, "--budget", "9steps")
+    for option, value in (("--budget", "9steps"), ("--seeds", "5"), ("--match", "time")):
+        assert f"{option} is for models to train" in refuse("compare", run, run, option, value)
     assert "1 run to compare: name two or more" in refuse("compare", run)
     assert "no such run" in refuse("compare", run, "nowhere")

@@ -47,7 +47,7 @@ class HeadOptions:
 
     @property
     def are_published(self) -> bool:
-        """Whether the heads are those of Vaswani et al. 2017. They have no norm, whatever the epsilon."""
+        """Return whether the heads are those of Vaswani et al. 2017, which have no norm."""
         return self == replace(PUBLISHED_HEADS, epsilon=self.epsilon)
 
 

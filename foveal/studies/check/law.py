@@ -60,7 +60,7 @@ class LawResult:
 
     @property
     def in_words(self) -> str:
-        """What is wrong or does not apply, with the smallest failing case; empty if the law holds."""
+        """Return what is wrong or does not apply, with the smallest failing case; empty if the law holds."""
         size = "" if self.difference is None else f"largest difference {self.difference:.3g}"
         details = "; ".join(filter(None, (self.case, size)))
         return f"{self.problem} ({details})" if details else self.problem

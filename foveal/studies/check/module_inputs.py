@@ -26,7 +26,7 @@ class ModuleInput(NamedTuple):
 
     @property
     def has_places(self) -> bool:
-        """Whether the second axis is a sequence."""
+        """Return whether the second axis is a sequence."""
         return self.kind in ("tokens", "vectors")
 
     def make(self) -> Tensor:

@@ -52,12 +52,12 @@ class WholeModel:
 
     @property
     def chooses(self) -> bool:
-        """Whether the model chooses experts or positions, and perhaps others in lower precision."""
+        """Return whether the model chooses experts or positions, and perhaps others in lower precision."""
         return self.samples_positions or any(isinstance(layer, MoELayer) for layer in self.model.modules())
 
     @property
     def each_place(self) -> bool:
-        """Whether the head predicts something for each place of the source."""
+        """Return whether the head predicts something for each place of the source."""
         return not self.decodes and "positions" in signature(self.head.forward).parameters
 
 

@@ -66,7 +66,7 @@ class CheckedData:
 
     @cached_property
     def has_source(self) -> NDArray[np.bool]:
-        """Whether a row is compared at all, (N,): short lines of running text are not."""
+        """Return whether a row is compared at all, (N,): short lines of running text are not."""
         return self.keys != text_hash("")
 
     @cached_property

@@ -76,7 +76,7 @@ class RankStep:
 
     @property
     def flops_per_token(self) -> float:
-        """Those of the micro-batches, without the update, for a token or an image."""
+        """Return those of the micro-batches, without the update, for a token or an image."""
         update = sum(each.flops * count for each, count in self.operations.items() if each.phase == "update")
         return (self.flops - update) / (self.tokens * self.micro_batches)
 

@@ -32,7 +32,7 @@ class InitialLoss:
 
     @property
     def meaning(self) -> str:
-        """What the measured loss says."""
+        """Return what the measured loss says."""
         loss = f"{self.measured:.3f}"
         if not math.isfinite(self.measured):
             return (

@@ -43,7 +43,7 @@ class Overfit:
 
     @property
     def meaning(self) -> str:
-        """What the losses say."""
+        """Return what the losses say."""
         fall = f"from {self.losses[0]:.3f} to {self.lowest:.3f} at a rate of {self.lr:.2g}"
         rows = "the rows of a batch" if self.rows is None else f"{self.rows} rows"
         if not self.holds:

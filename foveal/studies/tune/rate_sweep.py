@@ -79,7 +79,7 @@ class RateSweep:
 
     @property
     def meaning(self) -> str:
-        """What the losses say."""
+        """Return what the losses say."""
         steps, best, own = max(len(rate.losses) for rate in self.rates), self.best, self.of_set_lr
         if not self.learns:
             rates = f"from {self.rates[0].lr:.2g} to {self.rates[-1].lr:.2g}"
@@ -92,7 +92,7 @@ class RateSweep:
 
     @property
     def distance(self) -> str:
-        """How far the rate that is set is from the best, in words."""
+        """Return how far the rate that is set is from the best, in words."""
         factor = max(self.set_lr / self.best.lr, self.best.lr / self.set_lr)
         return f"{factor:,.0f} times too {'high' if self.set_lr > self.best.lr else 'low'}"
 
