@@ -20,6 +20,7 @@ __all__ = [
     "check",
     "check_data",
     "compare",
+    "compare_finetuning",
     "create_model",
     "generate",
     "list_models",
@@ -50,6 +51,7 @@ _EXPORTS = {
     "check": "foveal.api.check",
     "check_data": "foveal.api.data_check",
     "compare": "foveal.api.compare",
+    "compare_finetuning": "foveal.api.compare_finetuning",
     "create_model": "foveal.api.create_model",
     "generate": "foveal.api.generate",
     "list_models": "foveal.api.create_model",
@@ -75,6 +77,7 @@ _PACKAGES = ("layers", "metrics", "sklearn")
 if TYPE_CHECKING:
     from foveal.api.check import check
     from foveal.api.compare import compare
+    from foveal.api.compare_finetuning import compare_finetuning
     from foveal.api.create_model import create_model, list_models
     from foveal.api.data_check import check_data
     from foveal.api.generate import generate, stream

@@ -18,6 +18,7 @@ import torch  # noqa: E402
 
 from tests.support.marks import mark_of  # noqa: E402
 from tests.support.registries import restored_registries  # noqa: E402
+from tests.support.study_trainings import TRAIN_IN_PROCESS, train_here  # noqa: E402
 
 TESTS = Path(__file__).parent
 
@@ -81,3 +82,9 @@ def outside_data() -> Path:
 def foveal() -> list[str]:
     """The command, as a list to put arguments behind."""
     return [sys.executable, "-m", "foveal"]
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings of studies have no processes of their own."""
+    monkeypatch.setattr(TRAIN_IN_PROCESS, train_here)

@@ -22,7 +22,7 @@ from foveal.studies.compare.comparison import Comparison, read_comparison, with_
 from foveal.studies.compare.existing import compare_runs
 from foveal.studies.compare.report import comparison_payload
 from foveal.studies.compare.terms import Match, make_terms
-from foveal.studies.compare.trainings import train_all
+from foveal.studies.trials.trainings import train_all
 from foveal.tasks.session import load
 from foveal.ui.activity import Activity
 from foveal.ui.console import log, silence

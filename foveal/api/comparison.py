@@ -19,9 +19,9 @@ from foveal.studies.compare.candidates import Candidate, on_equal_terms, unique_
 from foveal.studies.compare.plan import plan_models
 from foveal.studies.compare.study import PlannedModels, model_file, read_models, training_path, write_models
 from foveal.studies.compare.terms import Terms
-from foveal.studies.compare.trainings import Training
 from foveal.studies.trials.folder import open_study
 from foveal.studies.trials.process import options_of_plugins
+from foveal.studies.trials.trainings import Training
 from foveal.ui.activity import Activity
 from foveal.ui.console import log, print_facts
 

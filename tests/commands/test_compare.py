@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -12,26 +11,12 @@ from unittest.mock import patch
 import pytest
 
 import foveal
-from foveal.core.signals import SignalHandler
 from foveal.studies.trials.process import TrialEnd, WatchRecord, train_in_process
 from tests.support.command_line import TINY_MODEL, refuse, run_command, succeed
+from tests.support.study_trainings import TRAIN_IN_PROCESS, train_here
 
 TINY = ("text.txt", *TINY_MODEL, "training.statistics=false")
 SHORT = ("--match", "none", "--budget", "6steps", "--run", "study")
-
-
-def train_here(path: Path, arguments: Sequence[str], signals: SignalHandler, watch: WatchRecord) -> TrialEnd:
-    """Train a run in this process, which takes a tenth of the time of a new one."""
-    if not (path / "curves.png").exists():
-        result = run_command("train", *arguments, "--run", path)
-        if result.code:
-            return TrialEnd("failed", result.last.removeprefix("foveal: "))
-    return TrialEnd("finished")
-
-
-@pytest.fixture
-def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foveal.studies.compare.trainings.train_in_process", train_here)
 
 
 def compared(*arguments: object) -> dict[str, Any]:
@@ -187,7 +172,7 @@ def test_a_stopped_comparison_goes_on_to_the_end_of_one_that_was_not() -> None:
             os.kill(os.getpid(), signal.SIGINT)
         return train_here(path, arguments, signals, watch)
 
-    with patch("foveal.studies.compare.trainings.train_in_process", stopped):
+    with patch(TRAIN_IN_PROCESS, stopped):
         told = run_command("compare", *TINY, *given, "parts")
     assert told.code == 130
     command = told.last.split("finished runs are kept; go on with: foveal ")[1].split()
@@ -209,7 +194,7 @@ def test_a_killed_training_is_told_and_gone_on_with() -> None:
 
         return train_in_process(path, arguments, signals, kill)
 
-    with patch("foveal.studies.compare.trainings.train_in_process", killed):
+    with patch(TRAIN_IN_PROCESS, killed):
         result = compared(*given)
     assert result["models"][1]["errors"] == {"1": "its process was ended by SIGKILL"}
     assert not result["differences"]  # two common seeds say nothing about the spread

@@ -1,4 +1,4 @@
-"""Four ways to train on, compared: each is trained once, whatever comes between, and measured."""
+"""Four ways to fine-tune, compared: each is trained once, whatever comes between, and measured."""
 
 import json
 import os
@@ -11,10 +11,11 @@ from unittest.mock import patch
 import pytest
 
 import foveal
+from foveal.studies.trials.process import TrialEnd, train_in_process
 from tests.support.command_line import refuse, run_command, succeed
-from tests.support.interrupted_command import INTERRUPT_POINTS, act_at
 from tests.support.labeled_images import train, write_images
 from tests.support.reviews import SMALL as WORDS
+from tests.support.study_trainings import TRAIN_IN_PROCESS, train_here
 
 WAYS = ["head", "last-block", "all", "scratch"]
 GIVEN = (
@@ -42,28 +43,29 @@ def weights(folder: str) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("first")
-def test_from_one_command_to_a_table() -> None:
-    told = succeed("compare-finetuning", *GIVEN, "ways", "--json")
-    result: dict[str, Any] = json.loads(told.out)
+@pytest.mark.usefixtures("first", "in_this_process")
+def test_from_one_command_to_a_report() -> None:
+    result: dict[str, Any] = json.loads(succeed("compare-finetuning", *GIVEN, "ways", "--json").out)
     assert list(result["ways"]) == WAYS
-    assert told.err.count("0.693 nats measured; ln 2 = 0.693 expected") >= 3  # the new heads are zero
     assert (result["images"], result["classes"], result["advice"]) == (33, 2, "head")
     assert set(result["neighbors"]) == {"features", "pixels"}
-    for one in result["ways"].values():
-        assert (one["steps"], one["split"]) == (3, "test")
+    for way in result["ways"].values():
+        assert (way["steps"], way["split"]) == (3, "test")
     again, last = json.loads(succeed("evaluate", "ways/all", "--json").out), result["ways"]["all"]
     assert [again["accuracy"], again["loss"]] == [last["accuracy"], last["loss"]]
-    frozen = {way: foveal.load(f"ways/{way}").config.training.freeze for way in WAYS}
+    configs = {way: foveal.load(f"ways/{way}").config for way in WAYS}
+    frozen = {way: config.training.freeze for way, config in configs.items()}
     assert frozen == dict(zip(WAYS, ("encoder", "below-last-block", "norms", "none"), strict=True))
-    rates = [foveal.load(f"ways/{way}").config.optimizer.lr for way in WAYS]
+    rates = [config.optimizer.lr for config in configs.values()]
     first = foveal.load("first").config.optimizer.lr
     assert rates[:3] == pytest.approx([0.1 * first] * 3)
     assert rates[3] == pytest.approx(0.1 * 8 / 128)  # the default for so few images: batches of 8
+    for name in ("report.html", "report.json", "report.png"):
+        assert Path("ways", name).exists()
+    assert json.loads(Path("ways/report.json").read_text())["ways"] == result["ways"]
     kept, table = weights("ways"), succeed("compare-finetuning", *GIVEN, "ways")
     assert weights("ways") == kept
-    assert table.err.count("already finished") == 4
-    assert [line.split()[0] for line in table.out.splitlines()[:5]] == ["way", *WAYS]
+    assert [line.split()[0] for line in table.out.splitlines()[2:7]] == ["way", *WAYS]
     assert "33 training images, 16 per class: few" in table.out
     assert "refuted if" in table.out
     assert "ways was created with other settings" in refuse(
@@ -74,23 +76,42 @@ def test_from_one_command_to_a_table() -> None:
 
 def _stopped_and_gone_on(whole: dict[str, bytes]) -> None:
     """A stop in the second way: it says how to go on, and the end is that of one that was not stopped."""
-    second = {"second": ("foveal.training.trainer:train_step", 5)}
-    with patch.dict(INTERRUPT_POINTS, second), act_at("second", lambda: os.kill(os.getpid(), signal.SIGINT)):
+
+    def stopped(path: Path, arguments: Any, signals: Any, watch: Any) -> TrialEnd:
+        if path.name == "last-block":
+            os.kill(os.getpid(), signal.SIGINT)
+        return train_here(path, arguments, signals, watch)
+
+    with patch(TRAIN_IN_PROCESS, stopped):
         told = run_command("compare-finetuning", *GIVEN, "parts")
     assert told.code == 130
-    assert told.last.endswith(
-        "finished runs are kept; go on with: foveal compare-finetuning squares data.valid_fraction=0.2 "
-        "data.test_fraction=0.2 --from first --budget 3steps --run parts"
+    command = (
+        "foveal compare-finetuning squares data.valid_fraction=0.2 data.test_fraction=0.2 --from=first "
+        "--budget=3steps --run=parts"
     )
-    assert sorted(path.name for path in Path("parts").iterdir()) == [
-        "compare-finetuning.json",
-        "head",
-        "last-block",
-    ]
+    assert told.last.endswith(f"finished runs are kept; go on with: {command}")
     head = Path("parts/head/model.safetensors").stat().st_mtime_ns
-    succeed(*told.last.split("go on with: foveal ")[1].split())
+    succeed(*command.split()[1:])
     assert Path("parts/head/model.safetensors").stat().st_mtime_ns == head
     assert weights("parts") == whole
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("first")
+def test_from_python_in_processes_of_their_own_and_a_way_that_fails() -> None:
+    def failing(path: Path, arguments: Any, signals: Any, watch: Any) -> TrialEnd:
+        if path.name == "scratch":
+            arguments = (*arguments, "--device=none")
+        return train_in_process(path, arguments, signals, watch)
+
+    settings = {"data.valid_fraction": 0.2, "data.test_fraction": 0.2}
+    with patch(TRAIN_IN_PROCESS, failing):
+        result = foveal.compare_finetuning(
+            "squares", "first", budget="2steps", run="ways", settings=settings, quiet=True
+        )
+    assert [*result.ways] == WAYS[:3]
+    assert "--device" in result.errors["scratch"]
+    assert result.errors["scratch"] in Path("ways/report.html").read_text()
 
 
 @pytest.mark.usefixtures("first")

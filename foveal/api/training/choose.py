@@ -48,7 +48,7 @@ def choose(data: str, settings: tuple[str, ...], options: TrainingOptions) -> Ch
     Raises: UserError or ConfigError: DATA can't be opened, or a setting does not fit.
     """
     overrides = (*settings, *options.overrides())
-    start_from = None if options.start_from is None else _open_base_run(options.start_from)
+    start_from = None if options.start_from is None else open_base_run(options.start_from)
     with Activity(f"looking at {shorten_unpacked_paths(data)}"):
         opened = open_data(data, log, encoding_setting(overrides))
         choice = choose_training(
@@ -96,7 +96,7 @@ def _origin_name(choice: TrainingChoice, options: TrainingOptions) -> str:
     return Path(defaults.weights if choice.base_run and defaults else choice.preset).name
 
 
-def _open_base_run(path: Path) -> RunFolder:
+def open_base_run(path: Path) -> RunFolder:
     """Return the run at a path, or the run of published weights with that name.
 
     Raises: UserError: there is neither.

@@ -14,9 +14,9 @@ from foveal.studies.compare.results import MIN_SEEDS, ModelResult, TrainedRun, r
 from foveal.studies.compare.sequences import SequenceFacts, sequence_facts
 from foveal.studies.compare.study import PlannedModel, PlannedModels
 from foveal.studies.compare.terms import Terms
-from foveal.studies.compare.trainings import Training
 from foveal.studies.trials.process import TrialEnd
 from foveal.studies.trials.same_data import check_same_data
+from foveal.studies.trials.trainings import Training
 from foveal.tasks.session import Session
 
 Cost = Literal["seconds", "flops"]

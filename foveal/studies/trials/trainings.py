@@ -1,4 +1,4 @@
-"""The trainings of a comparison, each in a process of its own, one after the other."""
+"""The trainings of a study, each in a process of its own, one after the other."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SPENT = {"seconds": "seconds", "steps": "step", "tokens": "tokens", "epochs": "e
 
 @dataclass(frozen=True)
 class Training:
-    """A training of a comparison."""
+    """A training of a study."""
 
     model: str
     seed: int

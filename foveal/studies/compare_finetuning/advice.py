@@ -58,7 +58,7 @@ def verdict(advised: Strategy, measured: dict[Strategy, MeasuredAccuracy]) -> st
     ties = [strategy for strategy in measured if measured[strategy].accuracy == measured[best].accuracy]
     if len(ties) > 1:
         among = "one of them was advised" if advised in ties else f"{advised}, which was advised, is worse"
-        return f"{' and '.join(ties)} are tied here; {among}"
+        return f"{', '.join(ties[:-1])} and {ties[-1]} are tied here; {among}"
     if best == advised:
         return f"{best} is the best here, as advised"
     intervals = "do not overlap" if measured[best].low > measured[advised].high else "overlap"

@@ -1,6 +1,12 @@
 """The four answers to two questions, and when measured figures refute one."""
 
-from foveal.studies.finetuning_advice import ADVICE, MANY_IMAGES_PER_CLASS, MeasuredAccuracy, advise, verdict
+from foveal.studies.compare_finetuning.advice import (
+    ADVICE,
+    MANY_IMAGES_PER_CLASS,
+    MeasuredAccuracy,
+    advise,
+    verdict,
+)
 
 
 def test_two_by_two() -> None:
