@@ -8,10 +8,8 @@ from foveal.api.comparison import ComparisonRequest
 from foveal.api.errors import plain_errors
 from foveal.api.interruption import interruptible
 from foveal.api.run import Run
-from foveal.api.training.options import TrainingOptions, setting
-from foveal.api.values.reader import training_reader
-from foveal.api.values.splits import store_splits
-from foveal.config.old_names import flatten
+from foveal.api.training.options import TrainingOptions
+from foveal.api.training.stored import store_training
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import Interrupted, SignalHandler
@@ -91,25 +89,19 @@ def compare(
         paths = [each.path if isinstance(each, Run) else Path(each) for each in data]
         with silence(quiet):
             return compare_existing(paths, device)
-    given = dict(flatten(settings or {}))
-    columns = text or given.get("data.text"), label or given.get("data.label"), target
-    stored, held_out = store_splits(data, valid, test, training_reader(task, None, *columns))
     options = TrainingOptions(
         task=task,
         text=text,
-        label=None if "data.label" in given else stored.label,
+        label=label,
         target=target,
-        valid=held_out.get("valid"),
-        test=held_out.get("test"),
         device=device,
         run=None if run is None else Path(run),
     )
     terms = make_terms(match, None if parameters is None else str(parameters), budget, seeds)
-    overrides = tuple(setting(key, value) for key, value in given.items())
+    stored = store_training(data, valid, test, options, settings)
+    request = ComparisonRequest(stored.data, stored.overrides, stored.options, tuple(models), terms)
     with silence(quiet), interruptible() as signals:
-        return compare_models(
-            ComparisonRequest(stored.path, overrides, options, tuple(models), terms), signals
-        )
+        return compare_models(request, signals)
 
 
 def compare_models(request: ComparisonRequest, signals: SignalHandler) -> Comparison:

@@ -13,10 +13,8 @@ from foveal.api.interruption import interruptible
 from foveal.api.run import Run
 from foveal.api.train import base_path
 from foveal.api.training.choose import open_base_run
-from foveal.api.training.options import setting
-from foveal.api.values.reader import training_reader
-from foveal.api.values.splits import store_splits
-from foveal.config.old_names import flatten
+from foveal.api.training.options import TrainingOptions
+from foveal.api.training.stored import store_training
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.data.open import DataPaths
@@ -160,18 +158,16 @@ def compare_finetuning(
     settings
         Settings in place of the run's by their keys, such as `{"data.image.size": 96}`.
     """
-    given = dict(flatten(settings or {}))
     base = base_path(start_from)
     assert base is not None
-    columns = given.get("data.text"), given.get("data.label"), None
-    reader = training_reader(network_task().name, None, *columns, base)
-    stored, held_out = store_splits(data, valid, test, reader)
+    options = TrainingOptions(task=network_task().name, start_from=base)
+    stored = store_training(data, valid, test, options, settings)
     request = FinetuningRequest(
-        stored.path,
-        tuple(setting(key, value) for key, value in given.items()),
+        stored.data,
+        (*stored.overrides, *stored.options.overrides()),
         base,
-        held_out.get("valid"),
-        held_out.get("test"),
+        stored.options.valid,
+        stored.options.test,
         budget,
         device,
         None if run is None else Path(run),

@@ -5,10 +5,8 @@ from typing import Any
 
 from foveal.api.errors import plain_errors
 from foveal.api.training.choose import choose
-from foveal.api.training.options import TrainingOptions, setting
-from foveal.api.values.reader import training_reader
-from foveal.api.values.splits import store_splits
-from foveal.config.old_names import flatten
+from foveal.api.training.options import TrainingOptions
+from foveal.api.training.stored import store_training
 from foveal.studies.data_check import check
 from foveal.studies.data_check.check import DataCheck
 from foveal.tasks.registry import task_of
@@ -46,19 +44,10 @@ def check_data(
     settings
         Other settings by their keys, such as `{"data.max_length": 100}`.
     """
-    given = dict(flatten(settings or {}))
-    columns = text or given.get("data.text"), label or given.get("data.label"), target
-    stored, held_out = store_splits(data, valid, test, training_reader(task, None, *columns))
-    options = TrainingOptions(
-        task=task,
-        text=text,
-        label=None if "data.label" in given else stored.label,
-        target=target,
-        valid=held_out.get("valid"),
-        test=held_out.get("test"),
-    )
+    options = TrainingOptions(task=task, text=text, label=label, target=target)
+    stored = store_training(data, valid, test, options, settings)
     with silence(quiet):
-        return check_chosen(stored.path, tuple(setting(key, value) for key, value in given.items()), options)
+        return check_chosen(stored.data, stored.overrides, stored.options)
 
 
 def check_chosen(data: str, overrides: tuple[str, ...], options: TrainingOptions) -> DataCheck:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,12 +12,10 @@ from foveal.api.interruption import interruptible
 from foveal.api.ranks import check_ranks, run_ranks
 from foveal.api.run import Run
 from foveal.api.training.choose import choose
-from foveal.api.training.options import TrainingOptions, setting
+from foveal.api.training.options import TrainingOptions
 from foveal.api.training.prepare import prepare
 from foveal.api.training.report import ignore_result
-from foveal.api.values.reader import training_reader
-from foveal.api.values.splits import store_splits
-from foveal.config.old_names import flatten
+from foveal.api.training.stored import store_training
 from foveal.training.callbacks import check_callbacks
 from foveal.ui.console import silence
 
@@ -100,34 +99,27 @@ def train(
     """
     checked = check_callbacks(callbacks)
     check_ranks(ranks, bool(checked))
-    given = dict(flatten(settings or {}))
-    base = base_path(start_from)
-    columns = text or given.get("data.text"), label or given.get("data.label"), target
-    reader = training_reader(task, model, *columns, base)
-    stored, held_out = store_splits(data, valid, test, reader)
     options = TrainingOptions(
         task=task,
         model=model,
-        start_from=base,
+        start_from=base_path(start_from),
         text=text,
-        label=None if "data.label" in given else stored.label,
+        label=label,
         target=target,
-        valid=held_out.get("valid"),
-        test=held_out.get("test"),
         run=None if run is None else Path(run),
         budget=budget,
         epochs=epochs,
         lr=lr,
         batch=batch,
-        slots=ranks if "training.slots" not in given else None,
         seed=seed,
         pretrained=pretrained,
         device=device,
         log=one_or_several(log),
     )
-    overrides = tuple(setting(key, value) for key, value in given.items())
+    stored = store_training(data, valid, test, options, settings)
+    options = replace(stored.options, slots=None if "training.slots" in stored.settings else ranks)
     with silence(quiet), interruptible() as signals:
-        prepared = prepare(choose(stored.path, overrides, options))
+        prepared = prepare(choose(stored.data, stored.overrides, options))
         prepared.announce(draws_images=True)
         folder = prepared.create_run(stored.number_columns)
         if ranks is None:

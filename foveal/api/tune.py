@@ -13,10 +13,9 @@ from foveal.api.interruption import interruptible
 from foveal.api.run import Run
 from foveal.api.train import base_path
 from foveal.api.training.choose import ChosenTraining, choose
-from foveal.api.training.options import TrainingOptions, setting
+from foveal.api.training.options import TrainingOptions
 from foveal.api.training.prepare import log_lines, prepare
-from foveal.api.values.reader import training_reader
-from foveal.api.values.splits import store_splits
+from foveal.api.training.stored import store_training
 from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
 from foveal.core.extras import check_installed
@@ -114,26 +113,20 @@ def tune(
     settings
         The settings to start from, by their keys, such as `{"optimizer.lr": 0.1}`.
     """
-    given = dict(flatten(settings or {}))
-    columns = text or given.get("data.text"), label or given.get("data.label"), target
-    base = base_path(start_from)
-    stored, held_out = store_splits(data, valid, test, training_reader(task, model, *columns, base))
     options = TrainingOptions(
         task=task,
         model=model,
-        start_from=base,
+        start_from=base_path(start_from),
         text=text,
-        label=None if "data.label" in given else stored.label,
+        label=label,
         target=target,
-        valid=held_out.get("valid"),
-        test=held_out.get("test"),
         seed=seed,
         device=device,
     )
     own = TuneOptions(budget, one_or_several(search), None if run is None else Path(run))
-    overrides = tuple(setting(key, value) for key, value in given.items())
+    stored = store_training(data, valid, test, options, settings)
     with silence(quiet), interruptible() as signals:
-        return tune_chosen(stored.path, overrides, options, own, signals)
+        return tune_chosen(stored.data, stored.overrides, stored.options, own, signals)
 
 
 def tune_chosen(

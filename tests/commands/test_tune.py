@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ((*TINY, "--search", "optimizer.lt"), "did you mean 'optimizer.lr'?"),
         ((*TINY, "data.valid_fraction=0"), "no held-out rows to choose settings by"),
         ((*TINY, "--budget", "1s"), "--budget 1 s is too little: a trial of 20 steps takes"),
-        ((*TINY, "--budget", "60s", "--run", "notes.txt"), "notes.txt"),
+        ((*TINY, "--budget", "60m", "--run", "notes.txt"), "notes.txt"),
         (("--out", "report.exe"), "expected a name that ends in .png"),
         (("--model", "lstm", "training.budget=0steps"), "the weights are computed, not trained"),
     ],
