@@ -6,6 +6,8 @@ Layers never see a config: they take plain numbers. Only models, data, tasks and
 
 from foveal.config.data import AugmentConfig, DataConfig, ImageConfig, SeriesConfig, TokenizerName
 from foveal.config.files import (
+    MODELS_COMMAND,
+    SETTINGS_COMMAND,
     ConfigError,
     merge_tables,
     other_word_advice,
@@ -35,6 +37,8 @@ from foveal.config.sections import (
 )
 
 __all__ = [
+    "MODELS_COMMAND",
+    "SETTINGS_COMMAND",
     "AugmentConfig",
     "Config",
     "ConfigError",

@@ -18,6 +18,12 @@ Section = TypeVar("Section", bound=BaseModel)
 PRESETS_FOLDER = Path(__file__).parent.parent / "presets"
 MAX_TOML_BYTES, MAX_KEY_DOTS = 1 << 18, 200
 """The largest file of settings, and the most dots in one of its lines or in a setting on the command line."""
+MAX_KNOWN, FIRST_KNOWN = 24, 8
+"""The names that a message lists at most, and those that it lists of more."""
+MODELS_COMMAND = "foveal models"
+"""The command that lists presets and networks."""
+SETTINGS_COMMAND = "foveal train DATA --print-config"
+"""The command that lists the settings of a training."""
 OTHER_WORDS = {
     "lr": "optimizer.lr=VALUE",
     "learning_rate": "optimizer.lr=VALUE",
@@ -89,7 +95,7 @@ def read_preset(preset: str) -> dict[str, Any]:
     elif preset in OLD_PRESETS:
         raise ConfigError(f"the preset {preset} is now {OLD_PRESETS[preset]}")
     elif path.suffix != ".toml":
-        raise ConfigError(f"unknown preset '{preset}'{suggest(preset, preset_names())}")
+        raise ConfigError(f"unknown preset '{preset}'{suggest(preset, preset_names(), where=MODELS_COMMAND)}")
     try:
         with path.open("rb") as file:
             content = file.read(MAX_TOML_BYTES + 1)
@@ -177,15 +183,18 @@ def parse_overrides(overrides: Iterable[str]) -> dict[str, Any]:
     return tables
 
 
-def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """Return a hint for a misspelled word: the nearest known word, else all known words, each with `prefix`
-    before it."""
+def suggest(word: str, known: Iterable[str], prefix: str = "", where: str = "") -> str:
+    """Return a hint for a misspelled word: the nearest known word, else the known words, each with `prefix`
+    before it. `where` says what lists them all, if there are more than a line takes."""
     names = sorted(known)
     lower_case = {name.lower(): name for name in reversed(names)}
     close = difflib.get_close_matches(word.lower(), lower_case, n=1)
     if close:
         return f"; did you mean '{prefix}{lower_case[close[0]]}'?"
-    return f"; known: {', '.join(prefix + name for name in names)}"
+    shown = names if len(names) <= MAX_KNOWN else names[:FIRST_KNOWN]
+    rest = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    all_listed = f"; {where} lists all" if rest and where else ""
+    return f"; known: {', '.join(prefix + name for name in shown)}{rest}{all_listed}"
 
 
 def other_word_advice(key: str) -> str:
@@ -232,7 +241,7 @@ def explain_validation_error(error: ValidationError, root: type[BaseModel], pref
         return f"unknown key '{key}'{advice}"
     if problem["type"] == "extra_forbidden" or unknown:
         before = prefix + "".join(f"{part}." for part in path[:-1])
-        return f"unknown key '{key}'{suggest(path[-1], fields, before)}"
+        return f"unknown key '{key}'{suggest(path[-1], fields, before, SETTINGS_COMMAND)}"
     written = f"{key}={setting_text(problem['input'])}"
     if expected := EXPECTED_TYPES.get(problem["type"].partition("_")[0]):
         return f"{written}: expected {expected}"

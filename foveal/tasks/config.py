@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from foveal.config import (
+    SETTINGS_COMMAND,
     Config,
     ConfigError,
     DataConfig,
@@ -108,6 +109,6 @@ def _data_of_task(config: Config, task: type[Task]) -> DataConfig:
     """
     table, known = config.data.model_dump(), data_settings()
     for key in sorted(table.keys() - known):
-        raise ConfigError(f"unknown key 'data.{key}'{suggest(key, known, 'data.')}")
+        raise ConfigError(f"unknown key 'data.{key}'{suggest(key, known, 'data.', SETTINGS_COMMAND)}")
     own = {key: value for key, value in table.items() if key in task.DataSettings.model_fields}
     return validate_section(task.DataSettings, own, "data")

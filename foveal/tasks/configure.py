@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from foveal.config import (
+    MODELS_COMMAND,
     Config,
     DataConfig,
     merge_tables,
@@ -218,7 +219,7 @@ def _unknown_model(name: str) -> UserError:
     """Return the error for a name that is neither a preset nor a network."""
     if name in OLD_PRESETS:
         return UserError(f"the preset {name} is now {OLD_PRESETS[name]}")
-    known = suggest(name, sorted({*preset_names(), *NETWORKS}))
+    known = suggest(name, sorted({*preset_names(), *NETWORKS}), where=MODELS_COMMAND)
     return UserError(f"unknown preset or network '{name}'{known}")
 
 

@@ -120,6 +120,5 @@ def named_hardware(name: str) -> Hardware:
     Raises: UserError: there is none.
     """
     if name not in HARDWARE:
-        known = ", ".join(HARDWARE)
-        raise UserError(f"--hardware {name}: unknown{suggest(name, list(HARDWARE))}; known are {known}")
+        raise UserError(f"--hardware {name}: unknown{suggest(name, HARDWARE)}")
     return HARDWARE[name]
