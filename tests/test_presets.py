@@ -108,6 +108,16 @@ def test_counts_of_encoders_are_those_of_hugging_face(name, theirs, sizes):
     assert sum(each.numel() for each in own.parameters()) == sum(each.numel() for each in model.parameters())
 
 
+def test_counts_of_xlnet_are_those_of_hugging_face():
+    """XLNetLMHeadModel, whose default settings are those of the large model."""
+    transformers = pytest.importorskip("transformers")
+    with torch.device("meta"):
+        theirs = transformers.XLNetLMHeadModel(transformers.XLNetConfig())
+    own = planned_model(sized_task(task_of(load_config("xlnet-large")), {}))
+    counts = {sum(weight.numel() for weight in model.parameters()) for model in (own, theirs)}
+    assert counts == {360_300_800}
+
+
 def test_a_mixture_of_experts_has_the_parameters_of_mixtral_but_for_its_keys_and_values():
     """Mixtral has 46.7 billion. Ours have a key and a value for each of 32 heads in place of 8."""
     more_keys = 32 * 2 * 4096 * (4096 - 1024)

@@ -197,6 +197,7 @@ def write_clips(data: Path, folder: Path) -> str:
 WRITERS: dict[str, Callable[[Path, Path], str]] = {
     "audio-classification": write_recordings,
     "audio-tagging": write_recordings,
+    "bidirectional-lm": write_text,
     "captioning": write_captions,
     "frame-tagging": write_clips,
     "glimpses": write_images,
@@ -205,6 +206,7 @@ WRITERS: dict[str, Callable[[Path, Path], str]] = {
     "language-model": write_text,
     "masked-lm": write_text,
     "navigation": lambda _, folder: write_maps(folder),
+    "permutation-lm": write_text,
     "series-captioning": write_described_series,
     "series-classification": write_series,
     "series-tagging": write_steps,

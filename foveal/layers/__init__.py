@@ -12,6 +12,7 @@ _NAMES_BY_MODULE = {
     "foveal.core.memory": ("Memory", "Segment"),
     "foveal.encoders.audio": ("ConvSubsamplingEncoder", "PyramidalLSTMEncoder"),
     "foveal.encoders.conv_series": ("ConvSeriesEncoder",),
+    "foveal.encoders.elmo": ("BidirectionalLayers", "ElmoEncoder", "ScalarMix"),
     "foveal.encoders.image": ("ImageEncoder",),
     "foveal.encoders.joint": ("JointEncoder",),
     "foveal.encoders.minirocket": ("MiniRocketEncoder",),
@@ -78,6 +79,9 @@ if TYPE_CHECKING:
     from foveal.encoders.audio import ConvSubsamplingEncoder as ConvSubsamplingEncoder
     from foveal.encoders.audio import PyramidalLSTMEncoder as PyramidalLSTMEncoder
     from foveal.encoders.conv_series import ConvSeriesEncoder as ConvSeriesEncoder
+    from foveal.encoders.elmo import BidirectionalLayers as BidirectionalLayers
+    from foveal.encoders.elmo import ElmoEncoder as ElmoEncoder
+    from foveal.encoders.elmo import ScalarMix as ScalarMix
     from foveal.encoders.image import ImageEncoder as ImageEncoder
     from foveal.encoders.joint import JointEncoder as JointEncoder
     from foveal.encoders.minirocket import MiniRocketEncoder as MiniRocketEncoder

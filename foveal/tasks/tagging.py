@@ -60,7 +60,7 @@ class TextTaggingTask(TaggingTask):
     source = WordsSource()
     target = TagTarget()
     source_kind = "text"
-    encoders = ("text", "words")
+    encoders = ("text", "words", "elmo")
     encoder_source = "text"
     columns = ("tags",)
     loss_unit = "word"

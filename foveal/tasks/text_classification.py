@@ -24,7 +24,7 @@ class TextClassificationTask(ClassificationTask):
     preset = "text-classification"
     source = TextSource()
     source_kind = "text"
-    encoders = ("text", "ngrams")
+    encoders = ("text", "ngrams", "elmo")
     encoder_source = "text"
     columns = ("text", "label")
     datasets = ("movie-reviews",)

@@ -16,7 +16,7 @@ import soundfile
 import torch
 from torch import Tensor
 
-from benchmarks.goldens import MAKERS
+from benchmarks.goldens import MAKERS, write_short_text
 from benchmarks.kill import own_cache
 from foveal.config import Config
 from foveal.config.old_names import PRESETS
@@ -91,6 +91,7 @@ def write_recordings_with_labels(folder: Path) -> str:
 
 WRITERS: dict[str, Callable[[Path], str]] = {
     **{PRESETS.get(name, name): write for write, names in MAKERS.items() for name in names.split()},
+    **dict.fromkeys(("bidirectional-lm", "permutation-lm"), write_short_text),
     "series-captioning": write_series_with_texts,
     "audio-tagging": write_recordings_with_labels,
 }

@@ -9,8 +9,10 @@ from torch import Tensor
 
 from foveal.core.errors import UserError
 from foveal.data.core.batching import ExampleBatch
-from foveal.data.text.masked_lm_batches import MaskedBatches, TokenizedText, encode_with_masks
+from foveal.data.text.hidden_tokens import encode_with_masks
+from foveal.data.text.masked_lm_batches import MaskedBatches
 from foveal.data.text.special_tokens import SpecialTokens
+from foveal.data.text.text_windows import TokenizedText
 from foveal.data.text.tokenizers import BPETokenizer, ByteTokenizer, WordTokenizer
 from foveal.encoders.text import TextEncoder
 from foveal.heads.masked_lm import MaskedLMHead

@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 
 from foveal.data.core.batching import ExampleBatch
-from foveal.tasks.masked_lm import window_tokens
 from foveal.tasks.navigation.random_walk import WALKS_PER_ROW, random_walks_arrive
+from foveal.tasks.shapes.hidden_tokens import window_tokens
 from tests.support.command_line import succeed
 from tests.support.labeled_images import SMALL
 from tests.support.navigation_episodes import CORRIDOR, LONGER, encode_episodes

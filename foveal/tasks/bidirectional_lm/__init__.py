@@ -1,0 +1,1 @@
+"""The bidirectional language model of ELMo: everything that only this task has."""

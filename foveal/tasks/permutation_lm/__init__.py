@@ -1,0 +1,1 @@
+"""XLNet, by permutation language modeling: everything that only this task has."""
