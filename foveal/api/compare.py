@@ -146,7 +146,7 @@ def compare_existing(paths: Sequence[Path], device: str) -> Comparison:
 
 
 def _with_sequences(comparison: Comparison, device: str) -> Comparison:
-    """Return the comparison with what only language models have."""
+    """Return the comparison with what only models of sequences have."""
     resolved = resolve_device(device)
     with ProgressBar("runs measured", before="measuring the runs") as progress, silence(True):
         return with_sequences(comparison, lambda path: load(path, resolved), log, progress)

@@ -94,8 +94,9 @@ class LanguageModelObjective:
         """Return the log-probability of each target, row by row, with gradients where they are on."""
         batch = batch.to(self.model.projection.weight.device)
         features, _, _ = self.model(batch.inputs, None, batch.lengths)
-        logits = at_least_float32(self.model.project(features)).flatten(0, 1)
-        return logits.log_softmax(1).gather(1, batch.targets.flatten()[:, None])[:, 0]
+        scored = sequence_mask(batch.target_lengths.to(features.device), batch.targets.shape[1])
+        logits = at_least_float32(self.model.project(features[scored]))
+        return logits.log_softmax(1).gather(1, batch.targets[scored][:, None])[:, 0]
 
     def with_own_answer(self, batch: TokenBatch) -> TokenBatch:
         """Return the batch with the token that the model finds likeliest as the last target of each row."""

@@ -50,6 +50,10 @@ class TaskFacts:
     """The source of encoders of plugins that the task takes (text, series ...); empty if it takes none."""
     batch_setting: ClassVar[str] = "data.batch_tokens"
     """The setting of the size of a batch."""
+    sequence: ClassVar[str] = ""
+    """What has the positions of targets: a `context`, a `target`, a `row`; empty without positions."""
+    positions_alike: ClassVar[bool] = False
+    """Rows are cut from a text anywhere, so that positions differ only by what stands before them."""
     columns: ClassVar[tuple[str, ...]] = ()
     """The settings `data.*` that name the columns of the task."""
     datasets: ClassVar[tuple[str, ...]] = ()

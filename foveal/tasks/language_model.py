@@ -25,9 +25,11 @@ from foveal.data.text.token_batches import (
     WindowBatches,
 )
 from foveal.data.text.token_store import TokenArray
+from foveal.generation.decoding_loop import GeneratedToken, generate
 from foveal.generation.events import Chunk, GenerationEvent, Output
 from foveal.generation.options import DEFAULT_BEAM_SEARCH
 from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRequest
+from foveal.generation.sampling import Sampling
 from foveal.generation.text_stream import GeneratedText, encode_prompt
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.inspection.chosen_input import ChosenInput
@@ -80,6 +82,9 @@ class LanguageModelTask(CorpusTask):
     encoders = ("none",)
     datasets = ("shakespeare", "python-source")
     is_default = True
+    sequence = "context"
+    positions_alike = True
+    length_setting = "context_length"
     imports = "decoder"
     exports = True
     model_reused_as = "text"
@@ -133,6 +138,10 @@ class LanguageModelTask(CorpusTask):
     def longest_batch(self, rows: int) -> TokenBatch:
         tokens = zeros(rows, self.config.data.context_length, dtype=int64)
         return TokenBatch(tokens, tokens)
+
+    def generated_tokens(self, batch: TokenBatch, count: int) -> Iterator[GeneratedToken]:
+        prompt = batch.inputs[0, :-count].numpy()
+        return generate(self.model, [prompt], [""], count, Sampling(seed=0))
 
     def objective(self, preview_examples: TokenArray | None = None) -> LanguageModelObjective:
         """Return the objective. Previews need no examples, since the model generates without a prompt."""

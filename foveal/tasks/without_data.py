@@ -1,6 +1,6 @@
 """The part of a task that says what its models and batches are without data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 
@@ -34,4 +34,13 @@ class TaskWithoutData:
 
     def longest_batch(self, rows: int) -> Any:
         """Return a training batch of `rows` of the longest rows. Its numbers mean nothing."""
+        raise NotImplementedError
+
+    length_setting: ClassVar[str] = ""
+    """The setting below `data` of the longest row, whose costs `foveal compare` measures; empty if rows have
+    no length."""
+
+    def generated_tokens(self, batch: Any, count: int) -> Iterator[Any]:
+        """Yield `count` tokens that the model writes at the end of the first row of a `longest_batch`, or as
+        its answer. Only tasks with a `length_setting` need it."""
         raise NotImplementedError

@@ -45,6 +45,9 @@ class UntrainedRun(Session):
             return super().held_out(data, option_hint, log)
         return EvaluationData(self.prepared.held_out, "test", {})
 
+    def training_data(self, log: Log = print) -> Any:
+        return self.prepared
+
 
 SMALL_LSTM = (
     *("--model", "lstm", "model.width=16", "model.layers=1"),

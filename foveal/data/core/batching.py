@@ -39,6 +39,12 @@ class TokenBatch:
         return TokenBatch(self.inputs[rows], self.targets[rows], starts, lengths)
 
     @property
+    def target_lengths(self) -> Int[Tensor, " B"]:
+        """The number of targets of each row."""
+        full = torch.full((self.row_count,), self.targets.shape[1])
+        return full if self.lengths is None else self.lengths
+
+    @property
     def tokens(self) -> int:
         """Number of targets that are scored."""
         return self.targets.numel() if self.lengths is None else int(self.lengths.sum())
@@ -70,6 +76,11 @@ class ExampleBatch:
     def tokens(self) -> int:
         """The number of tokens or images."""
         return int(self.row_tokens.sum())
+
+    @property
+    def target_lengths(self) -> Int[Tensor, " B"]:
+        """The number of targets of each row, which must be ragged."""
+        return self.lengths["target"]
 
     @property
     def row_count(self) -> int | None:

@@ -1,34 +1,33 @@
-"""What language models take by the length of their context: speed of training and generation, and memory."""
+"""What models take by the length of their rows: speed of training and generation, and memory."""
 
 import time
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from foveal.config import Config
 from foveal.data.core.prepared_data import PreparedData
-from foveal.generation.decoding_loop import generate
-from foveal.generation.sampling import Sampling
 from foveal.studies.compare.step_size import bound_task, flops_on, memory_on
+from foveal.tasks.base import Task
+from foveal.tasks.registry import task_of
 from foveal.training.dry_run import dry_run
 
 LENGTHS = (64, 256, 1024)
 """The lengths, in tokens. A batch has as many tokens as the longest, whatever its length."""
 GENERATED_TOKENS = 32
-"""Tokens whose generation is timed, after a prompt of each length."""
+"""Tokens whose generation is timed, at the end of a row of each length or as its answer."""
 
 
 @dataclass(frozen=True)
 class LengthCost:
-    """What a model takes at a length of context."""
+    """What a model takes at a length of its rows."""
 
     length: int
     training_speed: float
     """Tokens a second of a training step."""
     generation_speed: float
-    """Tokens a second of a text after a prompt of the length."""
+    """Tokens a second of a text that is generated from a row of the length."""
     memory: int
     """Bytes of the tensors of a training step."""
     flops: float
@@ -38,39 +37,36 @@ class LengthCost:
 def costs_by_length(
     config: Config, prepared: PreparedData[Any, Any], device: torch.device
 ) -> list[LengthCost]:
-    """Return what a language model with new weights takes at each length that the training text has."""
-    return [
-        _cost(_at_length(config, length), prepared, device)
-        for length in LENGTHS
-        if len(prepared.train) > 2 * length
-    ]
+    """Return what a model with new weights takes at each length. Empty if rows of its task have no length."""
+    setting = task_of(config).length_setting
+    configs = [_with_length(config, setting, length) for length in LENGTHS] if setting else []
+    tasks = (bound_task(each, prepared, device) for each in configs)
+    return [_cost(task, length) for task, length in zip(tasks, LENGTHS, strict=False)]
 
 
-def _at_length(config: Config, length: int) -> Config:
-    """Return the settings with another length, and with batches of which rows can be left out."""
-    data = config.data.model_copy(update={"context_length": length, "batch_tokens": 2 * LENGTHS[-1]})
-    return config.model_copy(update={"data": data})
+def _with_length(config: Config, setting: str, length: int) -> Config:
+    """Return the settings with another length of the longest row."""
+    return config.model_copy(update={"data": config.data.model_copy(update={setting: length})})
 
 
-def _cost(config: Config, prepared: PreparedData[Any, Any], device: torch.device) -> LengthCost:
-    task, length = bound_task(config, prepared, device), config.data.context_length
-    batch = task.train_batches(prepared.train).batch(0, 0).cut(slice(0, LENGTHS[-1] // length))
-    step = dry_run(task.model, task.objective(), batch, config)
+def _cost(task: Task, length: int) -> LengthCost:
+    batch = task.longest_batch(LENGTHS[-1] // length)
+    step = dry_run(task.model, task.objective(), batch, task.config)
     return LengthCost(
         length,
         batch.tokens / (step.seconds + step.update_seconds),
-        _generation_speed(task.model, prepared.train[: length - GENERATED_TOKENS]),
+        _generation_speed(task, batch),
         memory_on(task, batch),
         flops_on(task, batch),
     )
 
 
-def _generation_speed(model: Any, prompt: Any) -> float:
-    """Return the tokens a second after a prompt. The time of the prompt and of a first token is left out."""
-    model.eval()
-    prompts = [np.asarray(prompt, np.int64)]
+def _generation_speed(task: Task, batch: Any) -> float:
+    """Return the tokens a second of a text. The time of what is read before, and of a first token, is left
+    out."""
+    task.model.eval()
     with torch.no_grad():
-        tokens = generate(model, prompts, [""], GENERATED_TOKENS, Sampling(seed=0))
+        tokens = task.generated_tokens(batch, GENERATED_TOKENS)
         next(tokens)
         started = time.perf_counter()
         count = sum(1 for _ in tokens)

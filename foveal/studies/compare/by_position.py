@@ -1,4 +1,4 @@
-"""The loss of language models by position in the context: who uses what lies far back."""
+"""The loss of models by the position of its targets: who uses what lies far back."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,26 +14,25 @@ PositionLosses = dict[int, float]
 
 
 def losses_by_position(session: Session, split: Any) -> PositionLosses:
-    """Return the mean loss of a language model at positions 1, 2, 3 to 4, 5 to 8 and so on in windows of its
-    context. Each window begins without history, so position t has t - 1 tokens before it to look at.
+    """Return the mean loss at positions 1, 2, 3 to 4, 5 to 8 and so on of the targets of each row.
+
+    The rows of a text are windows of its context. Each begins without history, so position t has t - 1
+    tokens before it to look at.
     """
     batches = session.task.eval_batches(split)
-    context = session.config.data.context_length
-    sums, counts = np.zeros(context), np.zeros(context)
+    losses, positions = list[Any](), list[Any]()
     with torch.no_grad(), autocast(next(session.model.parameters()).device, "float32"):
         for index in range(batches.per_epoch):
             batch = batches.batch(0, index)
-            losses = -session.objective.log_probabilities(batch).view(batch.targets.shape).cpu().numpy()
-            size = losses.shape[1]
-            lengths = np.full(len(losses), size) if batch.lengths is None else batch.lengths.numpy()
-            real = np.arange(size) < lengths[:, None]
-            sums[:size] += np.where(real, losses, 0).sum(0)
-            counts[:size] += real.sum(0)
-    starts = [0, *(1 << power for power in range(context.bit_length()) if 1 << power < context)]
+            losses.append(-session.objective.log_probabilities(batch).cpu().numpy())
+            positions += map(np.arange, batch.target_lengths.tolist())
+    places = np.concatenate(positions)
+    counts = np.bincount(places)
+    sums = np.bincount(places, np.concatenate(losses))
+    starts = [0, *(1 << power for power in range(len(counts).bit_length()) if 1 << power < len(counts))]
     return {
         start + 1: float(sums[start:end].sum() / counts[start:end].sum())
-        for start, end in zip(starts, [*starts[1:], context], strict=True)
-        if counts[start:end].sum()
+        for start, end in zip(starts, [*starts[1:], len(counts)], strict=True)
     }
 
 

@@ -50,7 +50,7 @@ class Comparison:
     differences: Sequence[Difference]
     """The differences of all pairs."""
     sequences: SequenceFacts | None = None
-    """Costs by length and losses by position, of language models."""
+    """Costs by length and losses by position, of models of sequences."""
 
     @property
     def trained(self) -> list[ModelResult]:
@@ -122,7 +122,8 @@ def read_comparison(
 def with_sequences(
     comparison: Comparison, open_run: Callable[[Path], Session], log: Log, progress: ProgressCallback
 ) -> Comparison:
-    """Return the comparison with costs by length and losses by position, if its models are language models.
+    """Return the comparison with costs by length and losses by position, if its models read or write
+    sequences.
 
     Raises: UserError: a run can't be opened, or its data have changed.
     """

@@ -71,7 +71,7 @@ def _on_costs(comparison: Comparison) -> Iterator[str]:
 
 def _on_far_context(comparison: Comparison) -> Iterator[str]:
     sequences = comparison.sequences
-    if sequences is None or len(sequences.ranges()) < 2:
+    if sequences is None or not sequences.positions_alike or len(sequences.ranges()) < 2:
         return
     gains = sequences.last_gains()
     most = max(gains, key=gains.__getitem__)

@@ -80,6 +80,7 @@ def comparison_payload(comparison: Comparison) -> Payload:
     panels: list[Panel] = [_models_table(comparison), _differences_table(comparison)]
     panels += [*(_pareto(comparison, cost) for cost in COSTS), _curves(comparison), _runs_table(comparison)]
     panels += [] if comparison.sequences is None else comparison.sequences.panels()
+    not_measured = [] if comparison.sequences is None else comparison.sequences.facts()
     return Payload(
         "compare",
         comparison.data,
@@ -87,7 +88,7 @@ def comparison_payload(comparison: Comparison) -> Payload:
         tuple(panels),
         comparison.caveat,
         "exact",
-        (("conclusions", conclusions(comparison)), *comparison.facts),
+        (("conclusions", conclusions(comparison)), *comparison.facts, *not_measured),
         comparison_json(comparison),
     )
 

@@ -1,14 +1,14 @@
-"""What only language models have in a comparison: costs by length, and losses by position."""
+"""What only models of sequences have in a comparison: costs by length, and losses by position."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
-from foveal.heads.decoder_lm import DecoderLM
+from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.panels import Lines, Panel, Series, Table
 from foveal.studies.compare.by_length import LengthCost, costs_by_length
 from foveal.studies.compare.by_position import PositionLosses, losses_by_position, mean_by_position
@@ -31,15 +31,27 @@ class SequenceFacts:
     losses: Mapping[str, PositionLosses]
     runs: Mapping[str, Sequence[PositionLosses]]
     """The losses of each run."""
+    row: str = "context"
+    """What has a length, and the positions."""
+    positions_alike: bool = True
+    """Positions differ only by what stands before them, so that later ones show the use of far context."""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """Why costs could not be measured, by the name of the model."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers for programs."""
         costs = {name: [vars(cost) for cost in of_model] for name, of_model in self.costs.items()}
-        return {"by_length": costs, "by_position": {name: {**losses} for name, losses in self.losses.items()}}
+        losses = {name: {**of_model} for name, of_model in self.losses.items()}
+        return {"by_length": costs, "by_position": losses, "not_measured": {**self.errors}}
 
     def panels(self) -> list[Panel]:
         """Return tables and pictures."""
-        return [self._costs_table(), *self._cost_curves(), self._losses_table(), self._loss_curves()]
+        costs: list[Panel] = [self._costs_table(), *self._cost_curves()] if any(self.costs.values()) else []
+        return [*costs, self._losses_table(), self._loss_curves()]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what could not be measured."""
+        return [("not measured", f"{name} by length: {error}") for name, error in self.errors.items()]
 
     def _costs_table(self) -> Table:
         rows = tuple(
@@ -55,7 +67,7 @@ class SequenceFacts:
             for cost in of_model
         )
         columns = ("model", "length", "trained a second", "generated a second", "memory", "FLOPs per token")
-        return Table("tokens a second, and memory of a step, by length of the context", columns, rows)
+        return Table(f"tokens a second, and memory of a step, by length of the {self.row}", columns, rows)
 
     def _cost_curves(self) -> Iterator[Lines]:
         """Yield a picture of each cost, on logarithmic scales."""
@@ -70,7 +82,7 @@ class SequenceFacts:
                 )
                 for number, (model, of_model) in enumerate(self.costs.items())
             )
-            yield Lines(title, series, "length of the context", log_x=True, log_y=True)
+            yield Lines(title, series, f"length of the {self.row}", log_x=True, log_y=True)
 
     def _losses_table(self) -> Table:
         """Return the loss of each range of positions, and how much the last range gains."""
@@ -78,8 +90,9 @@ class SequenceFacts:
             (name, *(f"{losses[start]:.4f}" for losses in self.losses.values()))
             for start, name in self.ranges().items()
         ]
-        gains = "gain of the last", *(f"{gain:.4f}" for gain in self.last_gains().values())
-        return Table("loss by position in the context", ("position", *self.losses), (*rows, gains))
+        if self.positions_alike:
+            rows.append(("gain of the last", *(f"{gain:.4f}" for gain in self.last_gains().values())))
+        return Table(f"loss by position in the {self.row}", ("position", *self.losses), tuple(rows))
 
     def _loss_curves(self) -> Lines:
         series = []
@@ -111,22 +124,34 @@ def sequence_facts(
     log: Log,
     progress: ProgressCallback,
 ) -> SequenceFacts | None:
-    """Return what only language models have; None for other models.
+    """Return what only models of sequences have; None for other models.
 
     Raises: UserError: a run can't be opened, or its data have changed.
     """
     costs: dict[str, list[LengthCost]] = {}
+    errors: dict[str, str] = {}
     runs: dict[str, list[PositionLosses]] = {}
     total = sum(len(model.runs) for model in models)
     for model in models:
         for number, run in enumerate(model.runs):
             progress(sum(map(len, runs.values())), total)
             session = open_run(run.path)
-            if not isinstance(session.model, DecoderLM):
+            task = session.task
+            if not task.sequence:
                 return None
             data = session.training_data(log)
             runs.setdefault(model.name, []).append(losses_by_position(session, data.held_out))
             if not number:
-                device = next(session.model.parameters()).device
-                costs[model.name] = costs_by_length(session.config, data, device)
-    return SequenceFacts(costs, {name: mean_by_position(of_runs) for name, of_runs in runs.items()}, runs)
+                costs[model.name], errors[model.name] = _costs_or_error(session, data)
+    losses = {name: mean_by_position(of_runs) for name, of_runs in runs.items()}
+    errors = {name: error for name, error in errors.items() if error}
+    return SequenceFacts(costs, losses, runs, task.sequence, task.positions_alike, errors)
+
+
+def _costs_or_error(session: Session, data: PreparedData[Any, Any]) -> tuple[list[LengthCost], str]:
+    """Return the costs of a model, and why they can't be measured. Empty if they can be."""
+    device = next(session.model.parameters()).device
+    try:
+        return costs_by_length(session.config, data, device), ""
+    except Exception as error:  # costs that are missing are no reason to lose the trainings
+        return [], f"{type(error).__name__}: {error}"

@@ -251,6 +251,7 @@ class TaggingTask(LabelingTask, ABC):
     """A label for each labeled place of a source, such as a word or a step."""
 
     target_kind = "labels"
+    sequence = "row"
     target: ClassVar[Target[Any]] = LabelEachTarget()
     default_classes = 17
 

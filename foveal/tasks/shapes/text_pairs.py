@@ -1,7 +1,7 @@
 """Tasks that read a text and generate a text."""
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -17,8 +17,10 @@ from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.text_source import PairedTextSource, encode_text
 from foveal.data.text.text_target import TextTarget
 from foveal.generation.beam_search import Hypothesis
+from foveal.generation.decoding_loop import GeneratedToken, generate
 from foveal.generation.options import AttentionMapOptions
 from foveal.generation.request import GenerateRequest
+from foveal.generation.sampling import Sampling
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.encoder_registry import TokenSizes, make_encoder
@@ -43,6 +45,7 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
     next_command = ("generate", "--prompt", "TEXT")
     examples_in_words = "pairs"
     row_unit = "target tokens"
+    length_setting = "max_length"
 
     def settings_read(self) -> set[str]:
         shares_embedding = self.config.data.shared_vocabulary  # which is the encoder's
@@ -82,6 +85,12 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
         tokens = torch.zeros(rows, self.config.data.max_length, dtype=torch.long)
         columns, each = {"source": tokens, "target": tokens}, {"source": lengths, "target": lengths}
         return ExampleBatch(torch.arange(rows), columns, each, lengths)
+
+    def generated_tokens(self, batch: ExampleBatch, count: int) -> Iterator[GeneratedToken]:
+        objective = self.objective()
+        start = [objective.special_tokens.bos]
+        memory = objective.memory(batch.cut(slice(0, 1)))
+        return generate(self.model.head, [start], [""], count, Sampling(seed=0), memory=memory)
 
     def preview_title(self, source: str) -> str:
         return source

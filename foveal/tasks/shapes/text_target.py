@@ -62,6 +62,7 @@ class SequenceToSequenceTask(ExampleTask, ABC):
     Settings: ClassVar[type[SmoothedSettings]] = SmoothedSettings
     settings: SmoothedSettings
     target_kind = "text"
+    sequence = "target"
     writes_answers = True
     target: ClassVar[Target[Any]] = TextTarget()
     metrics: ClassVar[tuple[Metric, ...]]

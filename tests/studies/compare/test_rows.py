@@ -1,5 +1,6 @@
 """The losses of rows add up to the loss of an evaluation, and resampled rows to honest intervals."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +8,15 @@ import pytest
 import torch
 
 from foveal.core.progress import no_progress
+from foveal.studies.compare import by_length
 from foveal.studies.compare.by_length import costs_by_length
 from foveal.studies.compare.by_position import losses_by_position
+from foveal.studies.compare.report import comparison_payload
 from foveal.studies.compare.rows import resampled_mean, row_losses
+from foveal.studies.compare.sequences import sequence_facts
 from foveal.studies.compare.step_size import step_memory, training_flops
 from foveal.training.evaluate import evaluate
+from tests.support.comparisons import comparison
 from tests.support.untrained_runs import CORPUS, KINDS, SENTENCES, SMALL_STACK, UntrainedRun, untrained_run
 
 STACK = tuple(f"model.{setting}" for setting in SMALL_STACK)
@@ -59,14 +64,76 @@ def test_losses_by_position_are_those_of_windows_without_history():
     assert np.average([*losses.values()], weights=sizes) == pytest.approx(mean, rel=0.01)
 
 
-def test_costs_by_length_leave_out_lengths_that_the_text_does_not_have():
+def test_losses_by_position_of_targets_are_those_of_all_their_tokens():
+    run = pairs_run("gru")
+    losses = losses_by_position(run, run.prepared.held_out)
+    lengths = run.task.eval_batches(run.prepared.held_out).batch(0, 0).target_lengths
+    positions = np.concatenate([np.arange(1, length + 1) for length in lengths.tolist()])
+    ranges = np.searchsorted([*losses], positions, "right") - 1
+    mean = evaluate(run.model, run.objective, run.task.eval_batches(run.prepared.held_out))["loss"]
+    assert np.average([*losses.values()], weights=np.bincount(ranges)) == pytest.approx(mean, rel=1e-5)
+
+
+def pairs_run(mixer: str, *settings: str) -> UntrainedRun:
+    """Return a translation of few sentences whose encoder and decoder have a mixer."""
+    rows = (f"{line}\t{line[::-1]}\n" for line in SENTENCES * 2)
+    Path("pairs.tsv").write_text("source\ttarget\n" + "".join(rows))
+    small = [f"{stack}{each}" for stack in ("model.", "model.encoder.") for each in SMALL_STACK]
+    mixers = f"model.mixers={mixer}+cross", f"model.encoder.mixers={mixer}"
+    tokens = "data.tokenizer=character", "model.cross.heads=2", "data.test_fraction=0.3"
+    return untrained_run("pairs.tsv", "translation", *small, *mixers, *tokens, *settings)
+
+
+@pytest.fixture
+def three_lengths(monkeypatch: pytest.MonkeyPatch) -> tuple[int, ...]:
+    monkeypatch.setattr(by_length, "LENGTHS", (4, 8, 16))
+    monkeypatch.setattr(by_length, "GENERATED_TOKENS", 3)
+    return by_length.LENGTHS
+
+
+def test_costs_of_a_language_model_by_the_length_of_its_context(three_lengths):
     Path("notes.txt").write_text("".join(f"{line}.\n" for line in SENTENCES * 2))
     run = untrained_run("notes.txt", "attention", *STACK, "model.attention.heads=2", *CORPUS)
     costs = costs_by_length(run.config, run.prepared, torch.device("cpu"))
-    assert [cost.length for cost in costs] == [64, 256]
-    assert costs[1].flops - costs[0].flops == 3 * 4 * (256 - 64) * 16  # twice the products of T x width
+    assert tuple(cost.length for cost in costs) == three_lengths
+    assert costs[2].flops - costs[1].flops == 3 * 4 * (16 - 8) * 16  # twice the products of T x width
     assert min(cost.training_speed for cost in costs) > 0
     assert min(cost.generation_speed for cost in costs) > 0
+
+
+def test_costs_of_a_translation_by_the_length_of_source_and_target(three_lengths):
+    heads = "model.attention.heads=2", "model.encoder.attention.heads=2"
+    attention, recurrence = (
+        costs_by_length(run.config, run.prepared, torch.device("cpu"))
+        for run in (pairs_run("attention", *heads), pairs_run("gru"))
+    )
+    assert tuple(cost.length for cost in attention) == three_lengths
+    products = 3 * 4 * (16 - 8) * 16
+    assert attention[2].flops - attention[1].flops == 3 * products  # encoder, decoder, and between them
+    assert recurrence[2].flops - recurrence[1].flops == products
+    assert min(cost.generation_speed for cost in (*attention, *recurrence)) > 0
+
+
+def test_costs_that_cannot_be_measured_leave_a_report_without_them(three_lengths, monkeypatch):
+    def no_memory(*_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(by_length, "dry_run", no_memory)
+    of, run = comparison(gru=[1.0, 1.1, 1.2]), pairs_run("gru")
+    facts = sequence_facts(of.models, lambda path: run, print, no_progress)
+    payload = comparison_payload(replace(of, sequences=facts))
+    assert ("not measured", "gru by length: RuntimeError: out of memory") in payload.facts
+    titles = [panel.title for panel in payload.panels]
+    assert "loss by position in the target" in titles
+    assert not [title for title in titles if "by length" in title]
+    assert "far context" not in dict(payload.facts)["conclusions"]
+
+
+def test_rows_without_length_have_no_costs_by_length():
+    Path("rows.csv").write_text("text,label\n" + "".join(f"{line},a\n{line}s,b\n" for line in SENTENCES))
+    settings = (f"model.encoder.{each}" for each in SMALL_STACK)
+    run = untrained_run("rows.csv", "text-classification", *settings)
+    assert costs_by_length(run.config, run.prepared, torch.device("cpu")) == []
 
 
 def test_rows_of_examples_are_the_examples():
