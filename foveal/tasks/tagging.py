@@ -63,6 +63,7 @@ class TextTaggingTask(TaggingTask):
     encoders = ("text", "words", "elmo")
     encoder_source = "text"
     columns = ("tags",)
+    datasets = ("associative-recall", "delayed-copy")
     loss_unit = "word"
     examples_in_words = "tagged sentences"
     speed_unit = "words"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from foveal.core.log import Log
-from foveal.data.datasets import mnist, published, synthetic_strings
+from foveal.data.datasets import memory_strings, mnist, published, synthetic_strings
 from foveal.data.datasets.moving_digits import moving_digits
 from foveal.data.datasets.package_download import DebianPackage, NpmPackage, Package, Wheel
 from foveal.data.datasets.printed_words import printed_words
@@ -81,6 +81,7 @@ def table_files(
 
 
 PAIR_COLUMNS = ("source", "target")
+TAGGED_COLUMNS = ("tokens", "tags")
 AEON = Wheel(
     package="aeon",
     version="1.6.0",
@@ -140,6 +141,20 @@ _DATASETS = [
         license="none: computed by the grammar of Lake and Baroni (2018)",
         size="3.9 MB",
         make=table_files(PAIR_COLUMNS, lambda _: synthetic_strings.scan()),
+    ),
+    DatasetEntry(
+        name="associative-recall",
+        description="keys with values, and keys that ask for them up to 31 words later; computed",
+        license="none: computed by a rule",
+        size="1.5 MB",
+        make=table_files(TAGGED_COLUMNS, lambda _: memory_strings.recall_rows()),
+    ),
+    DatasetEntry(
+        name="delayed-copy",
+        description="digits, and words that ask for the digit 2 to 32 words before; computed",
+        license="none: computed by a rule",
+        size="2.0 MB",
+        make=table_files(TAGGED_COLUMNS, lambda _: memory_strings.copy_rows()),
     ),
     DatasetEntry(
         name="printed-words",
