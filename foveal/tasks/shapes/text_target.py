@@ -146,11 +146,9 @@ class SequenceToSequenceTask(ExampleTask, ABC):
         """Return the metrics of the outputs of a beam search."""
         outputs, references = self.predicted_texts(data.examples, progress), self.written(data.references)
         scores = [score for metric in self.metrics if (score := metric(references, outputs)) is not None]
-        more = named_scores(self.settings, references, outputs, scores)
         notes = () if len(scores) == len(self.metrics) else (NO_BLEU,)
-        return EvaluationResult(
-            data.sources, references, outputs, data.lengths, [*scores, *more], notes=notes
-        )
+        scores += named_scores(self.settings, references, outputs, scores)
+        return EvaluationResult(data.sources, references, outputs, data.lengths, scores, notes=notes)
 
     def written(self, texts: Sequence[str]) -> list[str]:
         """Return texts as the model can write them: word tokenizers do not preserve white space."""
