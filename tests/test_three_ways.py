@@ -1,10 +1,12 @@
 """The example models of the three ways of processing sequences are what they say."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from foveal.encoders.text import TextEncoder
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import task_of
 
@@ -18,11 +20,16 @@ def test_both_tasks_have_a_model_of_each_way():
     ]
 
 
+def encoder_of(path: Path) -> Any:
+    encoder = task_of(load_config(str(path), ())).example_model().eval().encoder
+    assert isinstance(encoder, TextEncoder)
+    return encoder
+
+
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_models_of_memory_read_from_left_to_right_and_translations_to_both_sides(path):
     torch.manual_seed(0)
-    task = task_of(load_config(str(path), ()))
-    encoder = task.example_model().eval().encoder
+    encoder = encoder_of(path)
     tokens = torch.randint(50, (1, 9))
     changed = torch.cat([tokens[:, :5], tokens[:, 5:] + 1], 1)
     with torch.no_grad():
@@ -31,8 +38,7 @@ def test_models_of_memory_read_from_left_to_right_and_translations_to_both_sides
 
 
 def test_the_convolution_of_memory_sees_31_words():
-    task = task_of(load_config(str(MODELS[1]), ()))
-    encoder = task.example_model().eval().encoder
+    encoder = encoder_of(MODELS[1])
     tokens = torch.randint(50, (1, 40))
     changed = torch.cat([tokens[:, :1] + 1, tokens[:, 1:]], 1)
     with torch.no_grad():
