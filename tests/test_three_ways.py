@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 
-from foveal.encoders.text import TextEncoder
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import task_of
 
@@ -21,9 +20,7 @@ def test_both_tasks_have_a_model_of_each_way():
 
 
 def encoder_of(path: Path) -> Any:
-    encoder = task_of(load_config(str(path), ())).example_model().eval().encoder
-    assert isinstance(encoder, TextEncoder)
-    return encoder
+    return task_of(load_config(str(path), ())).example_model().eval().encoder
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -31,13 +31,24 @@ def check_rows(run: UntrainedRun, rows: int) -> None:
     assert sums.sum() / weights.sum() == pytest.approx(whole["loss"], rel=1e-5)
 
 
+@pytest.fixture
+def three_lengths(monkeypatch: pytest.MonkeyPatch) -> tuple[int, ...]:
+    monkeypatch.setattr(by_length, "LENGTHS", (4, 8, 16))
+    monkeypatch.setattr(by_length, "GENERATED_TOKENS", 3)
+    return by_length.LENGTHS
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_task_has_losses_of_rows_and_steps_that_can_be_counted(kind):
+def test_every_task_has_losses_of_rows_and_steps_that_can_be_counted(kind, three_lengths):
     run = KINDS[kind]()
     check_rows(run, len(row_losses(run, run.prepared.held_out, no_progress)))
     assert training_flops(run.config, run.prepared) > 0
     assert step_memory(run.config, run.prepared) > 0
+    costs = costs_by_length(run.config, run.prepared, torch.device("cpu"))
+    assert bool(costs) == bool(run.task.length_setting)
+    if run.task.sequence:
+        assert np.isfinite([*losses_by_position(run, run.prepared.held_out).values()]).all()
 
 
 @pytest.fixture(autouse=True)
@@ -82,13 +93,6 @@ def pairs_run(mixer: str, *settings: str) -> UntrainedRun:
     mixers = f"model.mixers={mixer}+cross", f"model.encoder.mixers={mixer}"
     tokens = "data.tokenizer=character", "model.cross.heads=2", "data.test_fraction=0.3"
     return untrained_run("pairs.tsv", "translation", *small, *mixers, *tokens, *settings)
-
-
-@pytest.fixture
-def three_lengths(monkeypatch: pytest.MonkeyPatch) -> tuple[int, ...]:
-    monkeypatch.setattr(by_length, "LENGTHS", (4, 8, 16))
-    monkeypatch.setattr(by_length, "GENERATED_TOKENS", 3)
-    return by_length.LENGTHS
 
 
 def test_costs_of_a_language_model_by_the_length_of_its_context(three_lengths):
