@@ -26,6 +26,7 @@ __all__ = [
     "list_models",
     "load",
     "load_plugin",
+    "plan",
     "register_callback",
     "register_dataset",
     "register_encoder",
@@ -57,6 +58,7 @@ _EXPORTS = {
     "list_models": "foveal.api.create_model",
     "load": "foveal.api.load",
     "load_plugin": "foveal.plugins.loading",
+    "plan": "foveal.api.plan",
     "register_callback": "foveal.training.callback_registry",
     "register_dataset": "foveal.data.datasets.dataset_registry",
     "register_encoder": "foveal.models.encoder_registry",
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from foveal.api.generate import generate, stream
     from foveal.api.load import load
     from foveal.api.own_module.trainer import Trainer
+    from foveal.api.plan import plan
     from foveal.api.run import Run
     from foveal.api.train import train
     from foveal.api.tune import tune

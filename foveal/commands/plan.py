@@ -1,12 +1,18 @@
 """`foveal plan PRESET`: the memory, messages and time of a training on many processes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from foveal.api.plan import plan_of_run, plan_on_data
+from foveal.api.results.machine_plan import THIS_MACHINE, MachinePlan
+from foveal.api.training.options import TrainingOptions
 from foveal.config import Config, parse_overrides, preset_names
+from foveal.core.errors import UserError
+from foveal.core.signals import SignalHandler
 from foveal.core.whole_number import WholeNumber
 from foveal.models.network_registry import NETWORKS
 from foveal.plugins.references import resolve_references
@@ -36,14 +42,19 @@ def plan(
     ep: WholeNumber = 1,
     fsdp: Annotated[bool, Parameter(negative="")] = False,
     micro_batches: WholeNumber = 1,
-    hardware: str = DEFAULT_HARDWARE,
+    hardware: str | None = None,
+    data: str | None = None,
+    valid: str | None = None,
+    test: str | None = None,
     vocabulary: WholeNumber | None = None,
     classes: WholeNumber | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Show what a training of PRESET, of a network for images, or of a run takes on many processes.
+    """Show what a training of PRESET, of a network for images, or of a run takes on many processes, or on
+    this machine.
 
-    One of them is counted here: it takes a step without numbers, and without the others.
+    Of many processes one is counted: it takes a step without numbers, and without the others. With --data, or
+    --hardware this-machine for a run, a step is measured here.
 
     Parameters
     ----------
@@ -66,7 +77,13 @@ def plan(
     micro_batches
         Micro-batches that a process computes one after another in a step.
     hardware
-        The devices: v100-dgx2h, a100, h100, h200 or cpu.
+        The devices: v100-dgx2h, a100, h100, h200 or cpu; a100 if not given. Or this-machine.
+    data
+        What to train on, on this machine: a path or a name, as for foveal train.
+    valid
+        Held-out data that select the best weights.
+    test
+        Held-out data for the reported score.
     vocabulary
         The number of tokens; if not given, that of the run, data.vocab_size, or that of usual characters.
     classes
@@ -74,16 +91,48 @@ def plan(
     json
         Print one JSON object on standard output.
     """
+    layout = Layout(ranks, tp, pp, virtual_stages, ep, fsdp, micro_batches)
     sizes = {"vocabulary": vocabulary, "classes": classes}
+    if hardware == THIS_MACHINE or (hardware is None and data is not None):
+        _check_alone(layout, sizes)
+        here = _plan_here(preset, overrides, data, valid, test)
+        if json:
+            print_json(here.to_json())
+        else:
+            print_sections(here.sections())
+        return
+    for option, path in (("data", data), ("valid", valid), ("test", test)):
+        if path is not None:
+            raise UserError(f"--{option}: is read for --hardware {THIS_MACHINE} alone; leave it out")
     given = {size: number for size, number in sizes.items() if number is not None}
     task = sized_task(_task(preset, resolve_references(overrides)), given)
-    layout = Layout(ranks, tp, pp, virtual_stages, ep, fsdp, micro_batches)
-    made = make_plan(task, layout, named_hardware(hardware))
+    made = make_plan(task, layout, named_hardware(hardware or DEFAULT_HARDWARE))
     published = all_published().get(preset) if not given and _has_its_model(task.config, preset) else None
     if json:
         print_json(plan_json(made, published))
     else:
         print_sections(plan_sections(preset, made, published))
+
+
+def _plan_here(
+    name: str, overrides: Sequence[str], data: str | None, valid: str | None, test: str | None
+) -> MachinePlan:
+    with SignalHandler():
+        if data is None:
+            return plan_of_run(Path(name), tuple(overrides), None)
+        return plan_on_data(data, tuple(overrides), TrainingOptions(model=name, valid=valid, test=test))
+
+
+def _check_alone(layout: Layout, sizes: Mapping[str, int | None]) -> None:
+    """Check that no option of other machines is given.
+
+    Raises: UserError: an option is given.
+    """
+    degrees = [option for option, degree in asdict(layout).items() if degree != getattr(Layout(), option)]
+    if option := next(iter([*degrees, *(size for size, number in sizes.items() if number)]), None):
+        raise UserError(
+            f"--{option.replace('_', '-')}: this machine is measured in one process, on DATA; leave it out"
+        )
 
 
 def _task(name: str, overrides: Sequence[str]) -> Task:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from foveal.core.allocator import machine_memory, process_peak
+from foveal.core.allocator import free_memory, machine_memory, process_peak
 from foveal.core.errors import UserError
 from foveal.core.rank import world_size
 from foveal.core.rank_device import gpu_of_rank
@@ -92,6 +92,13 @@ def peak_memory() -> int:
     if torch.cuda.is_available() and torch.cuda.max_memory_reserved():
         return torch.cuda.max_memory_reserved()
     return process_peak()
+
+
+def free_memory_on(device: torch.device) -> int | None:
+    """Return the bytes that this process can still take on `device`; None if unknown."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return free_memory() if device.type == "cpu" else None
 
 
 def resolve_device(name: str = "auto") -> torch.device:

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from foveal.config import Config
+from foveal.core.allocator import free_memory
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.parse_json import parse_json
@@ -41,6 +42,7 @@ from foveal.ui.console import log as log_to_console
 
 NUMBER_LABELS = "number_labels"
 """The fact about the data of a run that its labels were numbers or truth values in memory."""
+WEIGHT_BYTES = 4
 BYTES_PER_PARAMETER = 8  # a weight and its gradient
 EXAMPLES_SHOWN = 6
 """Number of held-out examples that are shown if the user names none."""
@@ -193,16 +195,23 @@ def build_model(task: Task, device: torch.device) -> nn.Module:
 def _check_model_size(task: Task) -> None:
     """Check the size of a task's model before any of its memory is taken.
 
-    Raises: UserError: the weights and their gradients do not fit into the memory of this machine.
+    Raises: UserError: the weights and their gradients do not fit into the memory of this machine, or the
+        weights do not fit into the free memory.
     """
     with shapes_only():
         count = sum(parameter.numel() for parameter in task.new_model().parameters())
-    needed, available = BYTES_PER_PARAMETER * count, physical_memory()
+    needed, available, free = BYTES_PER_PARAMETER * count, physical_memory(), free_memory()
     if needed > available:
         raise UserError(
             f"the model has {count:,} parameters, whose weights and gradients take {needed / 1e9:,.0f} GB of "
             f"memory, and this machine has {available / 1e9:,.0f} GB: lower model.width, model.layers, "
             "data.vocab_size or data.image.size"
+        )
+    if free is not None and WEIGHT_BYTES * count > free:  # the limit of a container, too
+        raise UserError(
+            f"the model has {count:,} parameters, whose weights take {WEIGHT_BYTES * count / 1e9:,.1f} GB of "
+            f"memory, and {free / 1e9:,.1f} GB are free: lower model.width, model.layers, data.vocab_size or "
+            "data.image.size"
         )
 
 

@@ -79,6 +79,18 @@ def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config
     return DryRunResult(total / weight, seconds, update_seconds, memory, resident_memory())
 
 
+def forward_seconds(model: nn.Module, objective: Objective, batch: Batch, precision: Precision) -> float:
+    """Return the seconds of an evaluation on a batch."""
+    device = next(model.parameters()).device
+
+    def forward() -> None:
+        with torch.no_grad(), autocast(device, precision):
+            objective(batch, starting_carry(objective, batch, None))
+
+    model.eval()
+    return _measure(forward, device)
+
+
 def _measure(work: Callable[[], None], device: torch.device) -> float:
     """Return the seconds of some work, at its second time if the first is quick, compiles kernels, or is the
     first on a GPU, which loads its libraries then."""

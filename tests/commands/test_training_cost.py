@@ -1,44 +1,16 @@
 """What a training is said to cost, before its first step."""
 
-from typing import Any
-
 import pytest
-import torch
 
 from foveal.api.training.cost import (
     LATER_BYTES,
     MOST_SHAPES,
     StepsMemory,
     TrainingCost,
-    other_shape,
 )
 from foveal.api.training.head_fit import HeadFit
 from foveal.core.allocator import resident_memory
-from foveal.data.core.batching import TokenBatch
 from foveal.ops.ridge import ridge_memory, ridge_seconds
-
-
-class SizedBatches:
-    def __init__(self, *sizes: int):
-        self.sizes, self.per_epoch = sizes, len(sizes)
-
-    def batch(self, epoch: int, index: int) -> Any:
-        return TokenBatch(*torch.zeros(2, 1, self.sizes[index], dtype=torch.int64))
-
-
-@pytest.mark.parametrize(
-    ("sizes", "other"),
-    [
-        ((64, 64, 64, 64, 64), None),
-        ((64, 9, 64), None),
-        ((64,), None),
-        ((960, 1010, 871), 1010),
-        ((960, 1010, 871, 5, 6), 871),
-    ],
-)
-def test_a_second_batch_is_measured_if_sizes_vary(sizes: tuple[int, ...], other: int | None) -> None:
-    batch: Any = other_shape(SizedBatches(*sizes))
-    assert (batch and batch.tokens) == other
 
 
 def test_memory_counts_the_shapes_and_the_larger_of_step_and_baseline() -> None:

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+from foveal.api.training.batch_sample import BatchSample
+from foveal.api.training.fitting import check_memory
 from foveal.core.allocator import resident_memory
 from foveal.core.runtime import peak_memory, release_freed_memory
 from foveal.data.core.prepared_data import PreparedData
 from foveal.tasks.base import Task
-from foveal.training.dry_run import DryRunResult, dry_run
+from foveal.training.dry_run import DryRunResult, dry_run, forward_seconds
 from foveal.training.plan import (
-    FORWARDS_PER_STEP,
     EvaluationSchedule,
     StepTimer,
     budget_to_steps,
@@ -26,8 +27,6 @@ LATER_BYTES = 60_000_000
 """Memory of the code that is loaded after the first step: of previews, optimizers and reports."""
 MOST_SHAPES = 16
 """Shapes of batches at most whose kernels count: what is kept was seen to grow for 15 to 20 steps only."""
-BATCHES_COMPARED = 4
-"""Batches whose sizes are compared."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +40,30 @@ class StepsCost:
     total_steps: int
     evaluations: int
     evaluation_seconds: float
-    """Seconds of all evaluations, without the test."""
+    """Seconds of an evaluation; 0 if there is none."""
+
+    @property
+    def epoch_seconds(self) -> float:
+        """Seconds of the steps of an epoch, without evaluations."""
+        return self.steps_per_epoch * self.step_seconds
+
+    @property
+    def evaluating_seconds(self) -> float:
+        """Seconds of all evaluations, without the test."""
+        return self.evaluations * self.evaluation_seconds
 
     @property
     def seconds(self) -> float:
         """Seconds of the training with its evaluations, without the test."""
-        return self.total_steps * self.step_seconds + self.evaluation_seconds
+        return self.total_steps * self.step_seconds + self.evaluating_seconds
 
     def summary(self, unit: str) -> str:
         """Return the time in words; `unit` is the unit of a step's inputs."""
         training = self.total_steps * self.step_seconds
         return (
             f"{1000 * self.step_seconds:.0f} ms a step of {self.tokens_per_step:,} {unit}; "
-            f"{format_duration(self.steps_per_epoch * self.step_seconds)} an epoch; "
-            f"{format_duration(training)} of training and {format_duration(self.evaluation_seconds)} of "
+            f"{format_duration(self.epoch_seconds)} an epoch; "
+            f"{format_duration(training)} of training and {format_duration(self.evaluating_seconds)} of "
             "evaluations, before the test"
         )
 
@@ -94,7 +103,10 @@ def measure_cost(
     task: Task, prepared: PreparedData[Any, Any], batches: Batches, valid: Batches | None
 ) -> TrainingCost:
     """Return the cost of training the task's model on `batches` of the data, for the task's budget, with
-    evaluations on `valid`."""
+    evaluations on `valid`.
+
+    Raises: UserError: a step does not fit into the free memory; the error names the batch that does.
+    """
     config = task.config
     accumulation, budget = config.training.grad_accumulation, parse_budget(config.training.budget)
     baseline = 0
@@ -103,10 +115,11 @@ def measure_cost(
     if budget.amount == 0:
         release_freed_memory()
         return TrainingCost(max(peak_memory(), resident_memory() + LATER_BYTES + baseline), None)
-    first_batch = batches.batch(0, 0)
-    first, memory = measure_steps(task, first_batch, other_shape(batches))
-    step = first.seconds * accumulation + first.update_seconds
-    tokens = first_batch.tokens * accumulation
+    sample = BatchSample.of(batches)
+    check_memory(task, prepared, sample)
+    first, forward_and_backward, memory = measure_steps(task, sample)
+    step = (sample.seconds + forward_and_backward) * accumulation + first.update_seconds
+    tokens = sample.first.tokens * accumulation
     if budget.unit == "seconds":
         plan = StepTimer(budget.amount, config.schedule).expected(0, 0.0, step)
     else:
@@ -115,9 +128,7 @@ def measure_cost(
     evaluations, evaluation = 0, 0.0
     if valid is not None:
         schedule = EvaluationSchedule(config.training.evaluate_every, valid.per_epoch, accumulation)
-        forward = first.seconds / FORWARDS_PER_STEP * valid.batch(0, 0).tokens / max(1, first_batch.tokens)
-        evaluations = schedule.left(0, plan)
-        evaluation = evaluations * valid.per_epoch * forward
+        evaluations, evaluation = schedule.left(0, plan), measure_evaluation(task, valid)
     per_epoch = batches.per_epoch / accumulation
     steps = StepsCost(first.loss, step, tokens, per_epoch, plan.total_steps, evaluations, evaluation)
     if next(task.model.parameters()).is_cuda:
@@ -126,27 +137,28 @@ def measure_cost(
     return TrainingCost(max(first.memory_bytes, peak), steps)
 
 
-def measure_steps(task: Task, batch: Batch, other: Batch | None) -> tuple[DryRunResult, StepsMemory]:
-    """Run a step on a batch, and one on a batch of another shape if there is any. Return the cost of the
-    first, and the memory of both."""
+def measure_steps(task: Task, sample: BatchSample) -> tuple[DryRunResult, float, StepsMemory]:
+    """Run a step on the first batch of a sample, and one on the largest if sizes vary. Return the cost of the
+    first, the seconds of forward and backward passes over a batch of mean size, and the memory of both."""
 
     def run(batch: Batch) -> tuple[DryRunResult, int]:
         result = dry_run(task.model, task.objective(), batch, task.config)
         release_freed_memory()
         return result, resident_memory()
 
-    first, kept = run(batch)
+    first, kept = run(sample.first)
     passing = first.resident_bytes - kept
-    if other is None:
-        return first, StepsMemory(kept, round(EQUAL_GROWTH * passing), 0)
-    second, kept_after = run(other)
+    if sample.another is None:
+        return first, first.seconds, StepsMemory(kept, round(EQUAL_GROWTH * passing), 0)
+    second, kept_after = run(sample.another)
     passing = max(passing, second.resident_bytes - kept)
-    return first, StepsMemory(kept, passing, max(0, kept_after - kept))
+    of_both = sample.first.tokens + sample.another.tokens
+    seconds = (first.seconds + second.seconds) * sample.mean_tokens / max(1, of_both)
+    return first, seconds, StepsMemory(kept, passing, max(0, kept_after - kept))
 
 
-def other_shape(batches: Batches) -> Batch | None:
-    """Return a batch of another shape than the first; None if the batches are of one size. The last batch may
-    always be smaller."""
-    compared = range(min(BATCHES_COMPARED, batches.per_epoch))
-    sizes = {batches.batch(0, index).tokens for index in compared}
-    return batches.batch(0, batches.per_epoch // 2) if len(sizes) > 2 else None
+def measure_evaluation(task: Task, valid: Batches) -> float:
+    """Return the seconds of an evaluation on all held-out batches, by the time of the first."""
+    sample = BatchSample.of(valid)
+    forward = forward_seconds(task.model, task.objective(), sample.first, task.config.training.precision)
+    return valid.per_epoch * (sample.seconds + forward * sample.mean_tokens / max(1, sample.first.tokens))

@@ -6,7 +6,9 @@ import struct
 import sys
 import warnings
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +21,8 @@ from torch.nn import functional as F
 from foveal.ops.jit.code_cache import LANES, kernel_address
 
 _PLAIN = {Tensor, nn.Parameter}
+_shapes_alone: ContextVar[frozenset[type]] = ContextVar("shapes_alone", default=frozenset())
+"""Classes of tensors without numbers, for which kernels are chosen, but compute nothing."""
 _is_forked_child = False
 """True in a forked process, which lacks the threads of its parent and uses only one."""
 
@@ -32,6 +36,17 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_mark_forked_child)
 
 
+@contextmanager
+def counted_kernels(tensors: type) -> Iterator[None]:
+    """Return a context in which the kernels take tensors of a class that has shapes but no numbers, and
+    compute nothing. Their buffers can then be counted."""
+    token = _shapes_alone.set(frozenset([tensors]))
+    try:
+        yield
+    finally:
+        _shapes_alone.reset(token)
+
+
 class Kernel:
     """A kernel, named by its module and function. It is compiled or loaded at its first use."""
 
@@ -43,7 +58,8 @@ class Kernel:
         """Return whether the kernel can compute with these tensors: float32 on a CPU, and not under
         torch.compile."""
         # A kernel reads memory: the tensors of other classes, such as parts of a whole, have another layout.
-        fits = all(x.dtype == torch.float32 and x.is_cpu and type(x) in _PLAIN for x in tensors)
+        classes = _PLAIN | _shapes_alone.get()
+        fits = all(x.dtype == torch.float32 and x.is_cpu and type(x) in classes for x in tensors)
         return fits and not torch.compiler.is_compiling() and self._ready()
 
     def __call__(self, tasks: int, *arguments: int | float | Tensor | None) -> None:
@@ -52,6 +68,9 @@ class Kernel:
         A tensor is passed as the address of its elements. The tensor must be contiguous, and must outlive the
         call. None is passed as address 0, and a float as its bits.
         """
+        without_numbers = _shapes_alone.get()
+        if without_numbers and any(type(argument) in without_numbers for argument in arguments):
+            return
         packed = array("q", [0, tasks, *pack_arguments(arguments)])
         address, _ = packed.buffer_info()
         threads = 1 if _is_forked_child else min(tasks, torch.get_num_threads())

@@ -8,7 +8,8 @@ import torch
 
 from foveal.config import Config
 from foveal.data.core.prepared_data import PreparedData
-from foveal.studies.compare.step_size import bound_task, flops_on, memory_on
+from foveal.studies.compare.step_size import bound_task, flops_on
+from foveal.studies.plan.step_memory import memory_on
 from foveal.tasks.base import Task
 from foveal.tasks.registry import task_of
 from foveal.training.dry_run import dry_run
@@ -56,7 +57,7 @@ def _cost(task: Task, length: int) -> LengthCost:
         length,
         batch.tokens / (step.seconds + step.update_seconds),
         _generation_speed(task, batch),
-        memory_on(task, batch),
+        sum(memory_on(task, batch).values()),
         flops_on(task, batch),
     )
 

@@ -5,17 +5,13 @@ from typing import Any
 import torch
 
 from foveal.config import Config
-from foveal.core.runtime import autocast, resolve_precision
 from foveal.data.core.prepared_data import PreparedData
-from foveal.distributed.placement import WHOLE_WEIGHTS
 from foveal.inspection.operation_mode import FlopCounter
-from foveal.studies.plan.recorder import StepRecorder
-from foveal.studies.plan.watched_step import WatchedOptimizer
+from foveal.studies.plan.step_memory import memory_on
 from foveal.tasks.base import Task
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
 from foveal.training.carry import starting_carry
-from foveal.training.slot_steps import total_loss, total_weights
 
 COUNTED_ROWS = 8
 """Rows of a batch at most whose operations are counted."""
@@ -45,27 +41,7 @@ def flops_on(task: Task, batch: Any) -> float:
 def step_memory(config: Config, prepared: PreparedData[Any, Any]) -> int:
     """Return the bytes of all tensors at the peak of a step on the first batch."""
     task = bound_task(config, prepared, torch.device("cpu"))
-    return memory_on(task, task.train_batches(prepared.train).batch(0, 0))
-
-
-def memory_on(task: Task, batch: Any) -> int:
-    """Return the bytes of all tensors at the peak of a step on a batch: weights, gradients, states of the
-    optimizer and activations. Memory that a kernel takes for itself is not seen."""
-    config, objective = task.config, task.objective()
-    precision = resolve_precision(config.training.precision, torch.device("cpu"))
-    task.model.train()
-    with StepRecorder({}) as recorder:
-        optimizer = WatchedOptimizer(task.model, config.optimizer, WHOLE_WEIGHTS, recorder)
-        recorder.start()
-        with autocast(torch.device("cpu"), precision):
-            result, _ = objective(batch, starting_carry(objective, batch, None))
-        loss = total_loss(result, total_weights(objective, [batch]))
-        del result
-        recorder.phase = "backward"
-        loss.backward()  # type: ignore[no-untyped-call]
-        recorder.phase = "update"
-        optimizer.step(config.optimizer.lr, 1.0)
-    return sum(recorder.peak.values())
+    return sum(memory_on(task, task.train_batches(prepared.train).batch(0, 0)).values())
 
 
 def bound_task(config: Config, prepared: PreparedData[Any, Any], device: torch.device) -> Task:

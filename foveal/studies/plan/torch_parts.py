@@ -20,6 +20,11 @@ except ImportError:
 READ_OF_A_NUMBER: Any = torch.ops.aten._local_scalar_dense.default
 """The operation by which a number of a tensor is read."""
 
+FAKE_TENSOR: type = FakeTensor
+"""The class of tensors that have shapes alone."""
+LSTM_OF_CPU = "aten::mkldnn_rnn_layer"
+"""The operation of torch's LSTM on CPUs."""
+
 
 def fake_tensor_mode() -> FakeTensorMode:
     """Return a context in which new tensors have shapes alone."""

@@ -10,9 +10,19 @@ from torch import nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from foveal.core.shapes_only import without_initial_values
 from foveal.inspection.operation_mode import OperationMode
-from foveal.studies.plan.torch_parts import READ_OF_A_NUMBER, fake_tensor_mode, is_fake
+from foveal.ops.jit.launch import counted_kernels
+from foveal.studies.plan.torch_parts import (
+    FAKE_TENSOR,
+    LSTM_OF_CPU,
+    READ_OF_A_NUMBER,
+    fake_tensor_mode,
+    is_fake,
+)
 
+SHORT = (1, 9)
+"""Positions of two short sequences."""
 ANY_NUMBER = 1
 """What a number of such a tensor is, where the step looks at one: finite, and not zero."""
 
@@ -22,6 +32,20 @@ def without_numbers(selected: float = 1.0) -> Iterator[None]:
     """Return a context in which new tensors of a CPU have shapes, but no numbers, and take no memory. Of what
     a mask selects from, the fraction `selected` is taken."""
     with fake_tensor_mode(), _NumberReads(selected), _DropoutOfGPUs():
+        yield
+
+
+def made_without_numbers(make: Callable[[], nn.Module], device: torch.device) -> nn.Module:
+    """Return a model whose weights have shapes, but no numbers, and take no memory."""
+    with fake_tensor_mode(), _NumberReads(1.0), without_initial_values(), device:
+        return make()
+
+
+@contextmanager
+def reading_numbers() -> Iterator[None]:
+    """Return a context in which such a model computes on a batch that has numbers. What it reads of the batch
+    alone is as ever, such as the lengths of rows."""
+    with counted_kernels(FAKE_TENSOR), _NumberReads(1.0):
         yield
 
 
@@ -51,8 +75,22 @@ class _NumberReads(OperationMode):  # type: ignore[no-untyped-call]
             return x.new_empty(groups + 1)
         if func is torch.ops.aten.index.Tensor and is_fake(x) and _is_mask(*args[1]):
             (mask,) = args[1]
-            return x.new_empty(round(self._selected * mask.numel()), *x.shape[mask.dim() :])
+            selected = round(self._selected * mask.numel()) if is_fake(mask) else int(mask.sum())
+            return x.new_empty(selected, *x.shape[mask.dim() :])
+        if func.name() == LSTM_OF_CPU and is_fake(args[1]):  # a weight
+            *results, _ = func(*args, **(kwargs or {}))
+            return *results, args[1].new_empty(_lstm_workspace(func, args), dtype=torch.uint8)
         return func(*args, **(kwargs or {}))
+
+
+def _lstm_workspace(lstm: Callable[..., Any], arguments: Sequence[Any]) -> int:
+    """Return the bytes that torch's LSTM for CPUs keeps for its backward pass. Each position adds about as
+    many, as two short sequences with numbers show."""
+    x, *others = arguments
+    same = [torch.zeros(each.shape, dtype=each.dtype) if is_fake(each) else each for each in others]
+    sequences = [torch.zeros(positions, *x.shape[1:], dtype=x.dtype) for positions in SHORT]
+    shorter, longer = (lstm(each, *same)[-1].numel() for each in sequences)
+    return int(shorter + (longer - shorter) * (len(x) - SHORT[0]) / (SHORT[1] - SHORT[0]))
 
 
 def _is_mask(*indices: Any) -> bool:

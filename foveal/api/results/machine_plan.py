@@ -1,0 +1,105 @@
+"""The plan of a training on this machine."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from foveal.api.training.cost import TrainingCost
+from foveal.ui.console import format_bytes, format_duration
+
+Facts = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class MachinePlan:
+    """What a training takes on this machine."""
+
+    name: str
+    """The preset, file, network or run."""
+    parameters: int
+    unit: str
+    """The unit of a step's inputs."""
+    cost: TrainingCost
+    free_bytes: int | None
+    """The memory that this process could still take; None if unknown."""
+    tensors: Counter[Any]
+    """Bytes of the tensors of a step at its peak, by kind; empty if they can't be counted."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """The peak memory of the process, or of the GPU."""
+        return self.cost.memory_bytes
+
+    @property
+    def epoch_seconds(self) -> float | None:
+        """Seconds of the steps of an epoch and of an evaluation; None without steps."""
+        steps = self.cost.steps
+        return None if steps is None else steps.epoch_seconds + steps.evaluation_seconds
+
+    def sections(self) -> list[str | Facts]:
+        """Return the plan in lines, the verdict first."""
+        memory: Facts = [(kind, format_bytes(size)) for kind, size in self.tensors.most_common()]
+        lines: list[str | Facts] = [
+            f"{self.verdict}\n",
+            [("parameters", f"{self.parameters:,}"), *self._facts()],
+        ]
+        if memory:
+            total = ("in all", format_bytes(self.tensors.total()))
+            lines += ["\ntensors of a step at its peak", [*memory, total]]
+        return lines
+
+    @property
+    def verdict(self) -> str:
+        """The plan in a line."""
+        memory = f"{self.name} on this machine: about {format_bytes(self.memory_bytes)} of memory"
+        epoch = self.epoch_seconds
+        return memory if epoch is None else f"{memory}, {format_duration(epoch)} an epoch with its evaluation"
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def _facts(self) -> Facts:
+        free = "unknown" if self.free_bytes is None else format_bytes(self.free_bytes)
+        facts = [("memory", f"about {format_bytes(self.memory_bytes)} at its peak; free: {free}")]
+        if (steps := self.cost.steps) is None:
+            return [*facts, ("steps", "none")]
+        step, all_steps = f"{1000 * steps.step_seconds:.0f} ms", f"{steps.total_steps:,} steps"
+        return [
+            *facts,
+            ("step", f"{step} for {steps.tokens_per_step:,} {self.unit}"),
+            ("epoch", f"{steps.steps_per_epoch:,.0f} steps, {format_duration(steps.epoch_seconds)}"),
+            ("evaluation", format_duration(steps.evaluation_seconds)),
+            (
+                "training",
+                f"{all_steps} and {steps.evaluations} evaluations, {format_duration(steps.seconds)}",
+            ),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan for `--json`: bytes and seconds."""
+        steps = self.cost.steps
+        result = {
+            "hardware": {"name": THIS_MACHINE},
+            "parameters": self.parameters,
+            "unit": self.unit,
+            "memory": {"peak": self.memory_bytes, "free": self.free_bytes, "tensors": dict(self.tensors)},
+        }
+        if steps is None:
+            return result
+        return result | {
+            "batch_tokens": steps.tokens_per_step,
+            "steps_per_epoch": steps.steps_per_epoch,
+            "steps": steps.total_steps,
+            "evaluations": steps.evaluations,
+            "seconds": {
+                "step": steps.step_seconds,
+                "epoch_steps": steps.epoch_seconds,
+                "evaluation": steps.evaluation_seconds,
+                "epoch": self.epoch_seconds,
+                "training": steps.seconds,
+            },
+        }
+
+
+THIS_MACHINE = "this-machine"
+"""The name of the machine at hand, among those of other hardware."""

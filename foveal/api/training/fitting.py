@@ -1,0 +1,134 @@
+"""Whether the steps of a training fit into the free memory, and which batch does: counted, not tried."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from foveal.api.training.batch_sample import BatchSample
+from foveal.config import ConfigError, parse_overrides
+from foveal.core.errors import UserError
+from foveal.core.runtime import free_memory_on
+from foveal.data.core.prepared_data import PreparedData
+from foveal.tasks.base import Task
+from foveal.tasks.config import from_tables
+from foveal.training.protocols import Batch
+from foveal.ui.console import format_bytes
+
+STEP_GROWTH = 1.15
+"""Memory of a process for a step, as a multiple of its tensors: freed memory does not always fit, and kernels
+have working space of their own."""
+CODE_BYTES = 100_000_000
+"""Memory of the code and the kernels that steps, previews and reports load."""
+SPARE = 4
+"""How many times the roughly estimated memory has to be free for the step not to be counted, which takes a
+second."""
+ACCUMULATION = "training.grad_accumulation"
+
+
+def check_memory(task: Task, prepared: PreparedData[Any, Any], sample: BatchSample) -> None:
+    """Check that the free memory of the device holds a step on the largest batch of a sample.
+
+    Where the free memory is unknown, or a part of the user's can't be counted, nothing is checked.
+
+    Raises: UserError: it does not; the error names the batch that fits.
+    """
+    free = free_memory_on(_device(task))
+    if free is None or SPARE * (CODE_BYTES + _rough_memory(task, sample.largest)) < free:
+        return
+    needed = needed_memory(task, sample.largest)
+    if needed is None or needed <= free:
+        return
+    advice = fitting_batch(task, prepared, free) or (
+        "a batch of one row does not fit either: training.activation_checkpointing=true keeps less; or lower "
+        "model.width, model.layers, or the lengths or sizes of the data"
+    )
+    raise UserError(
+        f"a training step takes about {format_bytes(needed)} of memory, and {format_bytes(free)} are free: "
+        f"{advice}"
+    )
+
+
+def needed_memory(task: Task, batch: Batch) -> int | None:
+    """Return the bytes that a training on such batches takes beside the model, in a step or for a checkpoint;
+    None if a part of the model or of the objective can't be counted."""
+    counted = counted_tensors(task, batch)
+    if counted is None:
+        return None
+    step = counted.total() - counted["weights"]
+    moments, averages = counted["optimizer states"], counted["averages"]
+    checkpoint = counted["gradients"] + 2 * (moments + averages + counted["weights"])
+    if _device(task).type != "cpu":
+        return step
+    return CODE_BYTES + max(round(STEP_GROWTH * step), checkpoint)
+
+
+def counted_tensors(task: Task, batch: Batch) -> Counter[Any] | None:
+    """Return the bytes of the tensors of a step at its peak, by kind; None if a part of the model or of the
+    objective can't be counted."""
+    # Imports a compiler of torch, which takes a second.
+    from foveal.studies.plan.step_memory import counted_memory
+
+    try:
+        return counted_memory(task, batch)
+    except Exception:  # a part of the user's may do anything with its numbers
+        return None
+
+
+def fitting_batch(task: Task, prepared: PreparedData[Any, Any], free: int) -> str | None:
+    """Return the settings of the largest batch, a half, a quarter and so on, whose step takes at most `free`
+    bytes. As many more batches are added up before an update. None if not even one row fits."""
+    tokens = math.inf
+    for settings in _smaller_batches(task):
+        try:
+            config = from_tables(task.config.model_dump(), parse_overrides(settings))
+            smaller = task.with_config(config)
+            largest = BatchSample.of(smaller.train_batches(prepared.train)).largest
+        except (UserError, ConfigError):  # no row fits into the batch
+            return None
+        if largest.tokens == tokens:  # a single row already
+            return None
+        needed, tokens = needed_memory(smaller, largest), largest.tokens
+        if needed is not None and needed <= free:
+            return " ".join(settings)
+    return None
+
+
+def _smaller_batches(task: Task) -> Iterator[tuple[str, str]]:
+    """Yield the settings of batches of a half, a quarter and so on, of which as many more are added up."""
+    tables, key = task.config.model_dump(), task.batch_setting
+    size, accumulation = _setting(tables, key), _setting(tables, ACCUMULATION)
+    if not size:  # as many rows as another setting has tokens for
+        key = Task.batch_setting
+        size = _setting(tables, key)
+    while size > 1:
+        size, accumulation = size // 2, 2 * accumulation
+        yield f"{key}={size}", f"{ACCUMULATION}={accumulation}"
+
+
+def _setting(tables: dict[str, Any], key: str) -> int:
+    value: Any = reduce(lambda table, name: table[name], key.split("."), tables)
+    return int(value)
+
+
+def _rough_memory(task: Task, batch: Any) -> int:
+    """Return roughly how many bytes a step takes: each layer keeps its outputs at each place of the batch."""
+    weights = [*task.model.parameters()]
+    outputs = sum(len(weight) for weight in weights if weight.dim())
+    numbers = sum(weight.numel() for weight in weights)
+    return 4 * (4 * numbers + outputs * _places(batch))
+
+
+def _places(batch: Any) -> int:
+    """Return the numbers in the largest tensor of a batch."""
+    fields = vars(batch).values() if hasattr(batch, "__dict__") else ()
+    values = [each for field in fields for each in (field.values() if isinstance(field, dict) else [field])]
+    return max((each.numel() for each in values if isinstance(each, Tensor)), default=batch.tokens)
+
+
+def _device(task: Task) -> torch.device:
+    return next(task.model.parameters()).device

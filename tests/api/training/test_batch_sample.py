@@ -1,0 +1,40 @@
+"""The sizes of some batches of an epoch."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from foveal.api.training.batch_sample import MOST_BATCHES, BatchSample
+from foveal.data.core.batching import TokenBatch
+
+
+class SizedBatches:
+    def __init__(self, *sizes: int):
+        self.sizes, self.per_epoch = sizes, len(sizes)
+
+    def batch(self, epoch: int, index: int) -> Any:
+        return TokenBatch(*torch.zeros(2, 1, self.sizes[index], dtype=torch.int64))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "another"),
+    [
+        ((64, 64, 64, 64, 64), None),
+        ((64, 9, 64), None),
+        ((64,), None),
+        ((960, 1010, 871), 1010),
+        ((960, 1010, 871, 5, 6), 1010),
+        ((1010, 960, 871, 5, 6), None),
+    ],
+)
+def test_the_largest_is_measured_too_if_sizes_vary(sizes: tuple[int, ...], another: int | None) -> None:
+    sample = BatchSample.of(SizedBatches(*sizes))
+    assert (sample.another and sample.another.tokens) == another
+    assert sample.largest.tokens == max(sizes)
+    assert sample.mean_tokens == sum(sizes) / len(sizes)
+
+
+def test_a_small_last_batch_does_not_count_among_few() -> None:
+    sample = BatchSample.of(SizedBatches(*[64] * 99, 1))
+    assert sample.tokens == [64] * MOST_BATCHES
