@@ -1,5 +1,6 @@
 """`foveal plan PRESET`: the memory, messages and time of a training on many processes."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -46,6 +47,7 @@ def plan(
     data: str | None = None,
     valid: str | None = None,
     test: str | None = None,
+    price_per_hour: float | None = None,
     vocabulary: WholeNumber | None = None,
     classes: WholeNumber | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -77,13 +79,15 @@ def plan(
     micro_batches
         Micro-batches that a process computes one after another in a step.
     hardware
-        The devices: v100-dgx2h, a100, h100, h200 or cpu; a100 if not given. Or this-machine.
+        The devices: v100-dgx2h, a100, h100, h200 or cpu; h100 if not given. Or this-machine.
     data
         What to train on, on this machine: a path or a name, as for foveal train.
     valid
         Held-out data that select the best weights.
     test
         Held-out data for the reported score.
+    price_per_hour
+        What a device costs for an hour, in any currency, for the cost of the published training.
     vocabulary
         The number of tokens; if not given, that of the run, data.vocab_size, or that of usual characters.
     classes
@@ -91,10 +95,12 @@ def plan(
     json
         Print one JSON object on standard output.
     """
+    if price_per_hour is not None and not 0 < price_per_hour < math.inf:
+        raise UserError(f"--price-per-hour {price_per_hour:g}: expected an amount above 0")
     layout = Layout(ranks, tp, pp, virtual_stages, ep, fsdp, micro_batches)
     sizes = {"vocabulary": vocabulary, "classes": classes}
     if hardware == THIS_MACHINE or (hardware is None and data is not None):
-        _check_alone(layout, sizes)
+        _check_alone(layout, sizes | {"price-per-hour": price_per_hour})
         here = _plan_here(preset, overrides, data, valid, test)
         if json:
             print_json(here.to_json())
@@ -108,10 +114,12 @@ def plan(
     task = sized_task(_task(preset, resolve_references(overrides)), given)
     made = make_plan(task, layout, named_hardware(hardware or DEFAULT_HARDWARE))
     published = all_published().get(preset) if not given and _has_its_model(task.config, preset) else None
+    if price_per_hour is not None and (published is None or published.training is None):
+        raise UserError(f"--price-per-hour: no training of {preset} with these settings is published")
     if json:
-        print_json(plan_json(made, published))
+        print_json(plan_json(made, published, price_per_hour))
     else:
-        print_sections(plan_sections(preset, made, published))
+        print_sections(plan_sections(preset, made, published, price_per_hour))
 
 
 def _plan_here(
@@ -123,13 +131,15 @@ def _plan_here(
         return plan_on_data(data, tuple(overrides), TrainingOptions(model=name, valid=valid, test=test))
 
 
-def _check_alone(layout: Layout, sizes: Mapping[str, int | None]) -> None:
+def _check_alone(layout: Layout, others: Mapping[str, object]) -> None:
     """Check that no option of other machines is given.
 
     Raises: UserError: an option is given.
     """
     degrees = [option for option, degree in asdict(layout).items() if degree != getattr(Layout(), option)]
-    if option := next(iter([*degrees, *(size for size, number in sizes.items() if number)]), None):
+    if option := next(
+        iter([*degrees, *(option for option, value in others.items() if value is not None)]), None
+    ):
         raise UserError(
             f"--{option.replace('_', '-')}: this machine is measured in one process, on DATA; leave it out"
         )

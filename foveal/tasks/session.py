@@ -10,12 +10,10 @@ import torch
 from torch import nn
 
 from foveal.config import Config
-from foveal.core.allocator import free_memory
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.parse_json import parse_json
-from foveal.core.runtime import physical_memory, resolve_precision, seed_everything
-from foveal.core.shapes_only import shapes_only
+from foveal.core.runtime import resolve_precision, seed_everything
 from foveal.data.core.examples import Examples
 from foveal.data.core.prepared_data import PreparedData, ReusedProcessors
 from foveal.data.core.split_data import evenly_spaced
@@ -30,6 +28,7 @@ from foveal.store.sealed import seal_tensors, unique_state_dict
 from foveal.tasks.activation_checkpointing import check_activation_checkpointing
 from foveal.tasks.base import Task
 from foveal.tasks.calibration import apply_calibration
+from foveal.tasks.model_size import check_model_size
 from foveal.tasks.open_logged import open_logged
 from foveal.tasks.read_settings import config_to_toml
 from foveal.tasks.registry import open_task
@@ -42,8 +41,6 @@ from foveal.ui.console import log as log_to_console
 
 NUMBER_LABELS = "number_labels"
 """The fact about the data of a run that its labels were numbers or truth values in memory."""
-WEIGHT_BYTES = 4
-BYTES_PER_PARAMETER = 8  # a weight and its gradient
 EXAMPLES_SHOWN = 6
 """Number of held-out examples that are shown if the user names none."""
 
@@ -182,7 +179,7 @@ def build_model(task: Task, device: torch.device) -> nn.Module:
         setting of the training does not fit the model.
     """
     config = task.config
-    _check_model_size(task)
+    check_model_size(task)
     seed_everything(config.training.seed, "weights")
     model = task.new_model()
     head = model.get_submodule("head") if hasattr(model, "head") else model
@@ -190,29 +187,6 @@ def build_model(task: Task, device: torch.device) -> nn.Module:
     freeze(model, config.training.freeze)
     check_activation_checkpointing(model, config.training)
     return model.to(device)
-
-
-def _check_model_size(task: Task) -> None:
-    """Check the size of a task's model before any of its memory is taken.
-
-    Raises: UserError: the weights and their gradients do not fit into the memory of this machine, or the
-        weights do not fit into the free memory.
-    """
-    with shapes_only():
-        count = sum(parameter.numel() for parameter in task.new_model().parameters())
-    needed, available, free = BYTES_PER_PARAMETER * count, physical_memory(), free_memory()
-    if needed > available:
-        raise UserError(
-            f"the model has {count:,} parameters, whose weights and gradients take {needed / 1e9:,.0f} GB of "
-            f"memory, and this machine has {available / 1e9:,.0f} GB: lower model.width, model.layers, "
-            "data.vocab_size or data.image.size"
-        )
-    if free is not None and WEIGHT_BYTES * count > free:  # the limit of a container, too
-        raise UserError(
-            f"the model has {count:,} parameters, whose weights take {WEIGHT_BYTES * count / 1e9:,.1f} GB of "
-            f"memory, and {free / 1e9:,.1f} GB are free: lower model.width, model.layers, data.vocab_size or "
-            "data.image.size"
-        )
 
 
 def load(

@@ -1,12 +1,15 @@
 """`foveal plan` on the command line."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import run_command, succeed
+from tests.support.command_line import TINY_MODEL, run_command, succeed
+from tests.support.small_texts import sentences
 
 SMALL = (
     *("attention", "model.width=32", "model.layers=2", "data.context_length=16", "data.batch_tokens=64"),
@@ -32,6 +35,28 @@ def test_json_has_the_counts():
     )
     assert plan["seconds"]["total"] > 0
     assert {message["group"] for message in plan["messages"]} == {"tp", "dp", "pp"}
+
+
+def test_keys_and_values_of_a_row_are_split_among_the_processes():
+    two_layers, keys_and_values, half = 2, 2, 2
+    for options, processes in (((), 1), (("--ranks", "4", "--tp", "2", "--pp", "2"), 4)):
+        plan = json.loads(succeed("plan", *SMALL, *options, "--json").out)
+        assert plan["inference"]["state"] == two_layers * keys_and_values * 16 * 32 * half // processes
+        assert plan["inference"]["weights"]["float32"] == 4 * plan["parameters_per_process"]
+
+
+def test_this_machine_is_measured_on_data_and_for_a_run():
+    Path("text.txt").write_text("\n".join(sentences()))
+    planned = json.loads(succeed("plan", "lstm", *TINY_MODEL, "--data", "text.txt", "--json").out)
+    assert planned["memory"]["peak"] > 50 * planned["memory"]["tensors"]["weights"] > 0
+    seconds = planned["seconds"]
+    assert seconds["epoch"] == pytest.approx(seconds["epoch_steps"] + seconds["evaluation"])
+    assert seconds["epoch_steps"] == pytest.approx(planned["steps_per_epoch"] * seconds["step"])
+    succeed("train", "text.txt", "--model", "lstm", *TINY_MODEL, "--budget", "1steps", "--run", "run")
+    shown = succeed("plan", "run", "--hardware", "this-machine").out
+    assert re.match(r"run on this machine: about [\d.]+ MB .* of memory, .* an epoch with its eval", shown)
+    refused = run_command("plan", "run", "model.width=8", "--hardware", "this-machine")
+    assert (refused.code, "a run keeps its settings" in refused.last) == (2, True)
 
 
 def test_a_model_that_does_not_fit_is_advised():
@@ -72,7 +97,14 @@ def test_networks_and_encoders_are_counted(name, parameters, unit):
 
 def test_the_translation_table():
     """Hours times the peak are about three times the operations that the training takes."""
-    shown = succeed("plan", "transformer-base", "data.batch_tokens=1024").out
+    arguments = "plan", "transformer-base", "data.batch_tokens=1024", "--price-per-hour", "1000"
+    shown = succeed(*arguments).out
+    hours = re.search(r"([\d,]+) device hours", shown)
+    assert hours is not None
+    assert f"cost        {hours[1]},".replace(",", "") in shown.replace(",", "")
+    assert "at 1,000 an hour" in shown
+    assert "weights in 16 bits" in shown
+    assert "state of a row" not in shown
     assert "65,000,000, +3.0% (Vaswani et al. 2017, table 3)" in shown
     assert "9.79e+17 FLOP, 0.39 GFLOP a target token; the paper reckons 3.3e+18 (12 hours of" in shown
 
@@ -115,6 +147,14 @@ def test_the_matrix_of_attention_is_in_both_units():
         (("vit", "--ranks", "3"), "data.image.batch_size=128: 128 images are not 3 processes x 1 micro-"),
         (("translation", "--ranks", "3"), "11 rows of 512 tokens are not 3 processes x 1 micro-batches"),
         (("attentoin",), "attention"),
+        (("attention", "--hardware", "this-machine"), "attention: not a run, so the data are needed"),
+        (("attention", "--data", "x", "--ranks", "2"), "--ranks: this machine is measured in one process"),
+        (("attention", "--data", "x", "--vocabulary", "9"), "--vocabulary: this machine is measured"),
+        (("attention", "--data", "x", "--hardware", "h100"), "--data: is read for --hardware this-machine"),
+        (("attention", "--valid", "x"), "--valid: is read for --hardware this-machine alone"),
+        (("attention", "--data", "nowhere.txt"), "nowhere.txt"),
+        (("gpt2", "--price-per-hour", "nan"), "--price-per-hour nan: expected an amount above 0"),
+        ((*SMALL, "--price-per-hour", "2"), "no training of attention with these settings is published"),
     ],
 )
 def test_what_does_not_fit_is_one_line(arguments, message):
@@ -135,3 +175,33 @@ def test_a_process_of_gpt3_takes_little_memory():
     plan, kilobytes = done.stdout.splitlines()
     assert json.loads(plan)["parameters"] == pytest.approx(175e9, rel=0.003)
     assert int(kilobytes) < 1e6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("lstm", "data.batch_tokens=2048", "model.width=256"),
+        ("attention", "data.batch_tokens=4096"),
+    ],
+)
+def test_predicted_memory_is_what_the_system_counts(settings):
+    model, *others = settings
+    Path("text.txt").write_text("\n".join(sentences() * 300))
+    planned, _ = in_a_process("plan", model, *others, "--data", "text.txt", "--json")
+    arguments = "text.txt", "--model", model, *others, "--budget", "20steps", "--run", "run"
+    _, peak = in_a_process("train", *arguments)
+    assert json.loads(planned)["memory"]["peak"] == pytest.approx(peak, rel=0.15)
+
+
+def in_a_process(*arguments):
+    """Return the output of a command, and the most memory of its process."""
+    code = (
+        f"import re; from pathlib import Path; from foveal.cli import main; import sys; "
+        f"sys.argv[1:] = {arguments!r}; main(); "
+        # `ru_maxrss` would have the memory of the process that started this one.
+        "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *output, kilobytes = done.stdout.splitlines()
+    return "\n".join(output), 1024 * int(kilobytes)

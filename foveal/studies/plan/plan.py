@@ -8,6 +8,7 @@ from foveal.config import Config, TrainingConfig
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.studies.plan.attention_matrix import AttentionMatrix, attention_heads, attention_matrix
 from foveal.studies.plan.hardware import ASSUMED, Hardware, Utilization
+from foveal.studies.plan.inference import InferenceMemory, inference_memory
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.memory import peak_memory
 from foveal.studies.plan.messages import all_messages
@@ -38,6 +39,7 @@ class Plan:
     """The weights of a layer of the first stack; None without attention."""
     flops_per_token: float
     """Floating-point operations of the whole model for a token that is trained on."""
+    inference: InferenceMemory
 
     @property
     def memory_total(self) -> int:
@@ -92,6 +94,7 @@ def make_plan(task: Any, layout: Layout, hardware: Hardware, utilization: Utiliz
         step.tokens * step.micro_batches * layout.dp,
         attention_matrix(config, rows, heads, step.positions) if heads else None,
         _flops_per_token(task) if isinstance(model, DecoderLM) else step.flops_per_token,
+        inference_memory(model, step.parameters.own, step.positions, layout),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from foveal.studies.plan.attention_matrix import AttentionMatrix, in_both_units
+from foveal.studies.plan.inference import InferenceMemory
 from foveal.studies.plan.plan import Plan
 from foveal.studies.plan.published import PublishedModel, PublishedTraining
 
@@ -30,8 +31,11 @@ OF_SHARED_WEIGHTS = {
 }
 
 
-def plan_sections(name: str, plan: Plan, published: PublishedModel | None = None) -> list[str | Facts]:
-    """Return the plan in lines, the verdict first, beside what is published of the model."""
+def plan_sections(
+    name: str, plan: Plan, published: PublishedModel | None = None, price: float | None = None
+) -> list[str | Facts]:
+    """Return the plan in lines, the verdict first, beside what is published of the model. `price` is that of
+    a device for an hour."""
     layout, hardware, time = plan.layout, plan.hardware, plan.time
     memory: Facts = [(kind, _gigabytes(size)) for kind, size in plan.memory.most_common()]
     seconds = {
@@ -55,6 +59,8 @@ def plan_sections(name: str, plan: Plan, published: PublishedModel | None = None
         ],
         f"\nmemory of a process at its peak, of {hardware.memory / GB:,.0f} GB",
         [*memory, ("in all", _gigabytes(plan.memory_total))],
+        "\nmemory of a process that uses the model",
+        _inference_facts(plan.inference),
     ]
     if plan.messages:
         sections += ["\nmessages of a process in a step", _message_facts(plan)]
@@ -68,7 +74,7 @@ def plan_sections(name: str, plan: Plan, published: PublishedModel | None = None
         ],
     ]
     if published and published.training:
-        sections += ["\nthe training as published", _training_facts(plan, published.training)]
+        sections += ["\nthe training as published", _training_facts(plan, published.training, price)]
     sections += [
         "\nassumed",
         _assumptions(plan),
@@ -91,16 +97,38 @@ def _published_facts(plan: Plan, published: PublishedModel) -> Facts:
     return [("published", paper), *lectures]
 
 
-def _training_facts(plan: Plan, training: PublishedTraining) -> Facts:
+def _inference_facts(inference: InferenceMemory) -> Facts:
+    facts = [(f"weights in {precision}", _gigabytes(size)) for precision, size in inference.weights().items()]
+    if not inference.state:
+        return facts
+    return [
+        *facts,
+        ("state of a row", f"{_gigabytes(inference.state)}: {inference.positions:,} positions in 16 bits"),
+    ]
+
+
+def training_cost(plan: Plan, training: PublishedTraining, price: float) -> float:
+    """Return the cost of a published training on the devices of a plan, each of which costs `price` an
+    hour."""
+    return price * plan.layout.ranks * training.tokens / plan.tokens_per_second / 3600
+
+
+def _training_facts(plan: Plan, training: PublishedTraining, price: float | None) -> Facts:
     flops, seconds = plan.flops_per_token * training.tokens, training.tokens / plan.tokens_per_second
     way = f" ({training.reckoning})" if training.reckoning else ""
     reckoned = f"; the paper reckons {training.flops:.3g}{way}" if training.flops else ""
     one = plan.unit.removesuffix("s")
     hours = f"{seconds * plan.layout.ranks / 3600:,.0f} device hours"
+    cost = (
+        []
+        if price is None
+        else [("cost", f"{training_cost(plan, training, price):,.0f}, at {price:,g} an hour")]
+    )
     return [
         ("tokens", f"{training.tokens:,} ({training.source})"),
         ("operations", f"{flops:.3g} FLOP, {plan.flops_per_token / 1e9:,.2f} GFLOP a {one}{reckoned}"),
         ("time", f"{seconds / 86400:,.1f} days on {plan.layout.ranks:,} x {plan.hardware.name}, {hours}"),
+        *cost,
     ]
 
 
@@ -149,9 +177,13 @@ def _assumptions(plan: Plan) -> Facts:
     ]
 
 
-def plan_json(plan: Plan, published: PublishedModel | None = None) -> dict[str, Any]:
+def plan_json(
+    plan: Plan, published: PublishedModel | None = None, price: float | None = None
+) -> dict[str, Any]:
     """Return the plan for `--json`: bytes, seconds, and tokens a second."""
     more: dict[str, Any] = {"published": published.model_dump(mode="json")} if published else {}
+    if published and published.training and price is not None:
+        more |= {"cost": training_cost(plan, published.training, price)}
     if plan.attention:
         matrix = {"bytes": plan.attention.whole, "kept_bytes": plan.attention.kept}
         more |= {"attention_matrix": matrix}
@@ -164,6 +196,7 @@ def plan_json(plan: Plan, published: PublishedModel | None = None) -> dict[str, 
         "micro_batches": plan.step.micro_batches,
         "fits": plan.fits,
         "memory": dict(plan.memory) | {"total": plan.memory_total, "device": plan.hardware.memory},
+        "inference": {"weights": plan.inference.weights(), "state": plan.inference.state},
         "messages": [each._asdict() | {"count": count} for each, count in plan.messages.items()],
         "seconds": asdict(plan.time) | {"total": plan.time.total},
         "bubble": plan.bubble,
