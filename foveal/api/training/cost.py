@@ -20,9 +20,9 @@ from foveal.training.plan import (
 from foveal.training.protocols import Batch, Batches
 from foveal.ui.console import format_bytes, format_duration
 
-EQUAL_GROWTH, VARYING_GROWTH = 1.5, 2.0
-"""The memory that steps take for a moment, as a multiple of a first step's: freed memory is kept for the next
-step, and does not always fit, least of all if the sizes of batches vary. Measured on eleven presets."""
+STEP_GROWTH, SHAPE_GROWTH = 1.25, 0.06
+"""The memory that steps take for a moment, as a multiple of a first step's, and what each shape of batches
+adds at least: freed memory is kept for the next step, and does not always fit. Measured on eleven presets."""
 LATER_BYTES = 30_000_000
 """Memory of the code that is loaded after the first step: of previews, optimizers and reports."""
 MOST_SHAPES = 24
@@ -119,7 +119,6 @@ def measure_cost(
     check_memory(task, prepared, sample)
     first, forward_and_backward, memory = measure_steps(task, sample)
     evaluation = 0.0 if valid is None else measure_evaluation(task, valid)
-    release_freed_memory()
     memory = replace(memory, kept=max(memory.kept, resident_memory()))
     step = (sample.seconds + forward_and_backward) * accumulation + first.update_seconds
     tokens = sample.first.tokens * accumulation
@@ -152,12 +151,13 @@ def measure_steps(task: Task, sample: BatchSample) -> tuple[DryRunResult, float,
     first, kept = run(sample.first)
     passing = first.resident_bytes - kept
     if sample.another is None:
-        return first, first.seconds, StepsMemory(kept, round(EQUAL_GROWTH * passing), 0)
+        return first, first.seconds, StepsMemory(kept, round(STEP_GROWTH * passing), 0)
     second, kept_after = run(sample.another)
-    passing = round(VARYING_GROWTH * max(passing, second.resident_bytes - kept))
+    passing = max(passing, second.resident_bytes - kept)
+    per_shape = max(kept_after - kept, round(SHAPE_GROWTH * passing))
     of_both = sample.first.tokens + sample.another.tokens
     seconds = (first.seconds + second.seconds) * sample.mean_tokens / max(1, of_both)
-    return first, seconds, StepsMemory(kept, passing, max(0, kept_after - kept))
+    return first, seconds, StepsMemory(kept, round(STEP_GROWTH * passing), per_shape)
 
 
 def measure_evaluation(task: Task, valid: Batches) -> float:

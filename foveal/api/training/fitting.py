@@ -19,7 +19,7 @@ from foveal.tasks.config import from_tables
 from foveal.training.protocols import Batch
 from foveal.ui.console import format_bytes
 
-STEP_GROWTH = 1.15
+STEP_GROWTH = 1.4
 """Memory of a process for a step, as a multiple of its tensors: freed memory does not always fit, and kernels
 have working space of their own."""
 CODE_BYTES = 100_000_000

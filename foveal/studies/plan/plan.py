@@ -94,7 +94,7 @@ def make_plan(task: Any, layout: Layout, hardware: Hardware, utilization: Utiliz
         step.tokens * step.micro_batches * layout.dp,
         attention_matrix(config, rows, heads, step.positions) if heads else None,
         _flops_per_token(task) if isinstance(model, DecoderLM) else step.flops_per_token,
-        inference_memory(model, step.parameters.own, step.positions, layout),
+        inference_memory(planned_model(task), step.parameters.own, step.positions, layout),
     )
 
 
