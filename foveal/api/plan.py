@@ -14,8 +14,7 @@ from foveal.api.training.fitting import counted_tensors
 from foveal.api.training.options import TrainingOptions, setting
 from foveal.api.training.parts import open_parts
 from foveal.api.training.prepare import prepare
-from foveal.api.values.reader import training_reader
-from foveal.api.values.splits import store_splits
+from foveal.api.training.stored import store_training
 from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
 from foveal.core.runtime import free_memory_on
@@ -65,24 +64,16 @@ def plan(
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
     """
-    given = dict(flatten(settings or {}))
-    overrides = tuple(setting(key, value) for key, value in given.items())
-    with silence(quiet):
-        if data is None:
+    if data is None:
+        overrides = tuple(setting(key, value) for key, value in flatten(settings or {}))
+        with silence(quiet):
             return plan_of_run(Path(model), overrides, device)
-        columns = text or given.get("data.text"), label or given.get("data.label"), target
-        stored, held_out = store_splits(data, valid, test, training_reader(task, str(model), *columns))
-        options = TrainingOptions(
-            task=task,
-            model=str(model),
-            text=text,
-            label=None if "data.label" in given else stored.label,
-            target=target,
-            valid=held_out.get("valid"),
-            test=held_out.get("test"),
-            device=device,
-        )
-        return plan_on_data(stored.path, overrides, options)
+    options = TrainingOptions(
+        task=task, model=str(model), text=text, label=label, target=target, device=device
+    )
+    stored = store_training(data, valid, test, options, settings)
+    with silence(quiet):
+        return plan_on_data(stored.data, stored.overrides, stored.options)
 
 
 def plan_on_data(data: str, overrides: tuple[str, ...], options: TrainingOptions) -> MachinePlan:
