@@ -137,12 +137,12 @@ class EncoderConfig(EncoderStackConfig):
     kind: Annotated[str, Names("encoder", besides=("none",))] = "none"
     """Encoder of the source: none, or a kind such as text, words, ngrams, series, image or patches.
 
-    Of a text: a stack (text), or a bag of n-grams (ngrams). Of words: the forms and characters of each before
-    the stack (words). Of frames of sound: a pyramid of bidirectional LSTMs (pyramid), or strided convolutions
-    before the stack (convolution). Of a series: a stack (series), or a named network of 1D convolutions
-    (series-network). Of an image: a named network (image), or patches before the stack (patches). Of frames
-    of a clip: a network for each before the stack (frames), or convolutions over time, rows and columns
-    (conv3d)."""
+    Of a text: a stack (text), a bag of n-grams (ngrams), or the mixed layers of two stacks that read forward
+    and backward (elmo). Of words: the forms and characters of each before the stack (words). Of frames of
+    sound: a pyramid of bidirectional LSTMs (pyramid), or strided convolutions before the stack (convolution).
+    Of a series: a stack (series), or a named network of 1D convolutions (series-network). Of an image: a
+    named network (image), or patches before the stack (patches). Of frames of a clip: a network for each
+    before the stack (frames), or convolutions over time, rows and columns (conv3d)."""
     network: Annotated[str, Names("model", checked=False)] = "resnet-20"
     """Network for images, or for series, by its published name."""
     stem: Literal["published", "small"] = "published"

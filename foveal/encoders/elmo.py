@@ -10,14 +10,13 @@ from torch import Tensor, nn
 from foveal.core.memory import Memory
 from foveal.core.module_facts import LayerGroups, stack_layer_groups
 from foveal.encoders.make_memory import make_memory
-from foveal.encoders.pooling import EncoderPooling
 from foveal.layers.blocks.mixer_block import Block
 from foveal.layers.blocks.moe import AuxLosses
 from foveal.layers.embedding import Embedding
 from foveal.ops.padding import reverse_by_length, zero_padding
 
 
-class DirectionPair(nn.Module):
+class _DirectionPair(nn.Module):
     """A block that reads a text forward, and one that reads the text backward. Neither sees the other."""
 
     def __init__(self, there: Block, back: Block):
@@ -52,7 +51,7 @@ class BidirectionalLayers(nn.Module):
         super().__init__()
         self.embedding = embedding
         self.pairs = nn.ModuleList(
-            DirectionPair(cast(Block, one), cast(Block, other))
+            _DirectionPair(cast(Block, one), cast(Block, other))
             for one, other in zip(there, back, strict=True)
         )
         self.width, self.vocabulary = 2 * embedding.width, embedding.size
@@ -123,12 +122,11 @@ class ElmoEncoder(nn.Module):
     limit: int | None = None
     aux_names: tuple[str, ...] = ()
 
-    def __init__(self, both: BidirectionalLayers, pooling: EncoderPooling = "mean"):
+    def __init__(self, both: BidirectionalLayers):
         super().__init__()
         self.layers = both
         self.mix = ScalarMix(1 + len(both.pairs))
         self.width, self.vocabulary = both.width, both.vocabulary
-        self.pooling: EncoderPooling = pooling
 
     def reusable_encoder(self) -> nn.Module:
         """Return the layers, which a bidirectional language model trains."""
@@ -144,4 +142,4 @@ class ElmoEncoder(nn.Module):
         """Return the memory and `aux`. Padding may hold any tokens of the vocabulary."""
         there, back = self.layers(tokens, lengths)
         mixed = self.mix([torch.cat(pair, 2) for pair in zip(there, back, strict=True)])
-        return make_memory(mixed, lengths, "tokens", self.pooling), {}
+        return make_memory(mixed, lengths, "tokens", "mean"), {}

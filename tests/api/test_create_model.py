@@ -32,6 +32,12 @@ SMALL_ENCODER: dict[str, Any] = {"model.encoder.width": 16, "model.encoder.layer
         ("lstm", {"vocabulary": 7, "settings": SMALL}, (TOKENS,), (2, 4, 7)),
         ("attention", {"vocabulary": 7, "settings": SMALL}, (TOKENS, LENGTHS - 2), (2, 4, 7)),
         ("masked-lm", {"vocabulary": 7, "settings": SMALL_ENCODER}, (TOKENS,), (2, 4, 10)),
+        (
+            "permutation-lm",
+            {"vocabulary": 7, "settings": SMALL},
+            (TOKENS, TOKENS, TOKENS[:, :3] - 1),
+            (2, 3, 10),
+        ),
         ("text-classification", {"vocabulary": 7, "classes": 3}, (TOKENS, LENGTHS - 2), (2, 3)),
         ("tagging", {"vocabulary": 7, "classes": 3, "settings": SMALL_ENCODER}, (TOKENS,), (2, 4, 3)),
         ("series-classification", {"channels": 4, "classes": np.int64(3)}, (SERIES, LENGTHS), (2, 3)),

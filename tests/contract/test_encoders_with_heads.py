@@ -12,6 +12,7 @@ from foveal.core.result import ObjectiveOutput
 from foveal.data.core.batching import ExampleBatch
 from foveal.data.text.length_limit import LengthLimit
 from foveal.data.text.special_tokens import SpecialTokens
+from foveal.encoders.elmo import ElmoEncoder
 from foveal.encoders.image import ImageEncoder
 from foveal.encoders.video import Conv3dEncoder, FrameEncoder
 from foveal.heads.classification import ClassificationHead
@@ -34,6 +35,7 @@ from foveal.models.encoder import (
     text_encoder,
     word_encoder,
 )
+from foveal.models.encoders.text import bidirectional_layers
 from foveal.models.series_networks import InceptionTime, SeriesNetwork, SeriesResNet
 from foveal.models.stack import make_stack
 from foveal.objectives.classification import ClassificationObjective
@@ -73,6 +75,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "rwkv": {"mixers": "rwkv", "norm": "layer", "residual": True, "feedforward": "channel-mixing"},
     "hybrid": {"mixers": "lstm,attention", "bidirectional": True, **AROUND},
     "experts": {"mixers": "attention", **AROUND, "feedforward": "moe"},
+    "elmo": {"mixers": "lstm", "residual": True},
     "words": {"mixers": "lstm", "bidirectional": True, "pooling": "final-states", "word_dropout": 0.0},
     "series": {"mixers": "gru", "bidirectional": True, "pooling": "final-states"},
     "resnet-1d": {},
@@ -162,6 +165,8 @@ def made(encoder: str, head: str, seed: int = 0) -> Any:
     config, marks = config_of(encoder, head), SpecialTokens(WORDS)
     if encoder == "series":
         reader: Any = series_encoder(config.model.encoder, CHANNELS, LONGEST)
+    elif encoder == "elmo":
+        reader = ElmoEncoder(bidirectional_layers(config.model.encoder, marks.vocab_size))
     elif encoder == "words":
         reader = word_encoder(config.model.encoder, FORMS, [3] * (WORDS - 1), WORDS, LONGEST)
     elif encoder in NETWORKS_1D:

@@ -97,6 +97,7 @@ MORE_KINDS: dict[str, Callable[[], UntrainedRun]] = {
     "hostile-text": lambda: untrained_run(
         write_hostile(), "attention", *DECODER, *CORPUS, "data.tokenizer=word", "model.attention.heads=2"
     ),
+    "bidirectional-lm": lambda: untrained_run(write_plays(), "bidirectional-lm", *ENCODER, *CORPUS, *PIECES),
     "text-ngrams": lambda: untrained_run(write_labeled(), "text-ngrams"),
     "translation-gru": lambda: untrained_run(
         write_reversed(), "translation-gru", *ENCODER, *DECODER, *PIECES

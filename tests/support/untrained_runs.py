@@ -121,7 +121,6 @@ KINDS = {
     ),
     "n-grams": lambda: untrained_run(write_plays(), "ngram-lstm", *DECODER, *CORPUS),
     "masked-lm": lambda: untrained_run(write_plays(), "masked-lm", *ENCODER, *CORPUS, *PIECES),
-    "bidirectional-lm": lambda: untrained_run(write_plays(), "bidirectional-lm", *ENCODER, *CORPUS, *PIECES),
     "permutation-lm": lambda: untrained_run(write_plays(), "permutation-lm", *DECODER, *CORPUS, *PIECES),
     "text-classification": lambda: untrained_run(write_labeled(), "text-classification", *ENCODER, *PIECES),
     "tagging": lambda: untrained_run(write_tagged(), "tagging", *ENCODER),

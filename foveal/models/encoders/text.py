@@ -5,7 +5,7 @@ from foveal.encoders.elmo import BidirectionalLayers, ElmoEncoder
 from foveal.encoders.ngrams import NgramEncoder
 from foveal.encoders.text import TextEncoder
 from foveal.layers.embedding import Embedding
-from foveal.models.encoder import encoder_pooling_of, text_encoder
+from foveal.models.encoder import text_encoder
 from foveal.models.encoder_registry import EncoderComponent, EncoderSpec, TokenSizes, register_encoder
 from foveal.models.stack import MixerFactory, make_stack
 from foveal.models.stack_settings import TOKEN_ENCODER
@@ -28,11 +28,11 @@ class TextSpec(EncoderSpec[NoSettings]):
 @register_encoder("elmo")
 class ElmoSpec(EncoderSpec[NoSettings]):
     reads = ("text",)
-    shared_settings = frozenset({*DIRECTION, "width", "pooling"})
+    shared_settings = frozenset({*DIRECTION, "width"})
     Settings = NoSettings
 
     def make(self, config: EncoderConfig, settings: NoSettings, sizes: TokenSizes) -> ElmoEncoder:
-        return ElmoEncoder(bidirectional_layers(config, sizes.vocabulary), encoder_pooling_of(config))
+        return ElmoEncoder(bidirectional_layers(config, sizes.vocabulary))
 
 
 def bidirectional_layers(config: EncoderConfig, vocabulary: int) -> BidirectionalLayers:
