@@ -57,8 +57,7 @@ class TwoStreamBlock(nn.Module):
 
 
 class PermutationLM(nn.Module):
-    """Predicts each token from those before it in an order (Yang et al. 2019, sections 2.2 and
-    2.3).
+    """Predicts each token from those before it in an order (Yang et al. 2019, 2.2 and 2.3).
 
     The content stream h has a vector for each token, the query stream g one for each token to predict:
 
@@ -131,8 +130,10 @@ class PermutationLM(nn.Module):
             padding = ~sequence_mask(lengths, tokens.shape[1])
             ranks = ranks.masked_fill(padding, torch.iinfo(ranks.dtype).max)
         everywhere = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
-        of_content = Sight(everywhere, ranks[:, None] <= ranks[:, :, None], same(segments, everywhere))
-        of_query = Sight(places, ranks[:, None] < ranks.gather(1, places)[:, :, None], same(segments, places))
+        up_to_itself = ranks[:, None] <= ranks[:, :, None]
+        before_it = ranks[:, None] < ranks.gather(1, places)[:, :, None]
+        of_content = Sight(everywhere, up_to_itself, same_segment(segments, everywhere))
+        of_query = Sight(places, before_it, same_segment(segments, places))
         content = self.dropout(self.embedding(tokens))
         query = self.dropout(self.first_query.to(content.dtype).expand(*places.shape, -1))
         for block in self.blocks:
@@ -142,6 +143,8 @@ class PermutationLM(nn.Module):
         return self.dropout(query)
 
 
-def same(segments: Int[Tensor, "B T"] | None, places: Int[Tensor, "B N"]) -> Bool[Tensor, "B N T"] | None:
+def same_segment(
+    segments: Int[Tensor, "B T"] | None, places: Int[Tensor, "B N"]
+) -> Bool[Tensor, "B N T"] | None:
     """Return whether a token is of the segment of each place; None without segments."""
     return None if segments is None else segments.gather(1, places)[:, :, None] == segments[:, None]
