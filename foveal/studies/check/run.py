@@ -85,7 +85,7 @@ class RunCheck:
         yield from check_laws("training", lambda: self._replays(run, task, data))
 
     def _model_results(self, run: RunFolder, task: Task) -> Iterator[LawResult]:
-        cpu = torch.device("cpu")
+        cpu, task = torch.device("cpu"), _without_freezing(task)
         bound = task.bind(task.processor, build_model(task, cpu).eval())
         try:
             load_run_weights(run, bound)
@@ -109,6 +109,12 @@ class RunCheck:
         resumes = "a training that is stopped and resumed ends as one that is not"
         yield law_of_run(resumes, replay.resumed, reason)
         yield replay.law_of_checkpoints()
+
+
+def _without_freezing(task: Task) -> Task:
+    """Return the task with a model of which everything is trained, since laws ask for all gradients."""
+    training = task.config.training.model_copy(update={"freeze": "none"})
+    return task.with_config(task.config.model_copy(update={"training": training}))
 
 
 class RunData:

@@ -61,6 +61,31 @@ def test_averaged_weights_and_dropout_are_replayed_as_well(tmp_path: Path):
     assert not broken(run, "--steps", "4")
 
 
+@pytest.mark.slow
+def test_a_frozen_encoder_breaks_no_law(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("the good film and the bad film\n" * 40)
+    settings = ("model.encoder.width=16", "model.encoder.layers=1", "data.context_length=16", "-q")
+    succeed("train", "text.txt", "--task", "masked-lm", *settings, "--budget", "2steps", "--run", "base")
+    rows = [f"{mood} film {number},{mood}" for number in range(20) for mood in ("good", "bad")]
+    Path("moods.csv").write_text("\n".join(["text,label", *rows]))
+    succeed(
+        "train",
+        "moods.csv",
+        "--from",
+        "base",
+        "--task",
+        "text-classification",
+        "training.freeze=encoder",
+        "--budget",
+        "2steps",
+        "--run",
+        "frozen",
+        "-q",
+    )
+    assert not broken("frozen", "--steps", "1")
+
+
 def edit(path: Path, change: Callable[[bytes], bytes]) -> None:
     path.write_bytes(change(path.read_bytes()))
 
