@@ -90,8 +90,8 @@ def fitting_batch(task: Task, prepared: PreparedData[Any, Any], free: int) -> st
             largest = BatchSample.of(smaller.train_batches(prepared.train)).largest
         except (UserError, ConfigError):  # no row fits into the batch
             return None
-        if largest.tokens == tokens:  # a single row already
-            return None
+        if largest.tokens == tokens:  # all data, or a single row, as before
+            continue
         needed, tokens = needed_memory(smaller, largest), largest.tokens
         if needed is not None and needed <= free:
             return " ".join(settings)
