@@ -28,6 +28,11 @@ SPARE = 4
 """How many times the roughly estimated memory has to be free for the step not to be counted, which takes a
 second."""
 ACCUMULATION = "training.grad_accumulation"
+NO_BATCH = (
+    "a batch of one row does not fit either: training.activation_checkpointing=true keeps less; or lower "
+    "model.width, model.layers, or the lengths or sizes of the data"
+)
+"""What to do where no batch fits."""
 
 
 def check_memory(task: Task, prepared: PreparedData[Any, Any], sample: BatchSample) -> None:
@@ -43,10 +48,8 @@ def check_memory(task: Task, prepared: PreparedData[Any, Any], sample: BatchSamp
     needed = needed_memory(task, sample.largest)
     if needed is None or needed <= free:
         return
-    advice = fitting_batch(task, prepared, free) or (
-        "a batch of one row does not fit either: training.activation_checkpointing=true keeps less; or lower "
-        "model.width, model.layers, or the lengths or sizes of the data"
-    )
+    settings = fitting_batch(task, prepared, free)
+    advice = f"train with {settings}" if settings else NO_BATCH
     raise UserError(
         f"a training step takes about {format_bytes(needed)} of memory, and {format_bytes(free)} are free: "
         f"{advice}"
