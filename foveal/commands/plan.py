@@ -11,24 +11,11 @@ from cyclopts import Parameter
 from foveal.api.plan import plan_of_run, plan_on_data
 from foveal.api.results.machine_plan import THIS_MACHINE, MachinePlan
 from foveal.api.training.options import TrainingOptions
-from foveal.config import Config, parse_overrides, preset_names
 from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.core.whole_number import WholeNumber
-from foveal.models.network_registry import NETWORKS
-from foveal.plugins.references import resolve_references
-from foveal.store.manifest import MANIFEST_FILE
-from foveal.store.run import open_run
-from foveal.studies.plan.hardware import DEFAULT_HARDWARE, named_hardware
+from foveal.studies.plan.hardware import DEFAULT_HARDWARE
 from foveal.studies.plan.layout import Layout
-from foveal.studies.plan.plan import make_plan
-from foveal.studies.plan.planned_model import sized_task
-from foveal.studies.plan.published import all_published
-from foveal.studies.plan.report import plan_json, plan_sections
-from foveal.tasks.base import Task
-from foveal.tasks.config import from_tables, load_config
-from foveal.tasks.configure import network_config
-from foveal.tasks.registry import open_task, task_of
 from foveal.ui.console import print_json, print_sections
 
 
@@ -110,10 +97,12 @@ def plan(
     for option, path in (("data", data), ("valid", valid), ("test", test)):
         if path is not None:
             raise UserError(f"--{option}: is read for --hardware {THIS_MACHINE} alone; leave it out")
+    # On this machine, the memory of these imports would count.
+    from foveal.api.plan_ranks import plan_ranks
+    from foveal.studies.plan.report import plan_json, plan_sections
+
     given = {size: number for size, number in sizes.items() if number is not None}
-    task = sized_task(_task(preset, resolve_references(overrides)), given)
-    made = make_plan(task, layout, named_hardware(hardware or DEFAULT_HARDWARE))
-    published = all_published().get(preset) if not given and _has_its_model(task.config, preset) else None
+    made, published = plan_ranks(preset, overrides, layout, hardware or DEFAULT_HARDWARE, given)
     if price_per_hour is not None and (published is None or published.training is None):
         raise UserError(f"--price-per-hour: no training of {preset} with these settings is published")
     if json:
@@ -143,31 +132,3 @@ def _check_alone(layout: Layout, others: Mapping[str, object]) -> None:
         raise UserError(
             f"--{option.replace('_', '-')}: this machine is measured in one process, on DATA; leave it out"
         )
-
-
-def _task(name: str, overrides: Sequence[str]) -> Task:
-    """Return the task of a preset, a file or a network; that of a run is bound to its processor.
-
-    Raises: UserError or ConfigError: there is none of this name, or a setting does not fit.
-    """
-    if not (Path(name) / MANIFEST_FILE).exists():
-        return task_of(_config(name, overrides))
-    run = open_run(name)
-    return open_task(run).with_config(from_tables(run.config.model_dump(), parse_overrides(overrides)))
-
-
-def _config(name: str, overrides: Sequence[str]) -> Config:
-    is_network = name in NETWORKS and name not in preset_names()
-    return network_config(name, overrides) if is_network else load_config(name, overrides)
-
-
-def _has_its_model(config: Config, name: str) -> bool:
-    """Return whether settings leave the model of a preset or of a network as it is."""
-    if name not in all_published():
-        return False
-    own = _config(name, ())
-    sizes = [
-        (data.vocab_size, data.context_length, data.max_length, data.image.size, data.image.channels)
-        for data in (config.data, own.data)
-    ]
-    return config.model == own.model and sizes[0] == sizes[1]
