@@ -17,7 +17,7 @@ from foveal.api.training.prepare import prepare
 from foveal.api.training.stored import store_training
 from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
-from foveal.core.runtime import free_memory_on
+from foveal.core.runtime import free_memory_on, reset_peak_memory
 from foveal.data.core.prepared_data import PreparedData
 from foveal.store.manifest import MANIFEST_FILE
 from foveal.tasks.base import Task
@@ -65,6 +65,9 @@ def plan(
         Other settings by their keys, such as `{"model.width": 256}`.
     """
     if data is None:
+        others = {"task": task, "text": text, "label": label, "target": target, "valid": valid, "test": test}
+        if given := [name for name, value in others.items() if value is not None]:
+            raise UserError(f"{given[0]}=: {model} is planned on its own data: leave {given[0]} out")
         overrides = tuple(setting(key, value) for key, value in flatten(settings or {}))
         with silence(quiet):
             return plan_of_run(Path(model), overrides, device)
@@ -82,6 +85,8 @@ def plan_on_data(data: str, overrides: tuple[str, ...], options: TrainingOptions
     Raises: UserError or ConfigError: DATA can't be read, a setting does not fit, or a step does not fit into
         the free memory.
     """
+    if (Path(str(options.model)) / MANIFEST_FILE).exists():
+        raise UserError(f"{options.model}: a run is planned on its own data: leave the data out")
     prepared = prepare(choose(data, overrides, options))
     start = prepared.start
     return _plan(str(options.model), start.task, start.prepared, prepared.batches, prepared.cost)
@@ -96,6 +101,7 @@ def plan_of_run(path: Path, overrides: tuple[str, ...], device: str | None) -> M
         raise UserError(f"{path}: not a run, so the data are needed: foveal plan {path} --data DATA")
     if overrides:
         raise UserError(f"{overrides[0]}: a run keeps its settings; give a preset or a TOML file with --data")
+    reset_peak_memory()
     parts = open_parts(path, None if device == "auto" else device)
     with Activity("measuring a step"):
         cost = measure_cost(parts.task, parts.data, parts.batches, parts.valid)

@@ -116,6 +116,9 @@ def _plan_here(
 ) -> MachinePlan:
     with SignalHandler():
         if data is None:
+            for option, path in (("valid", valid), ("test", test)):
+                if path is not None:
+                    raise UserError(f"--{option}: {name} is planned on its own data; leave it out")
             return plan_of_run(Path(name), tuple(overrides), None)
         return plan_on_data(data, tuple(overrides), TrainingOptions(model=name, valid=valid, test=test))
 

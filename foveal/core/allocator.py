@@ -1,11 +1,13 @@
 """The memory of the machine, its container and this process: Linux's own files, elsewhere psutil."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path("/")
 MEMINFO = "proc/meminfo"
 STATUS = "proc/self/status"
+CLEAR_REFS = "proc/self/clear_refs"
 CGROUPS = (
     ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current", "sys/fs/cgroup/memory.stat"),
     (
@@ -15,6 +17,10 @@ CGROUPS = (
     ),
 )
 """Files with a container's limit, its usage and the statistics of that usage, for cgroups version 2 and 1."""
+
+
+FILE_PAGES = ("inactive_file", "active_file")
+"""The statistics of the page cache of files."""
 
 
 def free_memory(root: Path = ROOT) -> int | None:
@@ -65,6 +71,12 @@ def process_peak(root: Path = ROOT) -> int:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
+def reset_process_peak(root: Path = ROOT) -> None:
+    """Begin a new `process_peak` with what this process takes now. Without Linux, do nothing."""
+    with suppress(OSError):
+        (root / CLEAR_REFS).write_text("5")
+
+
 def _process_status(root: Path, name: str) -> int | None:
     """Return a number of bytes from Linux's status of this process, or None if it is unknown."""
     words = _read(root / STATUS).split()
@@ -90,7 +102,9 @@ def _cgroup_available(limit: Path, use: Path, stat: Path) -> int | None:
     maximum, used, words = _read(limit), _read(use), _read(stat).split()
     if not (maximum.isdecimal() and used.isdecimal()):  # the limit may be "max"
         return None
-    files = int(words[words.index("inactive_file") + 1]) if "inactive_file" in words else 0
+    sizes = {name: int(size) for name, size in zip(words[::2], words[1::2], strict=False)}
+    # Version 1 counts the groups below as usage, and their files in totals of their own.
+    files = sum(sizes.get(f"total_{name}", sizes.get(name, 0)) for name in FILE_PAGES)
     return max(0, int(maximum) - int(used) + files)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from foveal.core.allocator import free_memory, machine_memory, process_peak
+from foveal.core.allocator import free_memory, machine_memory, process_peak, reset_process_peak
 from foveal.core.errors import UserError
 from foveal.core.rank import world_size
 from foveal.core.rank_device import gpu_of_rank
@@ -94,11 +94,31 @@ def peak_memory() -> int:
     return process_peak()
 
 
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """Return a context in which operations on `device` compute in the precision of their inputs. The device
+    meta has no other."""
+    return nullcontext() if device.type == "meta" else torch.autocast(device.type, enabled=False)
+
+
+def reset_peak_memory() -> None:
+    """Begin a new `peak_memory` with what this process takes now."""
+    reset_process_peak()
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+
+
 def free_memory_on(device: torch.device) -> int | None:
-    """Return the bytes that this process can still take on `device`; None if unknown."""
+    """Return the bytes that this process can still take on `device`; None if unknown.
+
+    Memory that was freed, and is kept for the next step, is free.
+    """
     if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    return free_memory() if device.type == "cpu" else None
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + kept
+    if device.type != "cpu":
+        return None
+    release_freed_memory()
+    return free_memory()
 
 
 def resolve_device(name: str = "auto") -> torch.device:

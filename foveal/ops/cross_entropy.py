@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from foveal.core.runtime import at_least_float32
+from foveal.core.runtime import at_least_float32, without_autocast
 from foveal.ops.jit.dispatch import use_fast_path
 
 MIN_CHUNKED_CLASSES = 1024
@@ -100,7 +100,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         dh = torch.empty_like(h) if needed[0] else None
         dw = torch.zeros_like(weight, dtype=exact) if needed[1] else None
         db = torch.zeros_like(bias, dtype=exact) if bias is not None and needed[2] else None
-        with torch.autocast(h.device.type, enabled=False):
+        with without_autocast(h.device):
             for rows in (slice(first, first + size) for first in range(0, N, size)):
                 logits = F.linear(h[rows], weight, bias).to(exact)
                 labels = targets[rows, None]

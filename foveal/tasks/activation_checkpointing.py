@@ -12,8 +12,13 @@ def check_activation_checkpointing(model: nn.Module, config: TrainingConfig) -> 
 
     Raises: UserError: it has none.
     """
-    if config.activation_checkpointing and not any(isinstance(each, Stack) for each in model.modules()):
+    if config.activation_checkpointing and not has_blocks(model):
         raise UserError(
             "training.activation_checkpointing: this model has no stack of blocks to compute again: leave it "
             "out"
         )
+
+
+def has_blocks(model: nn.Module) -> bool:
+    """Return whether a model has a stack of blocks."""
+    return any(isinstance(each, Stack) for each in model.modules())

@@ -1,8 +1,9 @@
 """Whether the weights of a model fit into memory, before there are any."""
 
-from foveal.core.allocator import free_memory
+import torch
+
 from foveal.core.errors import UserError
-from foveal.core.runtime import physical_memory
+from foveal.core.runtime import free_memory_on, physical_memory
 from foveal.core.shapes_only import shapes_only
 from foveal.tasks.base import Task
 
@@ -18,7 +19,8 @@ def check_model_size(task: Task) -> None:
     """
     with shapes_only():
         count = sum(parameter.numel() for parameter in task.new_model().parameters())
-    needed, available, free = BYTES_PER_PARAMETER * count, physical_memory(), free_memory()
+    needed, available = BYTES_PER_PARAMETER * count, physical_memory()
+    free = free_memory_on(torch.device("cpu"))  # where weights are made
     if needed > available:
         raise UserError(
             f"the model has {count:,} parameters, whose weights and gradients take {needed / 1e9:,.0f} GB of "

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import foveal
 from tests.support.command_line import TINY_MODEL, run_command, succeed
 from tests.support.small_texts import sentences
 
@@ -54,9 +55,15 @@ def test_this_machine_is_measured_on_data_and_for_a_run():
     assert seconds["epoch_steps"] == pytest.approx(planned["steps_per_epoch"] * seconds["step"])
     succeed("train", "text.txt", "--model", "lstm", *TINY_MODEL, "--budget", "1steps", "--run", "run")
     shown = succeed("plan", "run", "--hardware", "this-machine").out
-    assert re.match(r"run on this machine: about [\d.]+ MB .* of memory, .* an epoch with its eval", shown)
+    assert re.match(r"run on this machine: about [\d.]+ [MG]B .* of memory, .* an epoch with its eval", shown)
     refused = run_command("plan", "run", "model.width=8", "--hardware", "this-machine")
     assert (refused.code, "a run keeps its settings" in refused.last) == (2, True)
+    refused = run_command("plan", "run", "--hardware", "this-machine", "--valid", "text.txt")
+    assert (refused.code, "--valid: run is planned on its own data" in refused.last) == (2, True)
+    refused = run_command("plan", "run", "--data", "text.txt")
+    assert (refused.code, "run: a run is planned on its own data" in refused.last) == (2, True)
+    with pytest.raises(foveal.UserError, match="task=: run is planned on its own data"):
+        foveal.plan("run", task="tagging")
 
 
 def test_a_model_that_does_not_fit_is_advised():
@@ -76,7 +83,7 @@ def test_a_published_figure_of_96_layers_stands_beside_the_count():
 def test_published_figures_stand_beside_the_count():
     shown = succeed("plan", "gpt2", "data.batch_tokens=1024", "training.budget=1steps").out
     assert "117,000,000, -6.0% (Radford et al. 2019, table 2): the paper is wrong" in shown
-    for other in (("model.layers=4",), ("data.vocab_size=1000",), ("--vocabulary", "100")):
+    for other in (("data.vocab_size=1000",), ("--vocabulary", "100")):
         assert "published" not in succeed("plan", "gpt2", "data.batch_tokens=1024", *other).out
 
 

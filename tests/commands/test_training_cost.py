@@ -1,7 +1,12 @@
 """What a training is said to cost, before its first step."""
 
-import pytest
+from typing import Any
 
+import pytest
+import torch
+
+from foveal.api.training import cost
+from foveal.api.training.batch_sample import BatchSample
 from foveal.api.training.cost import (
     LATER_BYTES,
     MOST_SHAPES,
@@ -10,7 +15,12 @@ from foveal.api.training.cost import (
 )
 from foveal.api.training.head_fit import HeadFit
 from foveal.core.allocator import resident_memory
+from foveal.data.core.batching import TokenBatch
+from foveal.data.text.tokenizers import ByteTokenizer
 from foveal.ops.ridge import ridge_memory, ridge_seconds
+from foveal.tasks.config import load_config
+from foveal.tasks.registry import task_of
+from foveal.training.dry_run import DryRunResult
 
 
 def test_memory_counts_the_shapes_and_the_larger_of_step_and_baseline() -> None:
@@ -19,6 +29,31 @@ def test_memory_counts_the_shapes_and_the_larger_of_step_and_baseline() -> None:
     assert steps.peak(10_000, 0) == 400_000_000 + 10_000_000 * MOST_SHAPES + LATER_BYTES
     assert steps.peak(2, 99_000_000) == steps.peak(2, 0)
     assert steps.peak(2, 150_000_000) == steps.peak(2, 0) + 50_000_000
+
+
+class SizedBatches:
+    def __init__(self, *sizes: int):
+        self.sizes, self.per_epoch = sizes, len(sizes)
+
+    def batch(self, epoch: int, index: int) -> Any:
+        return TokenBatch(*torch.zeros(2, 1, self.sizes[index], dtype=torch.int64))
+
+
+@pytest.mark.parametrize("sizes", [(100, 200, 300, 400), (400, 300, 200, 100), (250, 250, 250, 250)])
+def test_the_time_of_a_step_is_that_of_a_batch_of_mean_size(
+    sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever batch comes first: each takes a second for 100 tokens."""
+
+    def run(model: Any, objective: Any, batch: Any, config: Any) -> DryRunResult:
+        return DryRunResult(1.0, batch.tokens / 100, 0.0, 0, resident_memory())
+
+    monkeypatch.setattr(cost, "dry_run", run)
+    task = task_of(load_config("lstm")).bind(ByteTokenizer(), None)
+    monkeypatch.setattr(type(task), "objective", lambda self: None)
+    _, seconds, memory = cost.measure_steps(task, BatchSample.of(SizedBatches(*sizes)))
+    assert seconds == pytest.approx(2.5)
+    assert (memory.per_shape == 0) is (len({*sizes}) == 1)
 
 
 def test_a_training_without_steps_has_no_step_in_its_cost() -> None:

@@ -21,6 +21,7 @@ class BatchSample:
 
     first: Any
     largest: Any
+    smallest: Any
     tokens: Sequence[int]
     """The tokens of each."""
     seconds: float
@@ -30,7 +31,7 @@ class BatchSample:
     def of(cls, batches: Batches) -> "BatchSample":
         """Return a sample of the batches of the first epoch."""
         started = time.perf_counter()
-        first = largest = batches.batch(0, 0)
+        first = largest = smallest = batches.batch(0, 0)
         tokens = [first.tokens]
         # The last one may be small, and would count too much among few.
         count = batches.per_epoch - (batches.per_epoch > MOST_BATCHES)
@@ -40,7 +41,8 @@ class BatchSample:
             batch = batches.batch(0, index)
             tokens.append(batch.tokens)
             largest = max(largest, batch, key=lambda each: each.tokens)
-        return cls(first, largest, tokens, (time.perf_counter() - started) / len(tokens))
+            smallest = min(smallest, batch, key=lambda each: each.tokens)
+        return cls(first, largest, smallest, tokens, (time.perf_counter() - started) / len(tokens))
 
     @property
     def mean_tokens(self) -> float:
@@ -48,7 +50,8 @@ class BatchSample:
 
     @property
     def another(self) -> Batch | None:
-        """The largest batch if sizes vary, and it is not the first one."""
-        varies = len(set(self.tokens)) > EQUAL_SIZES
-        other: Batch | None = self.largest if varies and self.largest is not self.first else None
+        """A batch of another size than the first if sizes vary: the largest, if the first is not."""
+        if len(set(self.tokens)) <= EQUAL_SIZES:
+            return None
+        other: Batch = self.smallest if self.largest is self.first else self.largest
         return other

@@ -28,6 +28,9 @@ LATER_BYTES = 30_000_000
 MOST_SHAPES = 24
 """Shapes of batches at most whose kernels count: oneDNN keeps a limited number of kernels."""
 
+SLOW_SECONDS, FORWARDS_PER_STEP = 3.0, 3
+"""Seconds of a step after which no evaluation is tried; the forward passes that take as long as a step."""
+
 
 @dataclass(frozen=True)
 class StepsCost:
@@ -36,6 +39,7 @@ class StepsCost:
     first_loss: float
     step_seconds: float
     tokens_per_step: int
+    """Those of a step of mean size."""
     steps_per_epoch: float
     total_steps: int
     evaluations: int
@@ -113,18 +117,21 @@ def measure_cost(
     if prepared.held_out is not None and config.training.final_test:
         baseline = task.baseline_memory(prepared.train, prepared.held_out)
     if budget.amount == 0:
+        if _is_on_gpu(task):
+            return TrainingCost(peak_memory(), None)
         release_freed_memory()
         return TrainingCost(max(peak_memory(), resident_memory() + LATER_BYTES + baseline), None)
     sample = BatchSample.of(batches)
     check_memory(task, prepared, sample)
     first, forward_and_backward, memory = measure_steps(task, sample)
-    evaluation = 0.0 if valid is None else measure_evaluation(task, valid)
+    evaluation = 0.0 if valid is None else measure_evaluation(task, valid, first)
+    # With the freed memory of an evaluation, which seldom fits the tensors of a step.
     memory = replace(memory, kept=max(memory.kept, resident_memory()))
     step = (sample.seconds + forward_and_backward) * accumulation + first.update_seconds
-    tokens = sample.first.tokens * accumulation
     if budget.unit == "seconds":
         plan = StepTimer(budget.amount, config.schedule).expected(0, 0.0, step)
     else:
+        tokens = sample.first.tokens * accumulation  # as the trainer takes them
         total_steps = budget_to_steps(budget, batches.per_epoch, accumulation, tokens)
         plan = make_plan(total_steps, config.schedule)
     evaluations = 0
@@ -132,8 +139,9 @@ def measure_cost(
         schedule = EvaluationSchedule(config.training.evaluate_every, valid.per_epoch, accumulation)
         evaluations = schedule.left(0, plan)
     per_epoch = batches.per_epoch / accumulation
+    tokens = round(sample.mean_tokens * accumulation)
     steps = StepsCost(first.loss, step, tokens, per_epoch, plan.total_steps, evaluations, evaluation)
-    if next(task.model.parameters()).is_cuda:
+    if _is_on_gpu(task):
         return TrainingCost(first.memory_bytes, steps)
     peak = memory.peak(min(batches.per_epoch, plan.total_steps * accumulation), baseline)
     return TrainingCost(max(first.memory_bytes, peak), steps)
@@ -160,8 +168,16 @@ def measure_steps(task: Task, sample: BatchSample) -> tuple[DryRunResult, float,
     return first, seconds, StepsMemory(kept, round(STEP_GROWTH * passing), per_shape)
 
 
-def measure_evaluation(task: Task, valid: Batches) -> float:
-    """Return the seconds of an evaluation on all held-out batches, by the time of the first."""
+def measure_evaluation(task: Task, valid: Batches, step: DryRunResult) -> float:
+    """Return the seconds of an evaluation on all held-out batches, by the time of the first, or by that of a
+    slow training step."""
     sample = BatchSample.of(valid)
-    forward = forward_seconds(task.model, task.objective(), sample.first, task.config.training.precision)
+    if step.seconds > SLOW_SECONDS:
+        forward = step.seconds / FORWARDS_PER_STEP
+    else:
+        forward = forward_seconds(task.model, task.objective(), sample.first, task.config.training.precision)
     return valid.per_epoch * (sample.seconds + forward * sample.mean_tokens / max(1, sample.first.tokens))
+
+
+def _is_on_gpu(task: Task) -> bool:
+    return next(task.model.parameters()).is_cuda

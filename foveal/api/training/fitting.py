@@ -1,6 +1,5 @@
 """Whether the steps of a training fit into the free memory, and which batch does: counted, not tried."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from functools import reduce
@@ -14,6 +13,7 @@ from foveal.config import ConfigError, parse_overrides
 from foveal.core.errors import UserError
 from foveal.core.runtime import free_memory_on
 from foveal.data.core.prepared_data import PreparedData
+from foveal.tasks.activation_checkpointing import has_blocks
 from foveal.tasks.base import Task
 from foveal.tasks.config import from_tables
 from foveal.training.protocols import Batch
@@ -28,11 +28,8 @@ SPARE = 4
 """How many times the roughly estimated memory has to be free for the step not to be counted, which takes a
 second."""
 ACCUMULATION = "training.grad_accumulation"
-NO_BATCH = (
-    "a batch of one row does not fit either: training.activation_checkpointing=true keeps less; or lower "
-    "model.width, model.layers, or the lengths or sizes of the data"
-)
-"""What to do where no batch fits."""
+IMAGE_DIMS, PATCH_PIXELS = 4, 16
+"""Dimensions of a batch of images; pixels for each place at which layers have outputs."""
 
 
 def check_memory(task: Task, prepared: PreparedData[Any, Any], sample: BatchSample) -> None:
@@ -49,7 +46,7 @@ def check_memory(task: Task, prepared: PreparedData[Any, Any], sample: BatchSamp
     if needed is None or needed <= free:
         return
     settings = fitting_batch(task, prepared, free)
-    advice = f"train with {settings}" if settings else NO_BATCH
+    advice = f"train with {settings}" if settings else _advice_without_batch(task)
     raise UserError(
         f"a training step takes about {format_bytes(needed)} of memory, and {format_bytes(free)} are free: "
         f"{advice}"
@@ -85,32 +82,45 @@ def counted_tensors(task: Task, batch: Batch) -> Counter[Any] | None:
 def fitting_batch(task: Task, prepared: PreparedData[Any, Any], free: int) -> str | None:
     """Return the settings of the largest batch, a half, a quarter and so on, whose step takes at most `free`
     bytes. As many more batches are added up before an update. None if not even one row fits."""
-    tokens = math.inf
-    for settings in _smaller_batches(task):
+    tables = task.config.model_dump()
+    accumulation, tokens = _setting(tables, ACCUMULATION), _largest_batch(task, prepared).tokens
+    for setting in _smaller_batches(task):
         try:
-            config = from_tables(task.config.model_dump(), parse_overrides(settings))
-            smaller = task.with_config(config)
-            largest = BatchSample.of(smaller.train_batches(prepared.train)).largest
+            smaller = task.with_config(from_tables(tables, parse_overrides([setting])))
+            largest = _largest_batch(smaller, prepared)
         except (UserError, ConfigError):  # no row fits into the batch
             return None
         if largest.tokens == tokens:  # all data, or a single row, as before
             continue
-        needed, tokens = needed_memory(smaller, largest), largest.tokens
+        accumulation, tokens = 2 * accumulation, largest.tokens
+        needed = needed_memory(smaller, largest)
         if needed is not None and needed <= free:
-            return " ".join(settings)
+            return f"{setting} {ACCUMULATION}={accumulation}"
     return None
 
 
-def _smaller_batches(task: Task) -> Iterator[tuple[str, str]]:
-    """Yield the settings of batches of a half, a quarter and so on, of which as many more are added up."""
+def _largest_batch(task: Task, prepared: PreparedData[Any, Any]) -> Any:
+    return BatchSample.of(task.train_batches(prepared.train)).largest
+
+
+def _smaller_batches(task: Task) -> Iterator[str]:
+    """Yield the settings of batches of a half, a quarter and so on."""
     tables, key = task.config.model_dump(), task.batch_setting
-    size, accumulation = _setting(tables, key), _setting(tables, ACCUMULATION)
+    size = _setting(tables, key)
     if not size:  # as many rows as another setting has tokens for
         key = Task.batch_setting
         size = _setting(tables, key)
     while size > 1:
-        size, accumulation = size // 2, 2 * accumulation
-        yield f"{key}={size}", f"{ACCUMULATION}={accumulation}"
+        size //= 2
+        yield f"{key}={size}"
+
+
+def _advice_without_batch(task: Task) -> str:
+    """Return what to do where no batch fits."""
+    recomputes = task.config.training.activation_checkpointing or not has_blocks(task.model)
+    less = "" if recomputes else "training.activation_checkpointing=true keeps less; or "
+    sizes = "data.image.size" if task.source_kind == "image" else "the lengths of the data"
+    return f"a batch of one row does not fit either: {less}lower model.width, model.layers or {sizes}"
 
 
 def _setting(tables: dict[str, Any], key: str) -> int:
@@ -127,10 +137,17 @@ def _rough_memory(task: Task, batch: Any) -> int:
 
 
 def _places(batch: Any) -> int:
-    """Return the numbers in the largest tensor of a batch."""
+    """Return roughly the places of a batch at which layers have outputs: tokens, steps, or parts of images,
+    whose features are coarser than pixels."""
     fields = vars(batch).values() if hasattr(batch, "__dict__") else ()
     values = [each for field in fields for each in (field.values() if isinstance(field, dict) else [field])]
-    return max((each.numel() for each in values if isinstance(each, Tensor)), default=batch.tokens)
+    return max((_places_in(each) for each in values if isinstance(each, Tensor)), default=batch.tokens)
+
+
+def _places_in(tensor: Tensor) -> int:
+    if tensor.dim() < IMAGE_DIMS:
+        return tensor.numel()
+    return len(tensor) * tensor.shape[-2] * tensor.shape[-1] // PATCH_PIXELS
 
 
 def _device(task: Task) -> torch.device:

@@ -14,7 +14,7 @@ from foveal.api.training.report import train_and_report
 from foveal.api.training.start import TrainingStart, create_run, prepare_training
 from foveal.config import parse_overrides
 from foveal.core.rank_device import name_for_run
-from foveal.core.runtime import has_fast_bfloat16, resolve_device
+from foveal.core.runtime import has_fast_bfloat16, reset_peak_memory, resolve_device
 from foveal.core.signals import SignalHandler
 from foveal.core.terminal_text import counted
 from foveal.data.core.prepared_data import PreparedData
@@ -130,6 +130,7 @@ def prepare(chosen: ChosenTraining) -> PreparedTraining:
     Raises: UserError: the data can't be read, do not fit the model, or the run can't be created.
     """
     choice, options, data = chosen.choice, chosen.options, chosen.data
+    reset_peak_memory()  # an earlier training of this process may have taken more
     check_loggers(options.log)
     lines = chosen.lines()
     device = resolve_device(options.device)

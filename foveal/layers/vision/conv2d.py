@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from foveal.core.runtime import at_least_float32
 from foveal.core.whole_batch import Slot, current_slot, gather_slots
+from foveal.ops.strided_convolution import strided_convolution
 from foveal.ops.vision.winograd import conv2d_3x3
 
 
@@ -42,7 +43,7 @@ class Conv2d(nn.Conv2d):
 
     def forward(self, x: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D h w"]:
         if not self.is_3x3:
-            return super().forward(x)
+            return strided_convolution(self, x)
         return conv2d_3x3(x, self.weight, self.bias, int(self.padding[0]))
 
     def reset_parameters(self) -> None:

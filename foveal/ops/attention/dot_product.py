@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from foveal.core.runtime import without_autocast
 from foveal.core.torch_private import (
     cpu_flash_attention,
     cpu_flash_attention_backward,
@@ -137,7 +138,7 @@ def _product_attention(
     """Compute the reference in q's own precision. Autocast would compute and store the softmax in float32."""
     mask = combine_masks(q, k, visible, causal, window)
     bias = None if mask is None else _additive_mask(mask, q.dtype, torch.finfo(q.dtype).min)
-    with torch.autocast(q.device.type, enabled=False):
+    with without_autocast(q.device):
         y: Tensor = _ProductAttention.apply(q, k.to(q.dtype), v.to(q.dtype), bias)  # type: ignore[no-untyped-call]
     if mask is None or (causal and visible is None):  # every query sees itself
         return y

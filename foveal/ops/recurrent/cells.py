@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from foveal.core.runtime import without_autocast
 from foveal.core.state import State, map_state
 from foveal.core.torch_private import has_bfloat16_lstm
 from foveal.ops.linear import linear
@@ -183,10 +184,11 @@ def _run_fused(
     So the layer runs in float32 with float16 too.
     """
     device_type = x.device.type
-    precision = torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else x.dtype
+    lowers = not x.is_meta and torch.is_autocast_enabled(device_type)  # the device meta has no autocast
+    precision = torch.get_autocast_dtype(device_type) if lowers else x.dtype
     missing = device_type != "cpu" or (run is torch.lstm and not has_bfloat16_lstm())
     if precision == torch.float16 or (precision == torch.bfloat16 and missing):
-        with torch.autocast(device_type, enabled=False):
+        with without_autocast(x.device):
             state32 = map_state(lambda part: part.float(), state)
             outputs = _run_fused(run, x.float(), state32, [part.float() for part in weights])
         return tuple(part.to(precision) for part in outputs)

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from foveal.core.runtime import without_autocast
 from foveal.ops.jit.code_cache import LANES
 from foveal.ops.jit.dispatch import use_fast_path
 from foveal.ops.jit.launch import Kernel, channel_tasks, pad_to_lanes
@@ -37,7 +38,7 @@ def selective_scan(
 
     A state is multiplied thousands of times, so the state has A's precision even under autocast.
     """
-    with torch.autocast(u.device.type, enabled=False):
+    with without_autocast(u.device):
         u, delta, B, C, initial = (tensor.to(A.dtype) for tensor in (u, delta, B, C, initial))
         kernel = _forward.usable(A) and _backward.usable()
         if not use_fast_path("selective_scan", "kernel" if kernel else "chunks", True):

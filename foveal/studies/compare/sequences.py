@@ -90,7 +90,7 @@ class SequenceFacts:
             (name, *(f"{losses[start]:.4f}" for losses in self.losses.values()))
             for start, name in self.ranges().items()
         ]
-        if self.positions_alike:
+        if self.positions_alike and len(rows) > 1:
             rows.append(("gain of the last", *(f"{gain:.4f}" for gain in self.last_gains().values())))
         return Table(f"loss by position in the {self.row}", ("position", *self.losses), tuple(rows))
 
@@ -140,7 +140,12 @@ def sequence_facts(
             if not task.sequence:
                 return None
             data = session.training_data(log)
-            runs.setdefault(model.name, []).append(losses_by_position(session, data.held_out))
+            try:
+                losses_of_run = losses_by_position(session, data.held_out)
+            except Exception as error:  # as of a plugin's objective: no reason to lose the trainings
+                log(f"{run.path}: losses by position are not measured: {type(error).__name__}: {error}")
+                return None
+            runs.setdefault(model.name, []).append(losses_of_run)
             if not number:
                 costs[model.name], errors[model.name] = _costs_or_error(session, data)
     losses = {name: mean_by_position(of_runs) for name, of_runs in runs.items()}

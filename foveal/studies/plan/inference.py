@@ -25,7 +25,8 @@ class InferenceMemory:
     positions: int
     """Positions of a row whose state is held."""
     state: int
-    """Bytes of the state of a row: keys and values in 16 bits. 0 for a model that writes no text."""
+    """Bytes of the state of a row: keys and values in 16 bits. 0 for models other than language models, whose
+    states are not counted."""
 
     def weights(self) -> dict[str, int]:
         """Return the bytes of the weights in each precision."""

@@ -13,7 +13,7 @@ from foveal.tasks.base import TaskSettings
 from foveal.tasks.components import ModelComponent
 from foveal.tasks.permutation_lm.model import PermutationLM
 from foveal.tasks.permutation_lm.objective import PermutationLMObjective
-from foveal.tasks.permutation_lm.permuted_batches import PREDICTED_FRACTION, PermutedBatches
+from foveal.tasks.permutation_lm.permuted_batches import PREDICTED_FRACTION, PermutedBatches, places_of
 from foveal.tasks.shapes.hidden_tokens import HiddenTokensTask
 
 MODEL_SETTINGS = ("layers", "width", "expansion", "activation", "norm_epsilon", "dropout")
@@ -78,7 +78,7 @@ class PermutationLMTask(HiddenTokensTask):
         length = self.config.data.context_length
         lengths, tokens = torch.full((rows,), length), torch.zeros(rows, length, dtype=torch.long)
         hidden = (torch.arange(length) < PREDICTED_FRACTION * length).long().expand(rows, length)
-        places = torch.arange(round(PREDICTED_FRACTION * length)).expand(rows, -1)
+        places = places_of(hidden)
         columns = {"source": tokens, "target": tokens, "hidden": hidden, "rank": hidden, "places": places}
         return ExampleBatch(torch.arange(rows), columns, {"source": lengths}, lengths)
 

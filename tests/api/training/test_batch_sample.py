@@ -5,8 +5,14 @@ from typing import Any
 import pytest
 import torch
 
+from foveal.api.training import batch_sample
 from foveal.api.training.batch_sample import MOST_BATCHES, BatchSample
 from foveal.data.core.batching import TokenBatch
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_sample, "MOST_SECONDS", float("inf"))
 
 
 class SizedBatches:
@@ -25,14 +31,19 @@ class SizedBatches:
         ((64,), None),
         ((960, 1010, 871), 1010),
         ((960, 1010, 871, 5, 6), 1010),
-        ((1010, 960, 871, 5, 6), None),
+        ((1010, 960, 871, 5, 6), 5),
     ],
 )
-def test_the_largest_is_measured_too_if_sizes_vary(sizes: tuple[int, ...], another: int | None) -> None:
+def test_another_size_is_measured_too_if_sizes_vary(sizes: tuple[int, ...], another: int | None) -> None:
     sample = BatchSample.of(SizedBatches(*sizes))
     assert (sample.another and sample.another.tokens) == another
     assert sample.largest.tokens == max(sizes)
     assert sample.mean_tokens == sum(sizes) / len(sizes)
+
+
+def test_batches_that_take_long_to_make_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_sample, "MOST_SECONDS", 0)
+    assert BatchSample.of(SizedBatches(*[64] * 99)).tokens == [64]
 
 
 def test_a_small_last_batch_does_not_count_among_few() -> None:

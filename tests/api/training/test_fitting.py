@@ -55,6 +55,7 @@ def test_the_batch_that_is_proposed_fits(monkeypatch: pytest.MonkeyPatch) -> Non
     assert run_command(*arguments, f"data.batch_tokens={2 * int(told[1])}").code == 2
 
 
+@pytest.mark.slow
 def test_the_proposal_is_the_largest_half_that_fits() -> None:
     task, prepared = ready(notes())
     sizes = {
@@ -68,6 +69,19 @@ def test_the_proposal_is_the_largest_half_that_fits() -> None:
         proposed = fitting_batch(task, prepared, needed)
         assert proposed == f"data.batch_tokens={size} training.grad_accumulation={4096 // size}"
     assert fitting_batch(task, prepared, CODE_BYTES) is None
+
+
+def test_data_that_are_fewer_than_the_batch_are_halved() -> None:
+    """The setting alone changes no batch, and is no reason to add up more of them."""
+    task, prepared = ready(notes())
+    task = task.with_config(load_config("attention", [*SETTINGS, "data.batch_tokens=1000000"]))
+    whole = BatchSample.of(task.train_batches(prepared.train)).largest
+    assert whole.tokens < 100_000
+    proposed = fitting_batch(task, prepared, memory_of(task, prepared) - 1)
+    assert proposed is not None
+    size, accumulation = (int(each.partition("=")[2]) for each in proposed.split())
+    assert size < whole.tokens
+    assert accumulation == 2
 
 
 def test_without_a_row_that_fits_the_model_is_to_be_smaller(monkeypatch: pytest.MonkeyPatch) -> None:

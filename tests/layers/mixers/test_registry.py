@@ -9,6 +9,7 @@ from pydantic import Field
 from foveal.config import ConfigError, ModelConfig
 from foveal.config.values import StrictModel
 from foveal.core.errors import UserError
+from foveal.core.shapes_only import shapes_only
 from foveal.layers.mixers.recurrent import Recurrent
 from foveal.layers.mixers.registry import MixerPlace, MixerSpec, StackFacts, mixer_specs, register_mixer
 from foveal.models.decoder import decoder, language_model
@@ -116,3 +117,15 @@ def test_facts_are_those_of_the_mixer_made(name: str) -> None:
         whole(x)[0][:, 0].sum().backward()
         assert x.grad is not None
         assert x.grad[:, 3].any(), "the first position sees the last"
+
+
+@pytest.mark.parametrize("name", [name for name, spec in mixer_specs().items() if not spec.reads_memory])
+def test_a_mixer_is_called_without_numbers(name: str) -> None:
+    """As a mixer of a plugin is before its model is made."""
+    tables = {"mixers": name, "width": 16, "layers": 1}
+    config = resolve_mixer_settings(from_tables({"model": tables}).model, tables)
+    with shapes_only(), torch.no_grad():
+        model = language_model(config, 5, 16)
+        vectors = model(torch.zeros(2, 3, dtype=torch.long))[0]
+    assert vectors.is_meta
+    assert vectors.shape == (2, 3, 16)

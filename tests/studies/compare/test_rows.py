@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from foveal.core.progress import no_progress
-from foveal.studies.compare import by_length
+from foveal.studies.compare import by_length, sequences
 from foveal.studies.compare.by_length import costs_by_length
 from foveal.studies.compare.by_position import losses_by_position
 from foveal.studies.compare.report import comparison_payload
@@ -131,6 +131,17 @@ def test_costs_that_cannot_be_measured_leave_a_report_without_them(three_lengths
     assert "loss by position in the target" in titles
     assert not [title for title in titles if "by length" in title]
     assert "far context" not in dict(payload.facts)["conclusions"]
+
+
+def test_losses_that_a_plugin_does_not_have_leave_the_trainings(three_lengths, monkeypatch):
+    def missing(*_: object) -> None:
+        raise AttributeError("no log_probabilities")
+
+    monkeypatch.setattr(sequences, "losses_by_position", missing)
+    lines: list[str] = []
+    of, run = comparison(gru=[1.0, 1.1, 1.2]), pairs_run("gru")
+    assert sequence_facts(of.models, lambda path: run, lines.append, no_progress) is None
+    assert "losses by position are not measured: AttributeError: no log_probabilities" in lines[-1]
 
 
 def test_rows_without_length_have_no_costs_by_length():

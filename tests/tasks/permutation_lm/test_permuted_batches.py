@@ -10,9 +10,11 @@ from foveal.data.core.batching import ExampleBatch
 from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.text_windows import TokenizedText
 from foveal.data.text.tokenizers import ByteTokenizer
+from foveal.tasks.config import load_config
 from foveal.tasks.permutation_lm.model import PermutationLM
 from foveal.tasks.permutation_lm.objective import PermutationLMObjective
 from foveal.tasks.permutation_lm.permuted_batches import PermutedBatches
+from foveal.tasks.registry import task_of
 
 CONTEXT = 32
 MARKS = SpecialTokens(256)
@@ -35,6 +37,17 @@ def objective(tokens: int = 0) -> PermutationLMObjective:
 
 def equal(one: ExampleBatch, other: ExampleBatch) -> bool:
     return all(torch.equal(one.columns[name], other.columns[name]) for name in one.columns)
+
+
+@pytest.mark.parametrize("length", [8, 11, 12])
+def test_the_longest_batch_without_data_is_computed_on(length: int) -> None:
+    """As many places as hidden tokens, also where a sixth is no whole number."""
+    sizes = ("model.width=8", "model.layers=1", "task.heads=2", f"data.context_length={length}")
+    task = task_of(load_config("permutation-lm", sizes))
+    task = task.bind(ByteTokenizer(), None)
+    batch = task.longest_batch(3)
+    result, _ = PermutationLMObjective(task.new_model(), ByteTokenizer())(batch, None)
+    assert torch.isfinite(result.terms["loss"].sum)
 
 
 def test_a_pure_function_of_seed_epoch_and_index() -> None:
