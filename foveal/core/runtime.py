@@ -110,15 +110,12 @@ def reset_peak_memory() -> None:
 def free_memory_on(device: torch.device) -> int | None:
     """Return the bytes that this process can still take on `device`; None if unknown.
 
-    Memory that was freed, and is kept for the next step, is free.
+    Freed memory that a GPU keeps for the next step is free; that of a CPU is after `release_freed_memory`.
     """
     if device.type == "cuda":
         kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(torch.cuda.mem_get_info(device)[0]) + kept
-    if device.type != "cpu":
-        return None
-    release_freed_memory()
-    return free_memory()
+    return free_memory() if device.type == "cpu" else None
 
 
 def resolve_device(name: str = "auto") -> torch.device:

@@ -11,7 +11,7 @@ from torch import Tensor
 from foveal.api.training.batch_sample import BatchSample
 from foveal.config import ConfigError, parse_overrides
 from foveal.core.errors import UserError
-from foveal.core.runtime import free_memory_on
+from foveal.core.runtime import free_memory_on, release_freed_memory
 from foveal.data.core.prepared_data import PreparedData
 from foveal.tasks.activation_checkpointing import has_blocks
 from foveal.tasks.base import Task
@@ -43,7 +43,9 @@ def check_memory(task: Task, prepared: PreparedData[Any, Any], sample: BatchSamp
     if free is None or SPARE * (CODE_BYTES + _rough_memory(task, sample.largest)) < free:
         return
     needed = needed_memory(task, sample.largest)
-    if needed is None or needed <= free:
+    release_freed_memory()
+    free = free_memory_on(_device(task))
+    if needed is None or free is None or needed <= free:
         return
     settings = fitting_batch(task, prepared, free)
     advice = f"train with {settings}" if settings else _advice_without_batch(task)
