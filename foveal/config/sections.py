@@ -12,6 +12,7 @@ from foveal.config.data import DataConfig, DataTable
 from foveal.config.model import ModelConfig, check_feedforward
 from foveal.config.values import (
     Fraction,
+    LearningRate,
     Names,
     NonNegativeFloat,
     PartSection,
@@ -34,7 +35,7 @@ class OptimizerConfig(StrictModel):
 
     name: Literal["sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "muon"] = "adamw"
     """Update rule: sgd, momentum, adagrad, rmsprop, adam, adamw or muon."""
-    lr: PositiveFloat = 2e-3
+    lr: LearningRate = 2e-3
     """Highest learning rate."""
     weight_decay: NonNegativeFloat = 0.0
     """Weight decay of matrices; decoupled in adamw and muon."""

@@ -15,6 +15,9 @@ LayerCount = Annotated[int, Field(gt=0, le=4096)]
 """Each layer takes time and memory to make, whatever its width."""
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+MAX_LEARNING_RATE = 1e38
+"""Updates are float32, whose largest number is 3.4e38."""
+LearningRate = Annotated[float, Field(gt=0, le=MAX_LEARNING_RATE, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 

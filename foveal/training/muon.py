@@ -40,7 +40,8 @@ class Muon(UpdateRule):
             update = orthogonalize(direction, has_fast_bfloat16(weight.device)).view_as(whole)
             weight.mul_(1 - lr * decay)
             own = self.placement.own(update, weight)
-            weight.add_(own, alpha=-lr * 0.2 * math.sqrt(max(direction.shape)))
+            rate = min(lr * 0.2 * math.sqrt(max(direction.shape)), torch.finfo(torch.float32).max)
+            weight.add_(own, alpha=-rate)
 
 
 def orthogonalize(x: Float[Tensor, "D E"], low_precision: bool) -> Float[Tensor, "D E"]:

@@ -254,7 +254,8 @@ def test_a_data_set_that_can_not_be_fetched(monkeypatch: pytest.MonkeyPatch, her
 
 def test_data_sets_that_are_unknown() -> None:
     assert "no data set 'shakspeare'; did you mean 'shakespeare'?" in refuse("data", "get", "shakspeare")
-    assert "no data set 'x'; known: associative-recall, basic-motions, cmudict, copy," in refuse("data", "describe", "x")
+    line = refuse("data", "describe", "x")
+    assert "no data set 'x'; known: associative-recall, basic-motions, cmudict, copy," in line
 
 
 @pytest.mark.parametrize(

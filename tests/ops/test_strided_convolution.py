@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foveal.layers.audio.subsampling import StridedConv1d
+from foveal.layers.audio.subsampling import ConvSubsampling
 from foveal.layers.vision.conv2d import Conv2d
 
 LAYERS = {
     "a map of one pixel": (lambda: Conv2d(64, 64, 3, stride=2), (4, 64, 1, 1)),
     "a row of pixels": (lambda: Conv2d(64, 64, 5, stride=2), (4, 64, 1, 9)),
     "a column of pixels": (lambda: Conv2d(16, 16, 7, stride=4), (2, 16, 9, 3)),
-    "a step of sound": (lambda: StridedConv1d(64, 64, 3, stride=2, padding=1), (4, 64, 1)),
+    "a step of sound": (lambda: ConvSubsampling(64, 64).second, (4, 64, 1)),
     "an image": (lambda: Conv2d(16, 16, 3, stride=2), (2, 16, 8, 8)),
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
+from foveal.config.values import MAX_LEARNING_RATE
 from foveal.core.errors import UserError
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
@@ -103,6 +104,8 @@ class UpdatesView(ModelView[UpdatesOptions]):
 
 
 def _updates(task: InspectedTask, batch: Any, optimizer: Optimizer, rate: float | None) -> list[LayerUpdate]:
+    if rate is not None and not 0 < rate <= MAX_LEARNING_RATE:
+        raise UserError(f"--rate {rate:g}: expected a number above 0, and at most {MAX_LEARNING_RATE:g}")
     objective = task.objective()
 
     def loss() -> Tensor:

@@ -8,7 +8,7 @@ from foveal.ops.padding import zero_padding
 from foveal.ops.strided_convolution import strided_convolution
 
 
-class StridedConv1d(nn.Conv1d):
+class _StridedConv1d(nn.Conv1d):
     """torch's convolution, also right in bfloat16 where the input is shorter than the stride."""
 
     def forward(self, x: Float[Tensor, "B C T"]) -> Float[Tensor, "B D S"]:
@@ -32,8 +32,8 @@ class ConvSubsampling(nn.Module):
 
     def __init__(self, d_in: int, width: int):
         super().__init__()
-        self.first = StridedConv1d(d_in, width, kernel_size=3, stride=2, padding=1)
-        self.second = StridedConv1d(width, width, kernel_size=3, stride=2, padding=1)
+        self.first = _StridedConv1d(d_in, width, kernel_size=3, stride=2, padding=1)
+        self.second = _StridedConv1d(width, width, kernel_size=3, stride=2, padding=1)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
