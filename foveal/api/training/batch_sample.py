@@ -30,19 +30,21 @@ class BatchSample:
     @classmethod
     def of(cls, batches: Batches) -> "BatchSample":
         """Return a sample of the batches of the first epoch."""
-        started = time.perf_counter()
         first = largest = smallest = batches.batch(0, 0)
+        started = time.perf_counter()  # the first batch may read or look up what others only take
         tokens = [first.tokens]
         # The last one may be small, and would count too much among few.
         count = batches.per_epoch - (batches.per_epoch > MOST_BATCHES)
         for index in evenly_spaced(count, MOST_BATCHES)[1:]:
-            if time.perf_counter() - started > MOST_SECONDS:
-                break
             batch = batches.batch(0, index)
             tokens.append(batch.tokens)
             largest = max(largest, batch, key=lambda each: each.tokens)
             smallest = min(smallest, batch, key=lambda each: each.tokens)
-        return cls(first, largest, smallest, tokens, (time.perf_counter() - started) / len(tokens))
+            if time.perf_counter() - started > MOST_SECONDS:
+                break
+        return cls(
+            first, largest, smallest, tokens, (time.perf_counter() - started) / max(1, len(tokens) - 1)
+        )
 
     @property
     def mean_tokens(self) -> float:

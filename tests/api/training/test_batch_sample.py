@@ -1,5 +1,6 @@
 """The sizes of some batches of an epoch."""
 
+import time
 from typing import Any
 
 import pytest
@@ -43,7 +44,16 @@ def test_another_size_is_measured_too_if_sizes_vary(sizes: tuple[int, ...], anot
 
 def test_batches_that_take_long_to_make_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_sample, "MOST_SECONDS", 0)
-    assert BatchSample.of(SizedBatches(*[64] * 99)).tokens == [64]
+    assert BatchSample.of(SizedBatches(*[64] * 99)).tokens == [64, 64]
+
+
+def test_what_the_first_batch_looks_up_is_not_the_time_of_a_batch() -> None:
+    class Lazy(SizedBatches):
+        def batch(self, epoch: int, index: int) -> Any:
+            time.sleep(0 if index else 0.5)
+            return super().batch(epoch, index)
+
+    assert BatchSample.of(Lazy(*[64] * 99)).seconds < 0.25
 
 
 def test_a_small_last_batch_does_not_count_among_few() -> None:
