@@ -71,6 +71,7 @@ def test_the_proposal_is_the_largest_half_that_fits() -> None:
     assert fitting_batch(task, prepared, CODE_BYTES) is None
 
 
+@pytest.mark.slow
 def test_data_that_are_fewer_than_the_batch_are_halved() -> None:
     """The setting alone changes no batch, and is no reason to add up more of them."""
     task, prepared = ready(notes())
