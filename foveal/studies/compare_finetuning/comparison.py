@@ -42,7 +42,7 @@ class FinetuningComparison:
 
     @property
     def verdict(self) -> str:
-        """Whether the measurements confirm the advice, in words."""
+        """Return in words whether the measurements confirm the advice."""
         advised = self.similarity.advice.strategy
         if advised not in self.ways:
             return f"the training of {advised}, which was advised, failed: {self.errors[advised]}"
