@@ -14,20 +14,17 @@ from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.core.terminal_text import counted
-from foveal.inspection.files import write_payload
 from foveal.store.manifest import MANIFEST_FILE
 from foveal.studies.compare.comparison import Comparison, read_comparison, with_sequences
 from foveal.studies.compare.existing import compare_runs
 from foveal.studies.compare.report import comparison_payload
 from foveal.studies.compare.terms import Match, make_terms
+from foveal.studies.trials.reports import write_reports
 from foveal.studies.trials.trainings import train_all
 from foveal.tasks.session import load
 from foveal.ui.activity import Activity
 from foveal.ui.console import log, silence
 from foveal.ui.progress_bar import ProgressBar
-
-REPORTS = ("report.html", "report.json", "report.png")
-"""The files of the report in the folder of a comparison."""
 
 
 @plain_errors
@@ -120,9 +117,7 @@ def compare_models(request: ComparisonRequest, signals: SignalHandler) -> Compar
     comparison = read_comparison(request.folder, request.data, request.terms, planned, trainings, ends)
     comparison = _with_sequences(comparison, request.options.device)
     with Activity("writing the report"):
-        payload = comparison_payload(comparison)
-        for name in REPORTS:
-            write_payload(payload, request.folder / name)
+        write_reports(comparison_payload(comparison), request.folder)
     return comparison
 
 

@@ -18,7 +18,6 @@ from foveal.api.training.stored import store_training
 from foveal.core.runtime import resolve_device
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.data.open import DataPaths
-from foveal.inspection.files import write_payload
 from foveal.store.run_paths import default_run_path
 from foveal.studies.compare_finetuning.advice import Strategy
 from foveal.studies.compare_finetuning.comparison import FinetuningComparison, TrainedWay, trained_way
@@ -27,6 +26,7 @@ from foveal.studies.compare_finetuning.similarity import FeatureSimilarity, feat
 from foveal.studies.compare_finetuning.ways import check_encoder, settings_of_ways
 from foveal.studies.trials.folder import open_study
 from foveal.studies.trials.process import options_of_plugins
+from foveal.studies.trials.reports import write_reports
 from foveal.studies.trials.trainings import Training, train_all
 from foveal.tasks.registry import network_task
 from foveal.tasks.session import Session, load
@@ -36,8 +36,6 @@ from foveal.ui.console import log, silence
 from foveal.ui.progress_bar import ProgressBar
 
 STUDY, DEFAULT_BUDGET = "compare-finetuning", "3m"
-REPORTS = ("report.html", "report.json", "report.png")
-"""The files of the report in the folder of a comparison."""
 
 
 @dataclass(frozen=True)
@@ -203,9 +201,7 @@ def compare_ways(request: FinetuningRequest, signals: SignalHandler) -> Finetuni
             ways[way] = _measure(training.path, request.device)
     comparison = FinetuningComparison(request.folder, request.data, similarity, ways, errors)
     with Activity("writing the report"):
-        payload = finetuning_payload(comparison)
-        for name in REPORTS:
-            write_payload(payload, request.folder / name)
+        write_reports(finetuning_payload(comparison), request.folder)
     return comparison
 
 

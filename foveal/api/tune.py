@@ -23,9 +23,10 @@ from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store.run_paths import default_run_path
 from foveal.studies.trials.folder import open_study
 from foveal.studies.trials.process import options_of_plugins
+from foveal.studies.trials.reports import write_reports
 from foveal.studies.tune.checks import Cost, FirstModel, has_checks
 from foveal.studies.tune.regularizers import is_regularizer
-from foveal.studies.tune.report import write_reports
+from foveal.studies.tune.report import tune_payload
 from foveal.studies.tune.subject import Subject
 from foveal.studies.tune.tune import Tuning, check_study
 from foveal.studies.tune.tune import tune as run_study
@@ -162,7 +163,7 @@ def tune_chosen(
     try:
         with BudgetBar("seconds of tuning") as progress:
             tuning = run_study(folder, subject, first, seconds, own.search, signals, log, progress)
-        write_reports(tuning)
+        write_reports(tune_payload(tuning), tuning.folder)
         return tuning
     except Interrupted as stop:
         words = ["foveal", "tune", data, *overrides, *_words(options), "--budget", own.budget]

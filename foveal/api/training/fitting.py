@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import reduce
 from typing import Any
 
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor
 
 from foveal.api.training.batch_sample import BatchSample
 from foveal.config import ConfigError, parse_overrides
+from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
 from foveal.core.runtime import free_memory_on, release_freed_memory
 from foveal.data.core.prepared_data import PreparedData
@@ -85,7 +85,7 @@ def fitting_batch(task: Task, prepared: PreparedData[Any, Any], free: int) -> st
     """Return the settings of the largest batch, a half, a quarter and so on, whose step takes at most `free`
     bytes. As many more batches are added up before an update. None if not even one row fits."""
     tables = task.config.model_dump()
-    accumulation, tokens = _setting(tables, ACCUMULATION), _largest_batch(task, prepared).tokens
+    accumulation, tokens = _values(task)[ACCUMULATION], _largest_batch(task, prepared).tokens
     for setting in _smaller_batches(task):
         try:
             smaller = task.with_config(from_tables(tables, parse_overrides([setting])))
@@ -107,11 +107,10 @@ def _largest_batch(task: Task, prepared: PreparedData[Any, Any]) -> Any:
 
 def _smaller_batches(task: Task) -> Iterator[str]:
     """Yield the settings of batches of a half, a quarter and so on."""
-    tables, key = task.config.model_dump(), task.batch_setting
-    size = _setting(tables, key)
-    if not size:  # as many rows as another setting has tokens for
+    values, key = _values(task), task.batch_setting
+    if not values[key]:  # as many rows as another setting has tokens for
         key = Task.batch_setting
-        size = _setting(tables, key)
+    size = values[key]
     while size > 1:
         size //= 2
         yield f"{key}={size}"
@@ -125,9 +124,9 @@ def _advice_without_batch(task: Task) -> str:
     return f"a batch of one row does not fit either: {less}lower model.width, model.layers or {sizes}"
 
 
-def _setting(tables: dict[str, Any], key: str) -> int:
-    value: Any = reduce(lambda table, name: table[name], key.split("."), tables)
-    return int(value)
+def _values(task: Task) -> dict[str, Any]:
+    """Return the settings of a task by their whole keys."""
+    return dict(flatten(task.config.model_dump()))
 
 
 def _rough_memory(task: Task, batch: Any) -> int:

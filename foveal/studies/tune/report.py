@@ -4,9 +4,9 @@ import shlex
 from typing import Any
 
 from foveal.core.terminal_text import counted
-from foveal.inspection.files import write_payload
 from foveal.inspection.panels import Panel, Table
 from foveal.inspection.payload import Payload
+from foveal.studies.trials.reports import REPORTS
 from foveal.studies.tune.figures import study_figures
 from foveal.studies.tune.journal import Trial
 from foveal.studies.tune.search import trial_result
@@ -15,18 +15,10 @@ from foveal.ui.console import format_duration
 
 COLUMNS = ("trial", "why", "settings", "steps", "held-out loss", "")
 PHASES = ("coarse", "refined")
-REPORTS = ("report.html", "report.json", "report.png")
 CAVEAT = (
     "settings are chosen by the held-out loss, which is therefore a little too low for the chosen trial; new "
     "seeds are not chosen. Coarse trials are short, and short trainings favor high rates"
 )
-
-
-def write_reports(tuning: Tuning) -> None:
-    """Write the reports of a study to its folder."""
-    payload = tune_payload(tuning)
-    for name in REPORTS:
-        write_payload(payload, tuning.folder / name)
 
 
 def tune_sections(tuning: Tuning) -> list[str | list[tuple[str, str]]]:
