@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foveal.api.training.cost import TrainingCost
+from foveal.core.terminal_text import counted
 from foveal.ui.console import format_bytes, format_duration
 
 Facts = list[tuple[str, str]]
@@ -63,6 +64,7 @@ class MachinePlan:
         facts = [("memory", f"about {format_bytes(self.memory_bytes)} at its peak; free: {free}")]
         if (steps := self.cost.steps) is None:
             return [*facts, ("steps", "none")]
+        evaluations = counted(steps.evaluations, "evaluation")
         step, all_steps = f"{1000 * steps.step_seconds:.0f} ms", f"{steps.total_steps:,} steps"
         return [
             *facts,
@@ -71,7 +73,7 @@ class MachinePlan:
             ("evaluation", format_duration(steps.evaluation_seconds)),
             (
                 "training",
-                f"{all_steps} and {steps.evaluations} evaluations, {format_duration(steps.seconds)}",
+                f"{all_steps} and {evaluations}, {format_duration(steps.seconds)}",
             ),
         ]
 

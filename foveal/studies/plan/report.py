@@ -24,7 +24,10 @@ MEANINGS = {
     "send pp": "vectors to the next stage, gradients to the one before",
 }
 """What a message is, by its collective and group."""
-NOT_FITTING = "more --tp, --pp or --micro-batches, --fsdp, or training.activation_checkpointing=true"
+NOT_FITTING = (
+    "more --micro-batches; of language models also --tp, --pp or --fsdp; of stacks of blocks also "
+    "training.activation_checkpointing=true"
+)
 OF_SHARED_WEIGHTS = {
     "all-gather dp": "weights of a block, or of what is outside of the blocks",
     "reduce-scatter dp": "gradients of a block, summed into the parts",
