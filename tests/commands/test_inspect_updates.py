@@ -14,6 +14,8 @@ def test_of_a_run(run: Path) -> None:
     assert all(row["ratio"] > 0 for row in rows)
     (still,) = json.loads(succeed("inspect", run, "updates", "--rate", "0", "--json").out)["updates"].values()
     assert all(row["ratio"] == 0 for row in still)
+    for rate in ("-1", "1e300"):
+        assert "expected a number from 0 to" in refuse("inspect", run, "updates", "--rate", rate)
     assert "leave out --initialization and --data" in refuse(
         "inspect", run, "updates", "--initialization", "0.01"
     )

@@ -37,8 +37,8 @@ learned."""
 COLUMNS = ("number", "layer", "weights", "|weight|", "|gradient|", "|update|", "ratio")
 CAVEAT = (
     "one batch, at the highest rate of the run unless --rate gives another; the dotted line at 0.001 is a "
-    "rule "
-    "of thumb. Adaptive optimizers take a first step of the same size for every weight"
+    ""
+    "rule of thumb. Adaptive optimizers take a first step of the same size for every weight"
 )
 
 
@@ -104,8 +104,8 @@ class UpdatesView(ModelView[UpdatesOptions]):
 
 
 def _updates(task: InspectedTask, batch: Any, optimizer: Optimizer, rate: float | None) -> list[LayerUpdate]:
-    if rate is not None and not 0 < rate <= MAX_LEARNING_RATE:
-        raise UserError(f"--rate {rate:g}: expected a number above 0, and at most {MAX_LEARNING_RATE:g}")
+    if rate is not None and not 0 <= rate <= MAX_LEARNING_RATE:
+        raise UserError(f"--rate {rate:g}: expected a number from 0 to {MAX_LEARNING_RATE:g}")
     objective = task.objective()
 
     def loss() -> Tensor:
