@@ -24,7 +24,7 @@ from foveal.studies.check.module_inputs import (
     find_input,
     outputs,
 )
-from foveal.studies.check.precision import PRECISIONS, precision_law
+from foveal.studies.check.precision import PRECISIONS, laws_of_precision
 
 EXPECTED = ("causal", "set")
 """What the user may expect of a module: that no output sees later inputs, or that their order is unknown."""
@@ -86,7 +86,7 @@ class ModuleCheck:
         order = partial(source_laws.permutation, each_place=self.each_place)
         yield law("the order of places changes nothing", order, self._why_no_set())
         yield law("every parameter learns", source_laws.every_parameter_learns)
-        yield precision_law(self.module, self._logits, None, PRECISIONS)
+        yield from laws_of_precision(self.module, self._logits, None, PRECISIONS)
 
     def _runs_in(self, path: Path) -> bool:
         """Return whether the module computes in the precision of a path."""

@@ -19,7 +19,7 @@ from foveal.layers.blocks.moe import MoELayer
 from foveal.studies.check.example_sources import LONGEST, ExampleSource
 from foveal.studies.check.generation_laws import laws_of_generation
 from foveal.studies.check.law import PATHS, Law, Path
-from foveal.studies.check.precision import PRECISIONS, SINGLE, Losses, precision_law
+from foveal.studies.check.precision import PRECISIONS, SINGLE, Losses, laws_of_precision
 from foveal.studies.check.weights import laws_of_weights
 
 LENGTH = 10
@@ -72,7 +72,8 @@ def laws_of_model(whole: WholeModel) -> Iterator[Law]:
         sources = {path: _source_trial(whole, model, path) for path, model in models.items()}
         yield from laws_of_source(sources, whole)
     losses = _decoder_losses(whole) if whole.decodes else None
-    yield precision_law(whole.model, _logits_of(whole), losses, SINGLE if whole.chooses else PRECISIONS)
+    limits = SINGLE if whole.chooses else PRECISIONS
+    yield from laws_of_precision(whole.model, _logits_of(whole), losses, limits)
     yield from laws_of_weights(whole.model, whole.another, _logits_of(whole), whole.ties_tables)
 
 

@@ -89,6 +89,16 @@ class Bag(nn.Module):
         return torch.tanh(self.map(x)).mean(1)
 
 
+class Unwritten(Bag):
+    """Has no gradient of its weights in bfloat16."""
+
+    def forward(self, x):
+        weight = self.map.weight
+        if torch.is_autocast_enabled("cpu"):
+            weight = weight.detach()
+        return torch.tanh(nn.functional.linear(x, weight, self.map.bias)).mean(1)
+
+
 class Weighted(Bag):
     def forward(self, x):
         return super().forward(x * torch.arange(x.shape[1])[:, None])
@@ -141,6 +151,7 @@ WRONG = {
     "Keeps": ("keeps nothing between calls", ""),
     "Coarse": ("precisions agree", ""),
     "Detached": ("every parameter learns", ""),
+    "Unwritten": ("gradients of precisions agree", ""),
     "Padded": ("padding changes nothing", "length 2, row 1"),
     "Weighted": ("the order of places changes nothing", "length 2, row 0"),
 }
