@@ -1,12 +1,13 @@
-"""What `foveal tune` makes of settings with a planted fault: whether the fault is named, and how the recommended
-settings end beside those of the preset, trained apart.
+"""What `foveal tune` makes of settings with a planted fault: whether it names the fault, and how the settings
+that it recommends end beside those of the preset.
 
-    FOVEAL_DATA=folder python -m benchmarks.tuning --runs folder                          # about seven hours
+    FOVEAL_DATA=folder python -m benchmarks.tuning --runs folder                # about seven hours
     FOVEAL_DATA=folder python -m benchmarks.tuning --runs folder --only shakespeare-rate,shakespeare-preset
 
-Each study takes 20 minutes. Its recommendation and the preset are then trained with three seeds each, for the
-preset's budget, and the medians of their test losses compared. Studies and trainings are stored in --runs, so a
-stopped script continues. With OMP_NUM_THREADS=1 two scripts can run side by side, each on a core.
+Each study takes 20 minutes. What it recommends and the preset are then trained in turn with three seeds
+each, for the preset's budget, and the medians of their test losses are compared. Studies and trainings are
+stored in --runs, so a stopped script continues. With OMP_NUM_THREADS=1 two scripts can run side by side, each
+on a core and on data of its own.
 """
 
 import json
@@ -20,6 +21,8 @@ from typing import Any
 
 from benchmarks.timing import Measurement, option_parser, report
 
+BUDGET, QUICK_BUDGET = "20m", "3m"
+"""Of a study."""
 SEEDS = 3
 FROM_FAULT, FROM_PRESET = 1.02, 1.01
 """The most that a recommended loss may be, as a multiple of the preset's."""
@@ -79,12 +82,12 @@ def run_foveal(folder: Path, *arguments: str) -> dict[str, Any]:
     return result
 
 
-def tuned(subject: str, kind: str, runs: Path) -> dict[str, Any]:
+def tuned(subject: str, kind: str, runs: Path, budget: str) -> dict[str, Any]:
     """Return what a study says, which is made if there is none."""
     folder = runs / f"{subject}-{kind}"
     settings = SUBJECTS[subject].planted.get(kind, ())
     if not (folder / "report.json").exists():
-        run_foveal(folder, "tune", path_of(SUBJECTS[subject].data), *settings)
+        run_foveal(folder, "tune", path_of(SUBJECTS[subject].data), *settings, "--budget", budget)
     result: dict[str, Any] = json.loads((folder / "report.json").read_text())
     return result
 
@@ -95,35 +98,45 @@ def path_of(data: str) -> str:
     return str(file) if file.exists() else data
 
 
-def losses(command: list[str], runs: Path, name: str) -> list[float]:
-    """Return the losses of a training with each seed, which are made if there are none."""
-    results = []
-    for seed in range(SEEDS):
-        file = runs / f"{name}-{seed}.json"
-        if not file.exists():
-            result = run_foveal(runs / f"{name}-{seed}", *command, f"training.seed={seed}")
-            file.write_text(json.dumps(result))
-        results.append(json.loads(file.read_text()))
-    return [float(result["loss"]) for result in results]
+def config_of(command: list[str]) -> str:
+    """Return the config of a training.
+
+    Raises: CalledProcessError: the command is refused.
+    """
+    words = [sys.executable, "-m", "foveal", *command, "--print-config"]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def compare(subject: str, kind: str, runs: Path) -> Measurement:
+def loss(command: list[str], seed: int, folder: Path) -> float:
+    """Return the test loss of a training, which is made if there is none."""
+    file = folder.with_name(f"{folder.name}.json")
+    if not file.exists():
+        file.write_text(json.dumps(run_foveal(folder, *command, f"training.seed={seed}")))
+    return float(json.loads(file.read_text())["loss"])
+
+
+def compare(subject: str, kind: str, runs: Path, budget: str) -> Measurement:
     """Return the loss of the settings that a study recommends, over the preset's."""
-    study = tuned(subject, kind, runs)
-    by_preset = losses(["train", path_of(SUBJECTS[subject].data)], runs, f"{subject}-by-preset")
-    _, *command = study["command"]
-    recommended = losses(command, runs, f"{subject}-{kind}-recommended") if study["recommended"] else by_preset
-    value = median(recommended) / median(by_preset)
+    study = tuned(subject, kind, runs, budget)
+    preset = ["train", path_of(SUBJECTS[subject].data)]
+    _, *recommended = study["command"]
+    are_equal = config_of(recommended) == config_of(preset)
+    own, by_preset = list[float](), list[float]()
+    for seed in () if are_equal else range(SEEDS):
+        by_preset.append(loss(preset, seed, runs / f"{subject}-by-preset-{seed}"))
+        own.append(loss(recommended, seed, runs / f"{subject}-{kind}-recommended-{seed}"))
+    value = 1.0 if are_equal else median(own) / median(by_preset)
     changed = " ".join(f"{key}={text}" for key, text in study["recommended"].items()) or "no changes"
-    notes = [study["verdict"], f"recommended: {changed}"]
-    notes += [" ".join(f"{loss:.4f}" for loss in recommended) + " over " + " ".join(f"{x:.4f}" for x in by_preset)]
+    sides = (" ".join(f"{each:.4f}" for each in side) for side in (own, by_preset))
+    trained = "the settings of the preset, so not trained apart" if are_equal else " over ".join(sides)
+    notes = [study["verdict"], f"recommended: {changed}", trained]
     title = f"{subject}, {kind}: loss of the recommended settings over the preset's"
     print(f"{title}: {value:.4f}; {'; '.join(notes)}", file=sys.stderr, flush=True)
     return Measurement(title, value, FROM_PRESET if kind == PRESET else FROM_FAULT, True, notes)
 
 
 def main() -> None:
-    names = [f"{subject}-{kind}" for subject, faults in SUBJECTS.items() for kind in (*faults.planted, PRESET)]
+    names = [f"{name}-{kind}" for name, faults in SUBJECTS.items() for kind in (*faults.planted, PRESET)]
     parser = option_parser(__doc__)
     parser.add_argument("--runs", type=Path, required=True, help="the folder of studies and trainings")
     parser.add_argument("--only", default=",".join(names), help="studies, with commas between them")
@@ -131,8 +144,10 @@ def main() -> None:
     if "FOVEAL_DATA" not in os.environ:
         parser.error("set FOVEAL_DATA to the folder of the data")
     options.runs.mkdir(parents=True, exist_ok=True)
-    studies = [name.rpartition("-") for name in options.only.split(",")]
-    report([compare(subject, kind, options.runs) for subject, _, kind in studies], options)
+    studies = names[:1] if options.quick else options.only.split(",")
+    budget = QUICK_BUDGET if options.quick else BUDGET
+    named = (name.rpartition("-") for name in studies)
+    report([compare(subject, kind, options.runs, budget) for subject, _, kind in named], options)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ LOSS_TOLERANCE = 2e-4
 """The difference of a mean loss from that of the same logits in float64 that counts as rounding, relative to
 the loss."""
 SMALL_GRADIENT = 0.1
-"""The share of the norm of the largest gradient below which a gradient may be a sum of numbers that cancel."""
+"""The share of the largest gradient's norm below which a gradient may be a sum of numbers that cancel."""
 
 
 class PrecisionLimit(NamedTuple):
@@ -95,7 +95,7 @@ def _check_gradients(
 
 
 def _gradients(model: nn.Module, logits: Callable[[Any], Tensor]) -> dict[str, Tensor]:
-    """Return the gradient of each parameter for a random gradient of the logits; zeros where there is none."""
+    """Return the gradients of all parameters, zeros where there are none, for a random one of the logits."""
     result = logits(model).double()
     if result.requires_grad:
         generator = torch.Generator().manual_seed(0)
