@@ -127,6 +127,14 @@ CONFIGURATIONS: dict[str, tuple[Callable[[Path, Path], str], tuple[str, ...]]] =
     "image-classification": (photos(3000), ()),
     "vit": (photos(1000), ("data.image.batch_size=64",)),
     "captioning": (emoji, ()),
+    "ngram-lstm": (text(300_000), ()),
+    "gru": (text(200_000), ()),
+    "conv": (text(200_000), ()),
+    "rwkv": (text(100_000), ()),
+    "s5": (text(100_000), ()),
+    "moe": (text(100_000), ()),
+    "translation-gru": (pairs, ()),
+    "resnet-18": (photos(1000), ()),
 }
 """The data of each preset, and its settings."""
 

@@ -118,7 +118,7 @@ def loss(command: list[str], seed: int, folder: Path) -> float:
 def compare(subject: str, kind: str, runs: Path, budget: str) -> Measurement:
     """Return the loss of the settings that a study recommends, over the preset's."""
     study = tuned(subject, kind, runs, budget)
-    preset = ["train", path_of(SUBJECTS[subject].data)]
+    preset = ["train", path_of(SUBJECTS[subject].data), "--model", study["preset"]]
     _, *recommended = study["command"]
     are_equal = config_of(recommended) == config_of(preset)
     own, by_preset = list[float](), list[float]()

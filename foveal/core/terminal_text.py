@@ -1,5 +1,6 @@
 r"""Text for a terminal: characters that a terminal would obey are shown as escapes such as `\x1b`."""
 
+import math
 import re
 
 OBEYED_CHARACTERS = re.compile(
@@ -39,3 +40,8 @@ def shorten_middle(text: str, max_length: int) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number of things in words, such as `1 row` and `2 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def decimals(value: float, places: int) -> str:
+    """Return a number with some decimals; from a million on in powers of ten, such as 8.43e+18."""
+    return f"{value:.3g}" if 1e6 <= abs(value) < math.inf else f"{value:.{places}f}"

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from foveal.distributed.expert_group import ExpertGroup
-from foveal.ops.moe import grouped_linear
+from foveal.ops.moe import apply_sorted
 
 
 def apply_spread_experts(
@@ -35,8 +35,7 @@ def apply_spread_experts(
     own = torch.arange(len(expand), device=x.device).repeat(group.size)
     by_expert = own.repeat_interleave(arriving.flatten()).argsort(stable=True)
     own_sizes = arriving.sum(0).tolist()
-    hidden = activate(grouped_linear(arrived.index_select(0, by_expert), expand, own_sizes))
-    computed = grouped_linear(hidden, contract, own_sizes)
+    computed = apply_sorted(arrived.index_select(0, by_expert), own_sizes, expand, contract, activate)
     returned = torch.zeros_like(computed).index_copy(0, by_expert, computed)
     y = gates.flatten().index_select(0, order)[:, None] * group.exchange(returned, received, sent)
     return torch.zeros_like(x, dtype=y.dtype).index_add(0, source, y)

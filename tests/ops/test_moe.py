@@ -86,6 +86,31 @@ def test_experts_under_autocast(path):
             assert not torch.equal(a, b)
 
 
+def test_experts_in_bfloat16_have_few_numbers_of_rows(monkeypatch: pytest.MonkeyPatch):
+    """Rows of zeros are added, which change no output and no gradient."""
+    seen: list[list[int]] = []
+
+    def watched(x: Tensor, weight: Tensor, sizes: list[int]) -> Tensor:
+        seen.append(sizes)
+        return grouped_linear(x, weight, sizes)
+
+    monkeypatch.setattr("foveal.ops.moe.grouped_linear", watched)
+    torch.manual_seed(0)
+    chosen = torch.rand(301, E).mul(torch.tensor([1.0, 1.2, 0.9, 0.1])).argsort(-1)[:, :A]
+    parts = inputs(len(chosen), torch.float32)
+    exact = results(chosen, *parts)
+    counts = chosen.flatten().bincount(minlength=E).tolist()
+    assert seen == [counts, counts]
+    with autocast(parts[0].device, "bfloat16"):
+        lower = results(chosen, *parts)
+    for a, b in zip(lower, exact, strict=True):
+        assert (a - b).norm() < 0.02 * b.norm()
+    for count, rounded in zip(counts, seen[-1], strict=True):
+        assert count <= rounded <= 9 / 8 * count
+        assert rounded % (1 << (count.bit_length() - 4)) == 0
+    assert counts != seen[-1]
+
+
 def test_grouped_linear_has_the_right_gradient():
     x, weight = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((7, 3), (4, 2, 3)))
     assert torch.autograd.gradcheck(lambda x, weight: grouped_linear(x, weight, [3, 0, 4, 0]), (x, weight))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from foveal.core.runtime import autocast, seed_everything
+from foveal.core.terminal_text import decimals
 from foveal.inspection.diagnosis.first_weights import WORSE_THAN_GUESS
 from foveal.tasks.base import Task
 from foveal.training.carry import starting_carry
@@ -33,7 +34,7 @@ class InitialLoss:
     @property
     def meaning(self) -> str:
         """Return what the measured loss says."""
-        loss = f"{self.measured:.3f}"
+        loss = decimals(self.measured, 3)
         if not math.isfinite(self.measured):
             return (
                 f"{loss}: the first weights or the inputs are so large that numbers overflow, or not finite"
@@ -41,7 +42,9 @@ class InitialLoss:
         if self.expected is None:
             return f"{loss}: no value is expected, since the weights know something or the loss has no guess"
         outcomes = f"{math.exp(self.expected):,.0f} outcomes"
-        guess = f"a guess among {outcomes} has ln({math.exp(self.expected):,.0f}) = {self.expected:.3f}"
+        guess = (
+            f"a guess among {outcomes} has ln({math.exp(self.expected):,.0f}) = {decimals(self.expected, 3)}"
+        )
         if self.is_too_high:
             return (
                 f"{loss}, but {guess}: the first outputs are large and wrong, so training begins by making "

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foveal.core.progress import ProgressCallback
+from foveal.core.terminal_text import decimals
 from foveal.studies.tune.probe import Probe, end_level
 from foveal.studies.tune.regularizers import without_regularizers
 
@@ -44,7 +45,7 @@ class Overfit:
     @property
     def meaning(self) -> str:
         """Return what the losses say."""
-        fall = f"from {self.losses[0]:.3f} to {self.lowest:.3f} at a rate of {self.lr:.2g}"
+        fall = f"from {decimals(self.losses[0], 3)} to {decimals(self.lowest, 3)} at a rate of {self.lr:.2g}"
         rows = "the rows of a batch" if self.rows is None else f"{self.rows} rows"
         if not self.holds:
             return f"{rows} are not learned by heart: {fall} at best; {self._reason()}"

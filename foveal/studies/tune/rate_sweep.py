@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from foveal.core.progress import ProgressCallback
+from foveal.core.terminal_text import decimals
 from foveal.studies.tune.probe import Probe, end_level
 
 DECADES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -84,7 +85,7 @@ class RateSweep:
         if not self.learns:
             rates = f"from {self.rates[0].lr:.2g} to {self.rates[-1].lr:.2g}"
             return f"at no rate {rates} did the loss fall in {steps} iterations"
-        fall = f"from {self.first_loss:.3f} to {best.end:.3f}"
+        fall = f"from {decimals(self.first_loss, 3)} to {decimals(best.end, 3)}"
         falls = f"in {steps} iterations {best.lr:.2g} is the lowest rate at which the loss falls fast, {fall}"
         if not self.is_off:
             return f"{falls}; optimizer.lr={self.set_lr:.2g} is near: {_in_words(own)}"
@@ -98,7 +99,7 @@ class RateSweep:
 
 
 def _in_words(rate: SweptRate) -> str:
-    return "its loss breaks" if math.isinf(rate.end) else f"its loss ends at {rate.end:.3f}"
+    return "its loss breaks" if math.isinf(rate.end) else f"its loss ends at {decimals(rate.end, 3)}"
 
 
 def sweep_rates(probe: Probe, seconds: float, progress: ProgressCallback) -> RateSweep:

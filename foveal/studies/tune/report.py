@@ -3,7 +3,7 @@
 import shlex
 from typing import Any
 
-from foveal.core.terminal_text import counted
+from foveal.core.terminal_text import counted, decimals
 from foveal.inspection.panels import Panel, Table
 from foveal.inspection.payload import Payload
 from foveal.studies.trials.reports import REPORTS
@@ -40,13 +40,15 @@ def _verdict_facts(tuning: Tuning) -> list[tuple[str, str]]:
     facts = [(fault.setting, f"{fault.evidence}; take {fault.instead}") for fault in verdict.faults]
     settings = " ".join(f"{key}={value}" for key, value in verdict.winner.settings.items())
     whole = tuning.checks.cost.full_steps
+    assert verdict.winner.loss is not None
     length = f"{verdict.winner.steps:,} of the {whole:,} steps of a whole training"
     facts += [
         ("recommended", settings or "the settings as given"),
-        ("held-out loss", f"{verdict.winner.loss:.4f} after {length}; {verdict.spread.words}"),
+        ("held-out loss", f"{decimals(verdict.winner.loss, 4)} after {length}; {verdict.spread.words}"),
     ]
     if verdict.start is not None and verdict.start != verdict.winner:
-        loss = f"{verdict.start.loss:.4f} after {verdict.start.steps:,} steps"
+        assert verdict.start.loss is not None
+        loss = f"{decimals(verdict.start.loss, 4)} after {verdict.start.steps:,} steps"
         facts.append(("as given", loss))
     return facts
 
@@ -71,7 +73,7 @@ def _trials_in_words(trials: list[Trial], steps: int) -> str:
     failed = [trial for trial in trials if trial.state == "failed"]
     stopped = sum(trial.state == "stopped" for trial in trials)
     words = f"{counted(len(trials), 'trial')} of {counted(steps, 'step')}"
-    words += f", held-out losses from {min(ended):.4f} to {max(ended):.4f}" if ended else ""
+    words += f", held-out losses from {decimals(min(ended), 4)} to {decimals(max(ended), 4)}" if ended else ""
     words += f", {stopped} stopped as worse than others" if stopped else ""
     return words + (f", {len(failed)} failed, the first with: {failed[0].error}" if failed else "")
 
@@ -82,6 +84,7 @@ def tune_json(tuning: Tuning) -> dict[str, Any]:
     return {
         "run": str(tuning.folder),
         "data": tuning.subject.data,
+        "preset": tuning.subject.preset,
         "verdict": verdict.headline,
         "faults": [vars(fault) for fault in verdict.faults],
         "recommended": dict(verdict.winner.settings),
@@ -123,6 +126,6 @@ def tune_payload(tuning: Tuning) -> Payload:
 
 def _row(trial: Trial) -> tuple[str, ...]:
     settings = " ".join(f"{key}={value}" for key, value in trial.settings.items())
-    loss = "" if trial.loss is None else f"{trial.loss:.4f}"
+    loss = "" if trial.loss is None else decimals(trial.loss, 4)
     result = trial.error or ("" if trial.state == "finished" else trial.state)
     return trial.name, trial.reason, settings, f"{trial.steps:,}", loss, result

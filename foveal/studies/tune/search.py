@@ -11,7 +11,7 @@ from foveal.core.errors import RunFailed
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.core.signals import SignalHandler
-from foveal.core.terminal_text import counted
+from foveal.core.terminal_text import counted, decimals
 from foveal.inspection.curves.view import logged_training
 from foveal.inspection.diagnosis.finding import Finding
 from foveal.store.run import open_run
@@ -244,7 +244,7 @@ class Search:
 def trial_result(trial: Trial) -> str:
     """Return the held-out loss of a trial, or why there is none, and then what was tried."""
     settings = " ".join(f"{key}={value}" for key, value in trial.settings.items())
-    result = f"{trial.loss:.4f}" if trial.loss is not None and trial.state != "failed" else "failed"
+    result = decimals(trial.loss, 4) if trial.loss is not None and trial.state != "failed" else "failed"
     ends = {"stopped": ", stopped as worse than others", "failed": f": {trial.error}"}.get(trial.state, "")
     tried = f"{trial.reason}: {settings}" if settings else trial.reason
     return f"{result} after {counted(trial.steps, 'step')}{ends}; {tried}"

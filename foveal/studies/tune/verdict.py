@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from foveal.config.regularizers import OFF
+from foveal.core.terminal_text import decimals
 from foveal.inspection.diagnosis.finding import Finding
 from foveal.inspection.diagnosis.held_out import OVERFITTING
 from foveal.studies.tune.checks import Checks
@@ -38,9 +39,9 @@ class Spread:
         if not self.losses:
             return "not trained with new seeds: the budget was spent"
         if len(self.losses) == 1:
-            return f"{self.losses[0]:.4f} with a new seed"
-        limits = f"from {min(self.losses):.4f} to {max(self.losses):.4f}"
-        return f"{fmean(self.losses):.4f} on average with {len(self.losses)} new seeds, {limits}"
+            return f"{decimals(self.losses[0], 4)} with a new seed"
+        limits = f"from {decimals(min(self.losses), 4)} to {decimals(max(self.losses), 4)}"
+        return f"{decimals(fmean(self.losses), 4)} on average with {len(self.losses)} new seeds, {limits}"
 
 
 @dataclass(frozen=True)
@@ -110,12 +111,11 @@ def _initialization(search: Search, checks: Checks) -> Fault:
     assert checks.by_default is not None
     own, by_default = checks.sweep, checks.by_default.sweep
     too_high = checks.initial.is_too_high
-    first, usual_first = checks.initial.measured, checks.by_default.initial.measured
-    iterations = len(own.best.losses)
+    first, usual_first = (decimals(each.measured, 3) for each in (checks.initial, checks.by_default.initial))
     evidence = (
-        f"the first loss is {first:.3f}, and {usual_first:.3f} with the usual first weights; in {iterations} "
-        f"iterations at the best of all rates it falls to {own.best.end:.3f}, from the usual weights to "
-        f"{by_default.best.end:.3f}"
+        f"the first loss is {first}, and {usual_first} with the usual first weights; at the best of all rates "
+        f"it falls to {decimals(own.best.end, 3)} in {len(own.best.losses)} iterations, and from the usual "
+        f"weights to {decimals(by_default.best.end, 3)}"
     )
     value = search.subject.config.model.initialization
     problem = "first weights that are too large" if too_high else "first weights from which little is learned"
@@ -136,8 +136,9 @@ def _regularization(search: Search, spread: Spread) -> Fault | None:
         keys = [key for key in preset.settings if preset.settings[key] != own.settings.get(key)]
         if preset.loss is not None and preset.loss < own.loss and keys and all(map(is_regularizer, keys)):
             instead = " ".join(f"{key}={preset.settings[key]}" for key in keys)
-            losses = f"the held-out loss is {own.loss:.4f}, and {preset.loss:.4f} with {instead}"
-            evidence = "; ".join([f"with the rest alike {losses}", *(each.evidence for each in findings)])
+            losses = f"{decimals(own.loss, 4)}, and {decimals(preset.loss, 4)} with {instead}"
+            evidence = f"with the rest alike the held-out loss is {losses}"
+            evidence = "; ".join([evidence, *(each.evidence for each in findings)])
             given = " ".join(f"{key}={subject.given[key]}" for key in keys)
             return Fault(given, _regularization_problem(subject, keys), evidence, instead)
     if findings and not regularizers_off(search.subject.config):
