@@ -113,7 +113,7 @@ def _initialization(search: Search, checks: Checks) -> Fault:
     too_high = checks.initial.is_too_high
     first, usual_first = (decimals(each.measured, 3) for each in (checks.initial, checks.by_default.initial))
     evidence = (
-        f"the first loss is {first}, and {usual_first} with the usual first weights; at the best of all rates "
+        f"the first loss is {first}, and {usual_first} with the usual weights; at the best of all rates "
         f"it falls to {decimals(own.best.end, 3)} in {len(own.best.losses)} iterations, and from the usual "
         f"weights to {decimals(by_default.best.end, 3)}"
     )
