@@ -127,12 +127,11 @@ def _defaults_for(
 ) -> tuple[Defaults, RunFolder | None]:
     """Return the task's defaults for the data, and the run of their published weights.
 
-    A user who sets something of the model gets the task's own preset. If published weights can't be fetched,
-    the defaults without them are taken, and the log says so.
+    A user who sets something of the model gets the task's own preset, with the settings that suit the data if
+    that preset is the default anyway. If published weights can't be fetched, the defaults without them are
+    taken, and the log says so.
     """
     tables = parse_overrides([*settings, f"task.name={task.name}"])
-    if "model" in tables:
-        return Defaults(task.preset), None
     preset = from_tables(load_tables(task.preset, task.name), tables)
     trains = (
         bool(tables.keys() & {"optimizer", "schedule"})
@@ -140,6 +139,10 @@ def _defaults_for(
         or "augment" in tables.get("data", {})
         or len(tables["task"]) > 1
     )
+    if "model" in tables:
+        defaults = task(preset).defaults(DefaultsRequest(data, trains, pretrained=False))
+        is_own = defaults.preset == task.preset
+        return replace(defaults, advice="") if is_own else Defaults(task.preset), None
     request = DefaultsRequest(data, trains, pretrained)
     defaults = task(preset).defaults(request)
     if trains:

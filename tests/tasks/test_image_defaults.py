@@ -132,6 +132,19 @@ def test_the_line_names_no_setting_of_the_user() -> None:
     assert tomllib.loads(undone.out)["data"]["augment"]["flip"] is True
 
 
+def test_a_setting_of_the_model_keeps_what_suits_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Digits are not mirrored. Few images would get a model in closed form, which the user did not choose."""
+    write_pictures("1 2", 28, "L")
+    given = "train", "pictures", "model.head_pooling=max", "--print-config"
+    few = succeed(*given)
+    assert tomllib.loads(few.out)["model"]["encoder"]["network"] == "resnet-20"
+    assert "data.augment.flip" not in few.err
+    monkeypatch.setattr("foveal.tasks.image_defaults.MAX_FEW_SMALL", 1)
+    many = succeed(*given)
+    assert tomllib.loads(many.out)["data"]["augment"]["flip"] is False
+    assert "data.augment.flip=false, since mirror images" in many.err
+
+
 def test_photos_without_the_weights() -> None:
     write_pictures("cat dog", 80, "RGB")
     told = succeed("train", "pictures", "--print-config")
