@@ -33,12 +33,15 @@ class Faults:
     """A data set, and settings at fault by their kind."""
 
     data: str
+    options: tuple[str, ...]
+    """Beside the settings: a setting of the model alone would choose another preset."""
     planted: dict[str, tuple[str, ...]]
 
 
 SUBJECTS = {
     "shakespeare": Faults(
         "tinyshakespeare.txt",
+        ("--model", "demo"),
         {
             "rate": ("optimizer.lr=1.2",),
             "initialization": ("model.initialization=1",),
@@ -47,6 +50,7 @@ SUBJECTS = {
     ),
     "movies": Faults(
         "movie-reviews",
+        (),
         {
             "rate": ("optimizer.lr=0.2",),
             "initialization": ("model.initialization=10",),
@@ -55,6 +59,7 @@ SUBJECTS = {
     ),
     "fashion": Faults(
         "fashion-mnist",
+        (),
         {
             "rate": ("optimizer.lr=10",),
             "initialization": ("model.initialization=1",),
@@ -87,15 +92,16 @@ def tuned(subject: str, kind: str, runs: Path, budget: str) -> dict[str, Any]:
     folder = runs / f"{subject}-{kind}"
     settings = SUBJECTS[subject].planted.get(kind, ())
     if not (folder / "report.json").exists():
-        run_foveal(folder, "tune", path_of(SUBJECTS[subject].data), *settings, "--budget", budget)
+        run_foveal(folder, "tune", *data_of(subject), *settings, "--budget", budget)
     result: dict[str, Any] = json.loads((folder / "report.json").read_text())
     return result
 
 
-def path_of(data: str) -> str:
-    """Return the path of a file of FOVEAL_DATA, or the name of a data set."""
+def data_of(subject: str) -> list[str]:
+    """Return the data, by path if FOVEAL_DATA has them, else by name, and the options."""
+    data, options = SUBJECTS[subject].data, SUBJECTS[subject].options
     file = Path(os.environ["FOVEAL_DATA"], data)
-    return str(file) if file.exists() else data
+    return [str(file) if file.exists() else data, *options]
 
 
 def config_of(command: list[str]) -> str:
@@ -118,7 +124,7 @@ def loss(command: list[str], seed: int, folder: Path) -> float:
 def compare(subject: str, kind: str, runs: Path, budget: str) -> Measurement:
     """Return the loss of the settings that a study recommends, over the preset's."""
     study = tuned(subject, kind, runs, budget)
-    preset = ["train", path_of(SUBJECTS[subject].data), "--model", study["preset"]]
+    preset = ["train", *data_of(subject)]
     _, *recommended = study["command"]
     are_equal = config_of(recommended) == config_of(preset)
     own, by_preset = list[float](), list[float]()
