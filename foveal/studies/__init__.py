@@ -1,1 +1,1 @@
-"""Studies: training runs compared on equal terms."""
+"""Studies around a training: settings tuned, models compared, laws checked, data checked, cost planned."""

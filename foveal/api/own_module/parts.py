@@ -12,7 +12,7 @@ from foveal.api.own_module.code import CodeReference, ModuleFacts, class_referen
 from foveal.core.errors import UserError
 from foveal.core.runtime import resolve_device, seed_everything
 from foveal.training.module.objective import UserObjective
-from foveal.training.module.sources import count_parameters
+from foveal.training.module.sources import count_arguments
 
 Module = nn.Module | Callable[[], nn.Module]
 """A module, or a function without parameters that makes it."""
@@ -24,7 +24,7 @@ def make_module(module: Module, seed: int) -> nn.Module:
     Raises: UserError: there is no module, or one that can't be trained.
     """
     if not isinstance(module, nn.Module) and callable(module):
-        if count_parameters(module):
+        if count_arguments(module):
             raise UserError(
                 "module: a function or class with parameters; give a module, or lambda: MyModule(...)"
             )

@@ -11,7 +11,7 @@ from torch import nn
 
 from foveal.config import suggest
 from foveal.core.errors import UserError
-from foveal.training.module.sources import count_parameters
+from foveal.training.module.sources import count_arguments
 
 IMPORTED = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
 """The name of a module of Python, and of a class or function in it."""
@@ -43,7 +43,7 @@ def made_module(name: str, source: Callable[..., object]) -> nn.Module:
 
     Raises: UserError: it needs arguments, fails, or makes no module.
     """
-    if count_parameters(source):
+    if count_arguments(source):
         raise UserError(
             f"{name}: needs arguments: name a function without parameters that makes the module, such as "
             f"def small(): return {getattr(source, '__name__', 'MyModule')}(...)"

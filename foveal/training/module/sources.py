@@ -20,7 +20,7 @@ def train_batches(
 
     Raises: UserError: the source has no batches, or is of single examples.
     """
-    if _is_function(source) and count_parameters(source) == 2:
+    if _is_function(source) and count_arguments(source) == 2:
         count = per_epoch or _length(source)
         if not count:
             raise UserError(
@@ -70,7 +70,7 @@ def _open_iterable(name: str, source: Any) -> Iterable[Any]:
     Raises: UserError: the source is no iterable of batches.
     """
     if _is_function(source):
-        if count_parameters(source) != 0:
+        if count_arguments(source) != 0:
             kinds = "(epoch, index) or of nothing" if name == "train" else "nothing"
             raise UserError(f"{name} is a function of other parameters than {kinds}: change its parameters")
         made = source()
@@ -107,7 +107,7 @@ def _length(source: Any) -> int | None:
         return None
 
 
-def count_parameters(function: Callable[..., Any]) -> int:
+def count_arguments(function: Callable[..., Any]) -> int:
     """Return the number of a function's parameters without defaults."""
     parameters = inspect.signature(function).parameters.values()
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
