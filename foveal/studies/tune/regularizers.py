@@ -1,6 +1,6 @@
 """The settings that hold a model back from learning its training rows by heart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +29,12 @@ def regularizers_off(config: Config) -> dict[str, Any]:
 def is_regularizer(key: str) -> bool:
     """Return whether a setting regularizes, by the end of its name."""
     return f".{key}".endswith(tuple(f".{name}" for name in REGULARIZERS))
+
+
+def turned_off(config: Config, preset: Mapping[str, str]) -> dict[str, str]:
+    """Return the preset's values of the regularizing settings that a config turns off."""
+    values = dict(flatten(config.model_dump()))
+    return {key: value for key, value in preset.items() if is_regularizer(key) and values[key] in OFF}
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from foveal.studies.tune.checks import Checks
 from foveal.studies.tune.journal import Journal, Phase, Planned, Trial
 from foveal.studies.tune.lengths import COARSE_END, REFINED_END, choose_lengths
 from foveal.studies.tune.rate_sweep import NEAR
+from foveal.studies.tune.regularizers import turned_off
 from foveal.studies.tune.sampler import draw_settings
 from foveal.studies.tune.space import Dimension, search_space, value_text
 from foveal.studies.tune.subject import Subject
@@ -33,6 +34,9 @@ MIN_DRAWN = 3
 """Trials that are drawn in any case."""
 AS_GOOD = 0.005
 """A loss higher by less than this share is as good: settings with fewer changes are then chosen."""
+PAYS_LATER = 0.02
+"""A loss higher by less than this share is as good with the preset's regularization where the given settings
+turn it off, in trials shorter than a whole training: regularization pays in long ones."""
 
 
 class Search:
@@ -87,7 +91,17 @@ class Search:
             raise RunFailed(f"{self.folder}: no {phase} trial came to its end{why}")
         lowest = min(loss for loss, _ in ended)
         limit = lowest + AS_GOOD * abs(lowest)
-        return min((trial for loss, trial in ended if loss <= limit), key=lambda trial: len(trial.settings))
+        best = min((trial for loss, trial in ended if loss <= limit), key=lambda trial: len(trial.settings))
+        return self._regularized(best, [trial for loss, trial in ended if loss <= (1 + PAYS_LATER) * lowest])
+
+    def _regularized(self, best: Trial, others: list[Trial]) -> Trial:
+        """Return the best trial; if it lacks regularization, and is shorter than a whole training, the one of
+        the others that is like it but for the preset's regularization."""
+        missing = turned_off(self.subject.config, self.subject.preset_settings)
+        if not missing or best.steps >= self.checks.cost.full_steps:
+            return best
+        wanted = {**best.settings, **missing}
+        return next((each for each in others if each.settings == wanted != best.settings), best)
 
     def repaired(self) -> dict[str, str]:
         """Return the settings by which the checks mend those that were given."""

@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 from statistics import fmean
 
-from foveal.config.regularizers import OFF
 from foveal.core.terminal_text import decimals
 from foveal.inspection.diagnosis.finding import Finding
 from foveal.inspection.diagnosis.held_out import OVERFITTING
 from foveal.studies.tune.checks import Checks
 from foveal.studies.tune.journal import Trial
-from foveal.studies.tune.regularizers import is_regularizer, regularizers_off
-from foveal.studies.tune.search import AS_GOOD, Search, number_or_text
-from foveal.studies.tune.subject import Subject
+from foveal.studies.tune.regularizers import is_regularizer, regularizers_off, turned_off
+from foveal.studies.tune.search import AS_GOOD, Search
 
 NOTICEABLE = 0.02
 """The share by which a loss is lower than chance makes it, where no seeds say so."""
@@ -123,8 +121,8 @@ def _initialization(search: Search, checks: Checks) -> Fault:
 
 
 def _regularization(search: Search, spread: Spread) -> Fault | None:
-    """Return whether the given regularization is at fault: the preset's ends lower, or there is none and the
-    curves show overfitting."""
+    """Return whether the given regularization is at fault: the preset's ends lower, or is taken since it pays
+    in longer trainings, or there is none and the curves show overfitting."""
     subject, refined = search.subject, search.journal.trials("refined")
     ended = [each for each in refined if each.state == "finished"]
     own = next((each for each in ended if each.origin in ("given", "mended")), None)
@@ -132,24 +130,30 @@ def _regularization(search: Search, spread: Spread) -> Fault | None:
     if own is None or own.loss is None:
         return None
     findings = [each for each in search.findings(own) if each.name == OVERFITTING]
-    if preset and (findings or _is_lower(preset, own, spread)):
+    if preset is not None and preset.loss is not None:
         keys = [key for key in preset.settings if preset.settings[key] != own.settings.get(key)]
-        if preset.loss is not None and preset.loss < own.loss and keys and all(map(is_regularizer, keys)):
+        is_better = preset.loss < own.loss and bool(findings or _is_lower(preset, own, spread))
+        is_taken = not is_better and search.best("refined") == preset
+        if keys and all(map(is_regularizer, keys)) and (is_better or is_taken):
             instead = " ".join(f"{key}={preset.settings[key]}" for key in keys)
             losses = f"{decimals(own.loss, 4)}, and {decimals(preset.loss, 4)} with {instead}"
-            evidence = f"with the rest alike the held-out loss is {losses}"
-            evidence = "; ".join([evidence, *(each.evidence for each in findings)])
+            evidence = [
+                f"with the rest alike the held-out loss is {losses}",
+                *(each.evidence for each in findings),
+            ]
+            if is_taken:
+                whole = search.checks.cost.full_steps
+                evidence.append(
+                    f"that is as good after {own.steps:,} of the {whole:,} steps of a whole training, and "
+                    "regularization pays in longer trainings"
+                )
             given = " ".join(f"{key}={subject.given[key]}" for key in keys)
-            return Fault(given, _regularization_problem(subject, keys), evidence, instead)
-    if findings and not regularizers_off(search.subject.config):
+            is_off = {*keys} <= {*turned_off(subject.config, subject.preset_settings)}
+            problem = "no regularization" if is_off else "regularization with which less is learned"
+            return Fault(given, problem, "; ".join(evidence), instead)
+    if findings and not regularizers_off(subject.config):
         return Fault("no regularization", "the model overfits", findings[0].evidence, findings[0].advice)
     return None
-
-
-def _regularization_problem(subject: Subject, keys: list[str]) -> str:
-    """Return what is wrong with given settings that regularize."""
-    is_off = all(number_or_text(subject.given[key]) in (*OFF, "false") for key in keys)
-    return "no regularization" if is_off else "regularization with which less is learned"
 
 
 def _is_lower(trial: Trial, other: Trial, spread: Spread) -> bool:

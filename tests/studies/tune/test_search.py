@@ -56,6 +56,16 @@ def bowl(settings: Mapping[str, str]) -> float:
     return 1.0 + 0.1 * math.log10(lr / 0.003) ** 2 + (dropout - 0.2) ** 2
 
 
+def without_gain(worse: float) -> Loss:
+    """Return a loss that dropout makes a little worse, and any other rate than 0.003 much worse."""
+
+    def loss(settings: Mapping[str, str]) -> float:
+        lr, dropout = float(settings.get("optimizer.lr", 0.3)), float(settings.get("model.dropout", 0.0))
+        return 1.0 + worse * (dropout > 0) + 0.5 * (lr != 0.003)
+
+    return loss
+
+
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Search]:
     """Return searches in one folder, whose trainings have a made-up loss."""
@@ -121,6 +131,35 @@ def test_the_preset_is_tried_and_its_regularization_is_named(study):
     assert [fault.setting for fault in verdict.faults] == ["optimizer.lr=0.3", "model.dropout=0.0"]
     assert verdict.faults[1].instead == "model.dropout=0.2"
     assert verdict.command[-1] == "training.budget=3m"
+
+
+@pytest.mark.parametrize(("worse", "is_taken"), [(0.012, True), (0.05, False)])
+def test_regularization_that_is_missing_is_taken_where_short_trials_hardly_differ(study, worse, is_taken):
+    """Its gain comes later in a training; where little is lost in a trial, it is taken."""
+
+    search = study(without_gain(worse), model__dropout=0.2, optimizer__lr=0.003)
+    search.run()
+    verdict = make_verdict(search)
+    assert (verdict.winner.origin == "preset") is is_taken
+    assert ("model.dropout=0.0" in [fault.setting for fault in verdict.faults]) is is_taken
+    assert ("model.dropout=0.2" in verdict.command) is is_taken
+    if is_taken:
+        assert verdict.faults[-1].problem == "no regularization"
+        assert (
+            "of the 2,000 steps of a whole training, and regularization pays" in verdict.faults[-1].evidence
+        )
+
+
+def test_in_whole_trainings_regularization_has_to_show_its_gain(study):
+    search = study(
+        without_gain(0.012),
+        budget=20 * COST.trial_seconds(COST.full_steps),
+        model__dropout=0.2,
+        optimizer__lr=0.003,
+    )
+    assert search.lengths.refined == COST.full_steps
+    search.run()
+    assert make_verdict(search).winner.origin == "mended"
 
 
 def test_worse_trials_are_stopped(study):
