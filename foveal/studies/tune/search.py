@@ -29,6 +29,8 @@ from foveal.studies.tune.subject import Subject
 
 SEEDS = 2
 """New seeds with which the best settings are trained."""
+MIN_SEEDS = 1
+"""New seeds in any case, even if the refined trials have spent the budget."""
 MIN_DRAWN = 3
 """Trials that are drawn in any case."""
 AS_GOOD = 0.005
@@ -164,7 +166,7 @@ class Search:
 
     def _seeds(self) -> None:
         best, first = self.best("refined"), self.subject.config.training.seed
-        while (done := len(self.journal.trials("seeds"))) < SEEDS and self._fits("seeds", 1.0, 0):
+        while (done := len(self.journal.trials("seeds"))) < SEEDS and self._fits("seeds", 1.0, MIN_SEEDS):
             settings = {**best.settings, "training.seed": str(first + 1 + done)}
             planned = Planned("seed", f"{best.name} with another seed", settings)
             self._train(self.journal.begin("seeds", planned, self.lengths.refined))

@@ -37,7 +37,7 @@ class Spread:
     def words(self) -> str:
         """The losses in words."""
         if not self.losses:
-            return "not trained with new seeds: the budget was spent"
+            return "no training with a new seed came to its end"
         if len(self.losses) == 1:
             return f"{decimals(self.losses[0], 4)} with a new seed"
         limits = f"from {decimals(min(self.losses), 4)} to {decimals(max(self.losses), 4)}"
