@@ -22,7 +22,7 @@ from foveal.studies.tune.changes import changed_settings
 from foveal.studies.tune.checks import Checks
 from foveal.studies.tune.journal import Journal, Phase, Planned, Trial
 from foveal.studies.tune.lengths import COARSE_END, REFINED_END, choose_lengths
-from foveal.studies.tune.rate_sweep import NEAR
+from foveal.studies.tune.rate_sweep import NEAR, factor_between
 from foveal.studies.tune.sampler import draw_settings
 from foveal.studies.tune.space import Dimension, search_space, value_text
 from foveal.studies.tune.subject import Subject
@@ -106,7 +106,7 @@ class Search:
         A sweep is short, which favors high rates.
         """
         preset, best = self.subject.preset_values.get("optimizer.lr"), self.checks.rates.best.lr
-        is_near = preset is not None and max(preset / best, best / preset) < NEAR
+        is_near = preset is not None and factor_between(preset, best) < NEAR
         return value_text(preset) if is_near else f"{best:.3g}"
 
     def findings(self, trial: Trial) -> list[Finding]:

@@ -9,6 +9,7 @@ from foveal.inspection.diagnosis.finding import Finding
 from foveal.inspection.diagnosis.held_out import OVERFITTING
 from foveal.studies.tune.checks import Checks
 from foveal.studies.tune.journal import Trial
+from foveal.studies.tune.rate_sweep import RateSweep, factor_between
 from foveal.studies.tune.regularizers import is_regularizer, regularizers_off
 from foveal.studies.tune.search import AS_GOOD, Search, number_or_text
 from foveal.studies.tune.subject import Subject
@@ -100,11 +101,17 @@ def _faults(search: Search, spread: Spread) -> list[Fault]:
         faults.append(_initialization(search, checks))
     if checks.rates.is_off:
         lr = search.best("refined").settings.get("optimizer.lr", search.repaired()["optimizer.lr"])
-        sweep, instead = checks.rates, f"optimizer.lr={lr}"
-        faults.append(Fault(f"optimizer.lr={sweep.set_lr:.3g}", sweep.distance, sweep.meaning, instead))
+        faults.append(_rate(checks.rates, lr))
     if regularization := _regularization(search, spread):
         faults.append(regularization)
     return faults
+
+
+def _rate(sweep: RateSweep, lr: str) -> Fault:
+    """Return how far the given rate is from the recommended one, which need not be the best of the sweep."""
+    factor, direction = factor_between(sweep.set_lr, float(lr)), "high" if sweep.set_lr > float(lr) else "low"
+    problem = f"{factor:,.0f} times too {direction}"
+    return Fault(f"optimizer.lr={sweep.set_lr:.3g}", problem, sweep.meaning, f"optimizer.lr={lr}")
 
 
 def _initialization(search: Search, checks: Checks) -> Fault:

@@ -112,7 +112,8 @@ def test_a_study_mends_the_rate_and_finds_settings_near_the_best(study):
     assert (search.best("refined").loss or 9) < bowl({}) + 1 / 12
     verdict = make_verdict(search)
     assert [fault.setting for fault in verdict.faults] == ["optimizer.lr=0.3"]
-    assert verdict.faults[0].problem == "100 times too high"
+    lr = float(verdict.winner.settings["optimizer.lr"])
+    assert verdict.faults[0].problem == f"{0.3 / lr:,.0f} times too high"
     assert len(verdict.spread.losses) == 2
 
 
@@ -131,6 +132,15 @@ def test_the_preset_is_tried_and_its_regularization_is_named(study):
     assert [fault.setting for fault in verdict.faults] == ["optimizer.lr=0.3", "model.dropout=0.0"]
     assert verdict.faults[1].instead == "model.dropout=0.2"
     assert verdict.command[-1] == "training.budget=3m"
+
+
+def test_a_rate_is_as_far_off_as_the_recommended_one_says(study):
+    search = study(loss=lambda settings: 1.0, optimizer__lr=0.006)
+    search.run()
+    (fault,) = make_verdict(search).faults
+    assert (fault.problem, fault.instead) == ("50 times too high", "optimizer.lr=0.006")
+    assert "0.003 is the lowest rate at which the loss falls fast" in fault.evidence
+    assert "optimizer.lr=0.3 is 100 times higher: its loss ends" in fault.evidence
 
 
 def test_worse_trials_are_stopped(study):
