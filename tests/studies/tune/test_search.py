@@ -21,7 +21,6 @@ from foveal.studies.tune.lengths import check_budget, choose_lengths
 from foveal.studies.tune.overfit import Overfit
 from foveal.studies.tune.rate_sweep import RateSweep, SweptRate
 from foveal.studies.tune.report import tune_sections
-from foveal.studies.tune.sampler import draw_settings
 from foveal.studies.tune.search import Search
 from foveal.studies.tune.space import Dimension, search_space
 from foveal.studies.tune.subject import Subject
@@ -34,7 +33,6 @@ COST = Cost(
     start_seconds=0.4, step_seconds=0.01, evaluation_seconds=0.1, full_steps=2000, steps_per_epoch=100.0
 )
 BUDGET = 60.0
-LRS = (0.0012, 0.0015, 0.002, 0.0025, 0.003, 0.01, 0.02, 0.03)
 FINISHED, DISK_FULL = TrialEnd("finished"), TrialEnd("failed", "disk full")
 KILLED = TrialEnd("failed", "its process was ended by SIGKILL")
 PHASES = {"coarse": "4 coarse", "refined": "5 refined"}
@@ -232,14 +230,6 @@ def test_a_budget_for_no_trial_is_refused_with_one_that_suffices():
     check_budget(COST, 60.0)
 
 
-def test_only_settings_that_are_read_are_searched():
-    names = [dimension.name for dimension in search_space(CONFIG, 0.01, ())]
-    assert names == ["optimizer.lr", "model.dropout", "optimizer.weight_decay"]
-    assert [each.name for each in search_space(CONFIG, 0.01, ("model.dropout",))] == ["model.dropout"]
-    with pytest.raises(UserError, match=r"did you mean 'optimizer\.lr'"):
-        search_space(CONFIG, 0.01, ("optimizer.lt",))
-
-
 @pytest.mark.parametrize(
     ("finding", "changed"),
     [
@@ -270,22 +260,6 @@ def test_a_journal_is_read_by_another_process(tmp_path):
     assert Journal(tmp_path / "journal.log").trials("coarse") == [trial]
     narrow = Dimension(("optimizer.lr",), 1e-3, 1.0, True).around(0.01)
     assert (narrow.low, narrow.high) == pytest.approx((0.01 / 3, 0.03))
-
-
-def test_settings_are_drawn_where_the_best_trials_were():
-    space = search_space(CONFIG, 0.01, ())
-    names = [dimension.name for dimension in space]
-    tried = [({names[0]: lr, names[1]: 0.2, names[2]: 0.1}, abs(math.log10(lr / 0.002))) for lr in LRS]
-    draws = [float(draw_settings(space, tried, seed)["optimizer.lr"]) for seed in range(12)]
-    blind = [float(draw_settings(space, (), seed)["optimizer.lr"]) for seed in range(12)]
-    distance = [sum(abs(math.log10(lr / 0.002)) for lr in drawn) for drawn in (draws, blind)]
-    assert distance[0] < distance[1]
-
-
-def test_values_outside_of_a_range_are_drawn_inside():
-    dropout = search_space(CONFIG, 0.01, ("model.dropout",))[0].around(0.9)
-    assert 0 <= dropout.low < dropout.high == 0.5
-    assert float(draw_settings((dropout,), (), 0)["model.dropout"]) <= 0.5
 
 
 def test_a_lower_loss_of_one_seed_is_no_fault(study):
