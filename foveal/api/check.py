@@ -15,8 +15,8 @@ from foveal.api.training.options import setting
 from foveal.config.old_names import flatten
 from foveal.studies.check.check import Check
 from foveal.studies.check.target import CheckOptions, find_target, own_module_target
-from foveal.ui.activity import Activity
 from foveal.ui.console import log, silence
+from foveal.ui.progress_bar import ProgressBar
 
 
 @plain_errors
@@ -25,7 +25,7 @@ def check(
     *,
     input: str | None = None,
     expect: Collection[str] = (),
-    steps: SupportsIndex = 10,
+    steps: SupportsIndex | None = None,
     trust_plugin: bool = False,
     quiet: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -45,7 +45,8 @@ def check(
         What a module of your own promises: `causal` (no output sees later inputs), `set` (the order of the
         places changes nothing).
     steps
-        Steps of the training of a run that are replayed.
+        The most steps of the training of a run that are replayed at a time; if not given, the first 10, and
+        up to 1,000 between its checkpoints.
     trust_plugin
         Allow to execute the code of plugins that a run keeps.
     quiet
@@ -55,7 +56,9 @@ def check(
     """
     overrides = tuple(setting(key, value) for key, value in dict(flatten(settings or {})).items())
     with silence(quiet), generators_kept():
-        options = CheckOptions(index(steps), trust_plugin, input, frozenset(expect))
+        options = CheckOptions(
+            None if steps is None else index(steps), trust_plugin, input, frozenset(expect)
+        )
         if isinstance(target, nn.Module):
             name = type(target).__name__
             return LawTable(own_module_target(name, deepcopy(target), options).check())
@@ -67,5 +70,5 @@ def check_named(name: str, overrides: tuple[str, ...], options: CheckOptions) ->
 
     Raises: UserError or ConfigError: there is none, or a setting does not fit.
     """
-    with Activity(f"checking the laws of {name}"):
-        return find_target(name, overrides, options, log).check()
+    with ProgressBar("replayed steps", before=f"checking the laws of {name}") as progress:
+        return find_target(name, overrides, options, log, progress).check()

@@ -22,7 +22,7 @@ def check(
     *overrides: str,
     input_: Annotated[str | None, Parameter(name="--input")] = None,
     expect: str = "",
-    steps: WholeNumber = 10,
+    steps: WholeNumber | None = None,
     out: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -45,7 +45,8 @@ def check(
         What a module of your own promises: causal (no output sees later inputs), set (the order of the
         places changes nothing); both with a comma.
     steps
-        Steps of the training of a run that are replayed.
+        The most steps of the training of a run that are replayed at a time; if not given, the first 10, and
+        up to 1,000 between its checkpoints.
     out
         A file for the report: .html, .json, .png, .svg or .pdf.
     json

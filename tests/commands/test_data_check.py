@@ -61,6 +61,20 @@ def test_rows_of_train_that_are_held_out():
     assert finding["rows"] == ["b.csv, line 62 (test) = a.csv, line 4 (train)"]
 
 
+def test_rows_of_valid_that_are_tested():
+    rows, held_out = clean_rows(), clean_rows(seed=1)
+    write("a.csv", rows)
+    write("b.csv", held_out)
+    write("c.csv", [*clean_rows(seed=2), held_out[4], rows[2], (f"{held_out[5][0]} nala", "down")])
+    of_train, of_valid, near = findings("a.csv", "--valid", "b.csv", "--test", "c.csv")
+    assert of_train["message"].startswith("1 of 63 rows of test have a source that is also in train")
+    assert of_train["rows"] == ["c.csv, line 63 (test) = a.csv, line 4 (train)"]
+    assert of_valid["message"].startswith("1 of 63 rows of test have a source that is also in valid")
+    assert of_valid["rows"] == ["c.csv, line 62 (test) = b.csv, line 6 (valid)"]
+    assert near["message"].startswith("1 pair of nearly equal texts, each in two splits")
+    assert near["rows"] == ["c.csv, line 64 (test) ~ b.csv, line 7 (valid)"]
+
+
 def test_repeated_rows():
     rows = clean_rows()
     write("a.csv", [*rows, rows[3]])

@@ -1,9 +1,9 @@
 """A law under check, and its verdict with the smallest failing case."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 
@@ -64,6 +64,11 @@ class LawResult:
         size = "" if self.difference is None else f"largest difference {self.difference:.3g}"
         details = "; ".join(filter(None, (self.case, size)))
         return f"{self.problem} ({details})" if details else self.problem
+
+
+def on_path(law: Callable[[Any, int], object], trials: Mapping[Path, Any]) -> Callable[[Path, int], object]:
+    """Return the check of a law on a path, for which there is a trial."""
+    return lambda path, length: law(trials[path], length)
 
 
 def law_without_length(name: str, check: Callable[[], object]) -> Law:

@@ -1,6 +1,6 @@
 """Check of a module of the user's own: the laws that make sense for what its `forward` takes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from foveal.laws.law import require_same_rows
 from foveal.laws.source_laws import SourceTrial
 from foveal.studies.check.check import Target
 from foveal.studies.check.example_sources import LONGEST
-from foveal.studies.check.law import DEFAULT, PATHS, Law, Path, check_laws
+from foveal.studies.check.law import DEFAULT, PATHS, Law, Path, check_laws, on_path
 from foveal.studies.check.module_inputs import (
     LENGTHS,
     STATES,
@@ -70,11 +70,13 @@ class ModuleCheck:
         trials = {path: self._trial(path) for path in PATHS if path is DEFAULT or self._runs_in(path)}
         first = next(iter(trials.values()))
         result = first.run(first.source, None)
+        _, state = outputs(first.model, _like(first.model, first.source))
+        self.returns_state = state is not None
         self.each_place = self.taken.has_places and result.dim() > 2 and result.shape[1] == LONGEST
         longest = LONGEST if self.taken.has_places else 0
 
         def law(name: str, check: Callable[[Any, int], object], reason: str = "") -> Law:
-            return Law(name, partial(_on_path, check, trials), longest, tuple(trials), reason)
+            return Law(name, on_path(check, trials), longest, tuple(trials), reason)
 
         yield law("keeps nothing between calls", source_laws.keeps_nothing)
         yield law("other rows change nothing", source_laws.batch)
@@ -129,12 +131,15 @@ class ModuleCheck:
     def _why_no_pieces(self) -> str:
         if not self.state:
             return f"forward takes no state (an argument {', '.join(STATES[:2])} ...)"
+        if not self.returns_state:
+            return f"forward takes {self.state}, and returns no state after its output"
         return "" if self.each_place else "there is not an output for each place"
 
     def _why_not_causal(self) -> str:
         if not self.each_place:
             return "there is not an output for each place"
-        return "" if self.state or "causal" in self.expected else "not expected (--expect causal)"
+        goes_on = self.state and self.returns_state
+        return "" if goes_on or "causal" in self.expected else "not expected (--expect causal)"
 
     def _why_no_set(self) -> str:
         if not self.taken.has_places:
@@ -147,7 +152,3 @@ def _like(module: nn.Module, source: Tensor) -> Tensor:
     if not source.is_floating_point():
         return source
     return source.to(next((weight.dtype for weight in module.parameters()), source.dtype))
-
-
-def _on_path(law: Callable[[Any, int], object], trials: Mapping[Path, Any], path: Path, length: int) -> None:
-    law(trials[path], length)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from foveal.core.callbacks import Callback, Record, StopTraining
+from foveal.core.progress import ProgressCallback
 from foveal.core.signals import SignalHandler
 from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.curves.log_records import read_metrics_log
@@ -44,6 +45,8 @@ class RunReplay:
     task: Task
     data: PreparedData[Any, Any]
     device: torch.device
+    progress: ProgressCallback
+    """Told after each step how many of how many are replayed."""
 
     def train(
         self,
@@ -64,7 +67,7 @@ class RunReplay:
         load_initial_weights(self.run, task.model)
         held_out = self.data.held_out if self.data.valid is None else self.data.valid
         valid = None if self.data.valid is None else task.eval_batches(self.data.valid)
-        saver = _Saver(save, last, folder / KEPT)
+        saver = _Saver(save, 0 if start is None else step_of(start), last, folder / KEPT, self.progress)
         objective, batches = task.objective(held_out), task.train_batches(self.data.train)
         trainer = saver.trainer = Trainer(run, task.model, objective, batches, valid, CallbackList([saver]))
         with _threads_of(self.run):
@@ -88,8 +91,10 @@ class _Saver(Callback):
 
     trainer: Trainer
 
-    def __init__(self, save: Collection[int], last: int, kept: Path):
-        self.save, self.last, self.kept = save, last, kept
+    def __init__(self, save: Collection[int], first: int, last: int, kept: Path, progress: ProgressCallback):
+        self.save, self.first, self.last, self.kept = save, first, last, kept
+        self.progress = progress
+        progress(0, last - first)
 
     def on_step(self, record: Record) -> None:
         self._after(record["step"])
@@ -98,6 +103,7 @@ class _Saver(Callback):
         self._after(record["step"])
 
     def _after(self, step: int) -> None:
+        self.progress(step - self.first, self.last - self.first)
         if step in self.save:
             self.trainer.save()
             newest = list_checkpoints(self.kept.parent / "checkpoints")[-1]
@@ -150,7 +156,12 @@ def file_hashes(path: Path) -> dict[str, str]:
 
 def checkpoints_of(run: RunFolder) -> list[tuple[int, Path]]:
     """Return the checkpoints of a run with their steps, the oldest first."""
-    return [(int(path.name.partition("-")[0]), path) for path in list_checkpoints(run.checkpoints)]
+    return [(step_of(path), path) for path in list_checkpoints(run.checkpoints)]
+
+
+def step_of(checkpoint: Path) -> int:
+    """Return the step after which a checkpoint was written."""
+    return int(checkpoint.name.partition("-")[0])
 
 
 def logged_steps(run: RunFolder) -> int:

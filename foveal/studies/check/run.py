@@ -10,6 +10,7 @@ import torch
 
 from foveal.core.errors import UserError
 from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
 from foveal.core.runtime import resolve_device
 from foveal.data.core.prepared_data import PreparedData
 from foveal.laws.law import LawBroken
@@ -36,19 +37,21 @@ from foveal.tasks.session import build_model, prepare_run_data
 from foveal.tasks.trained_on import DataChangedError
 from foveal.tasks.warm_start import load_run_weights
 
-MOST_STEPS = 1000
-"""Steps between two checkpoints that are replayed at most."""
+FIRST_STEPS, MOST_STEPS = 10, 1000
+"""If the user gives no number: the first steps that are replayed, and the most between two checkpoints."""
 OWN_MODULE = (
     "its script alone can train it again (foveal.Trainer); foveal check FILE.py:NAME checks its module"
 )
 
 
-def run_target(path: str, steps: int, log: Log, trust_plugin: bool) -> Target:
-    """Return a run. Its training is replayed for `steps` steps.
+def run_target(
+    path: str, steps: int | None, log: Log, progress: ProgressCallback, trust_plugin: bool
+) -> Target:
+    """Return a run. No replay of its training has more than `steps` steps, if that is given.
 
     Raises: UserError: code of a plugin would be executed unasked.
     """
-    check = RunCheck(Path(path), steps, log)
+    check = RunCheck(Path(path), steps, log, progress)
     try:
         run = open_run(path)
     except UserError as error:
@@ -63,8 +66,8 @@ def run_target(path: str, steps: int, log: Log, trust_plugin: bool) -> Target:
 class RunCheck:
     """The checks of a run, one after the other."""
 
-    def __init__(self, path: Path, steps: int, log: Log):
-        self.path, self.steps, self.log = path, steps, log
+    def __init__(self, path: Path, steps: int | None, log: Log, progress: ProgressCallback):
+        self.path, self.steps, self.log, self.progress = path, steps, log, progress
 
     def results_of_own_module(self, run: RunFolder) -> Iterator[LawResult]:
         """Yield the results that need no code of the user."""
@@ -103,7 +106,7 @@ class RunCheck:
             return
         assert data.prepared is not None
         device = resolve_device(data_facts(run.manifest, run.path).device)
-        replay = Replays(RunReplay(run, task, data.prepared, device), self.steps)
+        replay = Replays(RunReplay(run, task, data.prepared, device, self.progress), self.steps)
         yield law_of_run(f"the first {replay.count} steps are those of the log", replay.from_start)
         reason = "" if replay.count > 1 else "a single step has no step before it"
         resumes = "a training that is stopped and resumed ends as one that is not"
@@ -152,9 +155,10 @@ class RunData:
 class Replays:
     """The replays of a run, each in a folder of its own that is removed at the end."""
 
-    def __init__(self, replay: RunReplay, steps: int):
+    def __init__(self, replay: RunReplay, steps: int | None):
         self.replay, self.run = replay, replay.run
-        self.count = min(steps, logged_steps(self.run))
+        self.count = min(FIRST_STEPS if steps is None else steps, logged_steps(self.run))
+        self.most = MOST_STEPS if steps is None else steps
 
     def from_start(self) -> None:
         """Check that the first steps have the numbers of the log.
@@ -186,7 +190,7 @@ class Replays:
         (first, start), (last, end) = checkpoints[-2:]
         if last <= first:
             return Law(name, reason="the run has two checkpoints of one step")
-        if last - first <= MOST_STEPS:
+        if last - first <= self.most:
             name = f"{last - first} steps from checkpoint {first} give the hashes of checkpoint {last}"
             return law_of_run(name, partial(self._to_next, first, start, last, end))
         name = f"{self.count} steps from checkpoint {first} are those of the log"

@@ -9,6 +9,7 @@ from torch import nn
 from foveal.config import preset_names, suggest
 from foveal.core.errors import UserError
 from foveal.core.log import Log
+from foveal.core.progress import ProgressCallback
 from foveal.models.network_registry import NETWORKS
 from foveal.plugins.installed import installed_plugins, load_installed_plugin
 from foveal.plugins.loading import Plugin, load_plugin, loaded_plugin
@@ -32,8 +33,8 @@ SUFFIX, NEAR = ".toml", "did you mean"
 class CheckOptions:
     """How a target is checked."""
 
-    steps: int = 10
-    """Steps of the training of a run that are replayed."""
+    steps: int | None = None
+    """The most steps of the training of a run that are replayed at a time; None for the usual numbers."""
     trust_plugin: bool = False
     """Whether the code of plugins that a run keeps may be executed."""
     input: str | None = None
@@ -42,8 +43,10 @@ class CheckOptions:
     """What the user expects of such a module."""
 
 
-def find_target(name: str, overrides: Sequence[str], options: CheckOptions, log: Log) -> Target:
-    """Return what a name stands for. `overrides` are settings of a model.
+def find_target(
+    name: str, overrides: Sequence[str], options: CheckOptions, log: Log, progress: ProgressCallback
+) -> Target:
+    """Return what a name stands for. `overrides` are settings of a model; `progress` counts steps.
 
     Raises: UserError: there is nothing of that name, or it has no settings, or an option is not for it.
     """
@@ -52,11 +55,11 @@ def find_target(name: str, overrides: Sequence[str], options: CheckOptions, log:
         return model_target(name, overrides)
     if overrides:
         raise UserError(f"{overrides[0]}: only the model of a preset or network has settings; leave it out")
-    if options.steps < 1:
+    if options.steps is not None and options.steps < 1:
         raise UserError(f"--steps {options.steps}: expected a whole number from 1 on")
     if (Path(name) / MANIFEST_FILE).exists():
         _check_no_module_options(name, options)
-        return run_target(name, options.steps, log, options.trust_plugin)
+        return run_target(name, options.steps, log, progress, options.trust_plugin)
     if not REFERENCE.fullmatch(name) and (source := imported(name)) is not None:
         return own_module_target(name, made_module(name, source), options)
     return plugin_target(name, options)

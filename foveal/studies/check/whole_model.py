@@ -18,7 +18,7 @@ from foveal.laws.source_laws import SourceTrial
 from foveal.layers.blocks.moe import MoELayer
 from foveal.studies.check.example_sources import LONGEST, ExampleSource
 from foveal.studies.check.generation_laws import laws_of_generation
-from foveal.studies.check.law import PATHS, Law, Path
+from foveal.studies.check.law import PATHS, Law, Path, on_path
 from foveal.studies.check.precision import PRECISIONS, SINGLE, Losses, laws_of_precision
 from foveal.studies.check.weights import laws_of_weights
 
@@ -93,7 +93,7 @@ def laws_of_decoder(trials: Mapping[Path, DecoderTrial], whole: WholeModel) -> I
         ("the loss is that of the logits", decoder_laws.loss_of_logits),
         ("every parameter learns", decoder_laws.every_parameter_learns),
     ):
-        yield Law(name, partial(_on_path, law, trials), longest, PATHS)
+        yield Law(name, on_path(law, trials), longest, PATHS)
 
 
 def laws_of_source(trials: Mapping[Path, SourceTrial], whole: WholeModel) -> Iterator[Law]:
@@ -101,7 +101,6 @@ def laws_of_source(trials: Mapping[Path, SourceTrial], whole: WholeModel) -> Ite
     of = " (source)" if whole.decodes else ""
     trial = next(iter(trials.values()))
     longest = LONGEST if trial.has_places else 0
-    on_path = partial(partial, _on_path)
     yield Law(f"keeps nothing between calls{of}", on_path(source_laws.keeps_nothing, trials), longest, PATHS)
     padding = {
         f"padding changes nothing{of}": source_laws.padding,
@@ -128,10 +127,6 @@ def _why_not_in_training(trial: SourceTrial) -> str:
     if source_laws.is_random_in_training(trial, LONGEST):
         return "the model draws random numbers in training"
     return ""
-
-
-def _on_path(law: Callable[[Any, int], object], trials: Mapping[Path, Any], path: Path, length: int) -> None:
-    law(trials[path], length)
 
 
 def _as_path(model: nn.Module, path: Path) -> nn.Module:

@@ -1,4 +1,4 @@
-"""Rows that are equal: within a split, or held-out rows with a source that the training split has."""
+"""Rows that are equal: within a split, or held-out rows with a source that another split has."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,24 +14,26 @@ MANY = 0.1
 
 
 def check_duplicates(data: CheckedData) -> Iterator[Finding]:
-    """Yield held-out rows whose source is in train, and rows that repeat all of another row of their split.
+    """Yield held-out rows whose source is in a split before theirs, and rows that repeat all of another row
+    of their split.
 
     Several targets of a source, such as captions of an image, are no repetition.
     """
     of_source, of_row = data.first_of_source, first_equal(data.contents)
     for number, split in enumerate(data.sizes):
         in_split = data.splits == number
-        leaked = np.flatnonzero(data.has_source & in_split & (data.splits[of_source] == 0) & (number > 0))
-        if len(leaked):
-            yield Finding(
-                "duplicates",
-                "problem",
-                f"{len(leaked):,} of {data.sizes[split]:,} rows of {split} have a source that is also in "
-                "train, so scores are too high",
-                "leave these rows out of one of both",
-                len(leaked),
-                _pairs(data, leaked, of_source),
-            )
+        for other, earlier in enumerate([*data.sizes][:number]):
+            leaked = np.flatnonzero(data.has_source & in_split & (data.splits[of_source] == other))
+            if len(leaked):
+                yield Finding(
+                    "duplicates",
+                    "problem",
+                    f"{len(leaked):,} of {data.sizes[split]:,} rows of {split} have a source that is also in "
+                    f"{earlier}, so scores are too high",
+                    "leave these rows out of one of both",
+                    len(leaked),
+                    _pairs(data, leaked, of_source),
+                )
         before = of_row != np.arange(data.count)
         within = np.flatnonzero(data.has_source & in_split & before & (data.splits[of_row] == number))
         if len(within):

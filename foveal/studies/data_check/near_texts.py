@@ -25,7 +25,7 @@ MAX_GROUP = 50
 
 
 def check_near_texts(data: CheckedData) -> Iterator[Finding]:
-    """Yield held-out texts that are nearly those of train, and pairs of a split that are nearly equal."""
+    """Yield pairs of nearly equal texts: those across two splits, and those within a split."""
     if "source" not in data.text_fields:
         return
     shingles = dict[int, NDArray[np.uint64]]()
@@ -43,16 +43,12 @@ def check_near_texts(data: CheckedData) -> Iterator[Finding]:
         shared = len(np.intersect1d(shingles[one], shingles[other]))
         if shared < MIN_SIMILARITY * (len(shingles[one]) + len(shingles[other]) - shared):
             continue
-        splits = data.splits[one], data.splits[other]
-        if splits[0] == splits[1]:
-            within.append((one, other))
-        elif 0 in splits:
-            across.append((one, other))
+        (within if data.splits[one] == data.splits[other] else across).append((one, other))
     yield from _pairs(
         data,
         "problem",
         across,
-        "of nearly equal texts, one held out and one of train, so scores are too high",
+        "of nearly equal texts, each in two splits, so scores are too high",
         "keep them in one split (data.group_pattern), or leave one of both out",
     )
     advice = "leave one of both out, if both are the same"

@@ -74,7 +74,7 @@ class RateSweep:
     @property
     def is_off(self) -> bool:
         """Return whether the rate that is set is far from those that learn fastest."""
-        factor = max(self.set_lr / self.best.lr, self.best.lr / self.set_lr)
+        factor = factor_between(self.set_lr, self.best.lr)
         learned, possible = (self.start - each.end for each in (self.of_set_lr, self.best))
         return self.learns and factor > NEAR and learned < possible / 2
 
@@ -89,13 +89,17 @@ class RateSweep:
         falls = f"in {steps} iterations {best.lr:.2g} is the lowest rate at which the loss falls fast, {fall}"
         if not self.is_off:
             return f"{falls}; optimizer.lr={self.set_lr:.2g} is near: {_in_words(own)}"
-        return f"{falls}; optimizer.lr={self.set_lr:.2g} is {self.distance}: {_in_words(own)}"
+        factor, direction = (
+            factor_between(self.set_lr, best.lr),
+            "higher" if self.set_lr > best.lr else "lower",
+        )
+        distance = f"{factor:,.0f} times {direction}"
+        return f"{falls}; optimizer.lr={self.set_lr:.2g} is {distance}: {_in_words(own)}"
 
-    @property
-    def distance(self) -> str:
-        """Return how far the rate that is set is from the best, in words."""
-        factor = max(self.set_lr / self.best.lr, self.best.lr / self.set_lr)
-        return f"{factor:,.0f} times too {'high' if self.set_lr > self.best.lr else 'low'}"
+
+def factor_between(lr: float, other: float) -> float:
+    """Return by which factor one of two rates is higher than the other."""
+    return max(lr / other, other / lr)
 
 
 def _in_words(rate: SweptRate) -> str:
@@ -122,7 +126,7 @@ def sweep_rates(probe: Probe, seconds: float, progress: ProgressCallback) -> Rat
     rates = {lr: train(lr, iterations) for lr in sorted({*DECADES, set_lr})}
     best = min(rates.values(), key=lambda rate: rate.end).lr
     for lr in (best / HALF_DECADE, best * HALF_DECADE):
-        if all(max(lr / other, other / lr) > SAME for other in rates):
+        if all(factor_between(lr, other) > SAME for other in rates):
             rates[lr] = train(lr, iterations)
     return RateSweep(set_lr, tuple(rates[lr] for lr in sorted(rates)))
 

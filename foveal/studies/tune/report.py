@@ -11,6 +11,7 @@ from foveal.studies.tune.figures import study_figures
 from foveal.studies.tune.journal import Trial
 from foveal.studies.tune.search import trial_result
 from foveal.studies.tune.tune import Tuning
+from foveal.studies.tune.verdict import Verdict
 from foveal.ui.console import format_duration
 
 COLUMNS = ("trial", "why", "settings", "steps", "held-out loss", "")
@@ -44,13 +45,25 @@ def _verdict_facts(tuning: Tuning) -> list[tuple[str, str]]:
     length = f"{verdict.winner.steps:,} of the {whole:,} steps of a whole training"
     facts += [
         ("recommended", settings or "the settings as given"),
-        ("held-out loss", f"{decimals(verdict.winner.loss, 4)} after {length}; {verdict.spread.words}"),
+        ("held-out loss", f"{decimals(verdict.winner.loss, 4)} after {length}{_new_seeds(verdict)}"),
     ]
+    if verdict.unconfirmed is not None:
+        facts.append(("not taken", _unconfirmed(verdict.unconfirmed, verdict)))
     if verdict.start is not None and verdict.start != verdict.winner:
         assert verdict.start.loss is not None
         loss = f"{decimals(verdict.start.loss, 4)} after {verdict.start.steps:,} steps"
         facts.append(("as given", loss))
     return facts
+
+
+def _new_seeds(verdict: Verdict) -> str:
+    return "" if verdict.unconfirmed is not None else f"; {verdict.spread.words}"
+
+
+def _unconfirmed(best: Trial, verdict: Verdict) -> str:
+    settings = " ".join(f"{key}={value}" for key, value in best.settings.items())
+    assert best.loss is not None
+    return f"{settings} with {decimals(best.loss, 4)} in {best.name}, but {verdict.spread.words}"
 
 
 def _evidence(tuning: Tuning) -> list[tuple[str, str]]:
@@ -88,6 +101,7 @@ def tune_json(tuning: Tuning) -> dict[str, Any]:
         "verdict": verdict.headline,
         "faults": [vars(fault) for fault in verdict.faults],
         "recommended": dict(verdict.winner.settings),
+        "not_taken": None if verdict.unconfirmed is None else verdict.unconfirmed.name,
         "held_out_loss": verdict.winner.loss,
         "held_out_losses_of_new_seeds": [*verdict.spread.losses],
         "command": [*verdict.command],

@@ -1,6 +1,7 @@
 """Steps 4, 5 and 7: trials with coarse, then with refined settings, while the budget lasts; then the best of
 them with new seeds."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -20,9 +21,10 @@ from foveal.studies.trials.records import Record
 from foveal.studies.trials.same_data import check_same_data
 from foveal.studies.tune.changes import changed_settings
 from foveal.studies.tune.checks import Checks
+from foveal.studies.tune.choice import best_trial, recommended_trial
 from foveal.studies.tune.journal import Journal, Phase, Planned, Trial
 from foveal.studies.tune.lengths import COARSE_END, REFINED_END, choose_lengths
-from foveal.studies.tune.rate_sweep import NEAR
+from foveal.studies.tune.rate_sweep import NEAR, factor_between
 from foveal.studies.tune.regularizers import turned_off
 from foveal.studies.tune.sampler import draw_settings
 from foveal.studies.tune.space import Dimension, search_space, value_text
@@ -30,13 +32,10 @@ from foveal.studies.tune.subject import Subject
 
 SEEDS = 2
 """New seeds with which the best settings are trained."""
+MIN_SEEDS = 1
+"""New seeds in any case, even if the refined trials have spent the budget."""
 MIN_DRAWN = 3
 """Trials that are drawn in any case."""
-AS_GOOD = 0.005
-"""A loss higher by less than this share is as good: settings with fewer changes are then chosen."""
-PAYS_LATER = 0.02
-"""A loss higher by less than this share is as good with the preset's regularization where the given settings
-turn it off, in trials shorter than a whole training: regularization pays in long ones."""
 
 
 class Search:
@@ -84,24 +83,25 @@ class Search:
         Raises: RunFailed: all trials failed.
         """
         trials = self.journal.trials(phase)
-        ended = [(each.loss, each) for each in trials if each.state == "finished" and each.loss is not None]
-        if not ended:
+        best = best_trial(trials, self._regularization if phase == "refined" else {})
+        if best is None:
             failed = [trial for trial in trials if trial.state == "failed"]
             why = f", the first with: {failed[0].error}" if failed else ""
             raise RunFailed(f"{self.folder}: no {phase} trial came to its end{why}")
-        lowest = min(loss for loss, _ in ended)
-        limit = lowest + AS_GOOD * abs(lowest)
-        best = min((trial for loss, trial in ended if loss <= limit), key=lambda trial: len(trial.settings))
-        return self._regularized(best, [trial for loss, trial in ended if loss <= (1 + PAYS_LATER) * lowest])
+        return best
 
-    def _regularized(self, best: Trial, others: list[Trial]) -> Trial:
-        """Return the best trial; if it lacks regularization, and is shorter than a whole training, the one of
-        the others that is like it but for the preset's regularization."""
-        missing = turned_off(self.subject.config, self.subject.preset_settings)
-        if not missing or best.steps >= self.checks.cost.full_steps:
-            return best
-        wanted = {**best.settings, **missing}
-        return next((each for each in others if each.settings == wanted != best.settings), best)
+    def recommended(self, new_seeds: Sequence[float]) -> Trial:
+        """Return the trial whose settings are taken. `new_seeds` are the losses of the best ones with new
+        seeds."""
+        trials = self.journal.trials("refined")
+        return recommended_trial(self.best("refined"), trials, self._regularization, new_seeds)
+
+    @property
+    def _regularization(self) -> dict[str, str]:
+        """The preset's regularization that the given settings turn off, in trials too short for its gain."""
+        if self.lengths.refined >= self.checks.cost.full_steps:
+            return {}
+        return turned_off(self.subject.config, self.subject.preset_settings)
 
     def repaired(self) -> dict[str, str]:
         """Return the settings by which the checks mend those that were given."""
@@ -118,7 +118,7 @@ class Search:
         A sweep is short, which favors high rates.
         """
         preset, best = self.subject.preset_values.get("optimizer.lr"), self.checks.rates.best.lr
-        is_near = preset is not None and max(preset / best, best / preset) < NEAR
+        is_near = preset is not None and factor_between(preset, best) < NEAR
         return value_text(preset) if is_near else f"{best:.3g}"
 
     def findings(self, trial: Trial) -> list[Finding]:
@@ -160,7 +160,8 @@ class Search:
     def _next_refined(self, number: int) -> Trial:
         steps, planned, coarse = self.lengths.refined, self._planned(), self.best("coarse")
         if coarse.settings not in [each.settings for each in planned]:
-            planned.append(Planned("drawn", f"best of the coarse trials ({coarse.name})", coarse.settings))
+            reason = f"best of the coarse trials ({coarse.name})"
+            planned.append(Planned(coarse.origin, reason, coarse.settings))
         if number < len(planned):
             return self.journal.begin("refined", planned[number], steps)
         best, tried = self.best("refined"), [trial.settings for trial in self.journal.trials("refined")]
@@ -178,7 +179,7 @@ class Search:
 
     def _seeds(self) -> None:
         best, first = self.best("refined"), self.subject.config.training.seed
-        while (done := len(self.journal.trials("seeds"))) < SEEDS and self._fits("seeds", 1.0, 0):
+        while (done := len(self.journal.trials("seeds"))) < SEEDS and self._fits("seeds", 1.0, MIN_SEEDS):
             settings = {**best.settings, "training.seed": str(first + 1 + done)}
             planned = Planned("seed", f"{best.name} with another seed", settings)
             self._train(self.journal.begin("seeds", planned, self.lengths.refined))

@@ -7,9 +7,11 @@ from foveal.core.terminal_text import decimals
 from foveal.inspection.diagnosis.finding import Finding
 from foveal.inspection.diagnosis.held_out import OVERFITTING
 from foveal.studies.tune.checks import Checks
+from foveal.studies.tune.choice import AS_GOOD
 from foveal.studies.tune.journal import Trial
+from foveal.studies.tune.rate_sweep import RateSweep, factor_between
 from foveal.studies.tune.regularizers import is_regularizer, regularizers_off, turned_off
-from foveal.studies.tune.search import AS_GOOD, Search
+from foveal.studies.tune.search import Search
 
 NOTICEABLE = 0.02
 """The share by which a loss is lower than chance makes it, where no seeds say so."""
@@ -27,7 +29,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Spread:
-    """The held-out losses of the recommended settings with new seeds, which nothing was chosen by."""
+    """The held-out losses of the best settings with new seeds, which nothing was chosen by."""
 
     losses: tuple[float, ...]
 
@@ -35,7 +37,7 @@ class Spread:
     def words(self) -> str:
         """The losses in words."""
         if not self.losses:
-            return "not trained with new seeds: the budget was spent"
+            return "no training with a new seed came to its end"
         if len(self.losses) == 1:
             return f"{decimals(self.losses[0], 4)} with a new seed"
         limits = f"from {decimals(min(self.losses), 4)} to {decimals(max(self.losses), 4)}"
@@ -48,6 +50,8 @@ class Verdict:
 
     faults: tuple[Fault, ...]
     winner: Trial
+    unconfirmed: Trial | None
+    """The best trial, if it is not the winner: with new seeds its settings end no lower than the winner."""
     start: Trial | None
     """The longest trial with the settings as given; None if none ended."""
     spread: Spread
@@ -78,13 +82,14 @@ class Verdict:
 
 def make_verdict(search: Search) -> Verdict:
     """Return what the trials of a finished search say."""
-    winner = search.best("refined")
     given = [each for each in search.journal.trials("coarse", "refined") if each.origin == "given"]
     seeds = [each.loss for each in search.journal.trials("seeds") if each.state == "finished"]
     spread = Spread(tuple(loss for loss in seeds if loss is not None))
+    best, winner = search.best("refined"), search.recommended(spread.losses)
     return Verdict(
-        tuple(_faults(search, spread)),
+        tuple(_faults(search, winner, spread)),
         winner,
+        None if best == winner else best,
         next((each for each in reversed(given) if each.loss is not None), None),
         spread,
         tuple(search.subject.command(winner.settings)),
@@ -92,17 +97,23 @@ def make_verdict(search: Search) -> Verdict:
     )
 
 
-def _faults(search: Search, spread: Spread) -> list[Fault]:
+def _faults(search: Search, winner: Trial, spread: Spread) -> list[Fault]:
     checks, faults = search.checks, list[Fault]()
     if checks.initialization_is_at_fault:
         faults.append(_initialization(search, checks))
     if checks.rates.is_off:
-        lr = search.best("refined").settings.get("optimizer.lr", search.repaired()["optimizer.lr"])
-        sweep, instead = checks.rates, f"optimizer.lr={lr}"
-        faults.append(Fault(f"optimizer.lr={sweep.set_lr:.3g}", sweep.distance, sweep.meaning, instead))
-    if regularization := _regularization(search, spread):
+        lr = winner.settings.get("optimizer.lr", search.repaired()["optimizer.lr"])
+        faults.append(_rate(checks.rates, lr))
+    if regularization := _regularization(search, winner, spread):
         faults.append(regularization)
     return faults
+
+
+def _rate(sweep: RateSweep, lr: str) -> Fault:
+    """Return how far the given rate is from the recommended one, which need not be the best of the sweep."""
+    factor, direction = factor_between(sweep.set_lr, float(lr)), "high" if sweep.set_lr > float(lr) else "low"
+    problem = f"{factor:,.0f} times too {direction}"
+    return Fault(f"optimizer.lr={sweep.set_lr:.3g}", problem, sweep.meaning, f"optimizer.lr={lr}")
 
 
 def _initialization(search: Search, checks: Checks) -> Fault:
@@ -120,7 +131,7 @@ def _initialization(search: Search, checks: Checks) -> Fault:
     return Fault(f"model.initialization={value}", problem, evidence, "model.initialization=default")
 
 
-def _regularization(search: Search, spread: Spread) -> Fault | None:
+def _regularization(search: Search, winner: Trial, spread: Spread) -> Fault | None:
     """Return whether the given regularization is at fault: the preset's ends lower, or is taken since it pays
     in longer trainings, or there is none and the curves show overfitting."""
     subject, refined = search.subject, search.journal.trials("refined")
@@ -133,7 +144,7 @@ def _regularization(search: Search, spread: Spread) -> Fault | None:
     if preset is not None and preset.loss is not None:
         keys = [key for key in preset.settings if preset.settings[key] != own.settings.get(key)]
         is_better = preset.loss < own.loss and bool(findings or _is_lower(preset, own, spread))
-        is_taken = not is_better and search.best("refined") == preset
+        is_taken = not is_better and winner == preset
         if keys and all(map(is_regularizer, keys)) and (is_better or is_taken):
             instead = " ".join(f"{key}={preset.settings[key]}" for key in keys)
             losses = f"{decimals(own.loss, 4)}, and {decimals(preset.loss, 4)} with {instead}"

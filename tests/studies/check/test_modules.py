@@ -35,6 +35,14 @@ class Reader(nn.Module):
         return y
 
 
+class Forgets(Reader):
+    """Sees the whole text, and returns no state."""
+
+    def forward(self, tokens, hidden=None):
+        y, _ = super().forward(tokens, hidden)
+        return y - y.mean(1, keepdim=True)
+
+
 class Leaky(Reader):
     def change(self, y):
         return y - y.mean(0)
@@ -156,7 +164,7 @@ WRONG = {
     "Weighted": ("the order of places changes nothing", "length 2, row 0"),
 }
 """What each module breaks, and the smallest failing case."""
-RIGHT = ("Reader", "Bag", "Picture", "Single", "small")
+RIGHT = ("Reader", "Forgets", "Bag", "Picture", "Single", "small")
 
 
 @pytest.fixture(autouse=True)
@@ -208,6 +216,9 @@ def test_a_difference_from_nan_is_written_in_a_report(folder: Path):
 def test_what_does_not_apply_is_said_with_the_reason():
     assert "forward takes no lengths" in laws("own_modules:Reader")["padding changes nothing"]["problem"]
     assert "takes no state" in laws("own_modules:Bag")["pieces equal the whole"]["problem"]
+    forgets = laws("own_modules:Forgets")
+    assert "takes hidden, and returns no state" in forgets["pieces equal the whole"]["problem"]
+    assert "not expected" in forgets["sees no future"]["problem"]
     assert "no places" in laws("own_modules:Picture")["the order of places changes nothing"]["problem"]
 
 

@@ -13,6 +13,7 @@ from torch import nn
 
 import foveal
 from foveal.store.checkpoint_list import list_checkpoints
+from foveal.ui.progress_bar import ProgressBar
 from tests.support.checked_run import FIRST, LAST, train_run
 from tests.support.command_line import refuse, run_command, succeed
 
@@ -43,10 +44,10 @@ def contents(folder: Path) -> dict[str, str]:
 
 def test_a_run_keeps_every_law_and_is_not_written_to(run: Path):
     before = contents(run)
-    laws = verdicts(run, "--steps", "4")
+    laws = verdicts(run, "--steps", LAST - FIRST)
     assert "BROKEN" not in {law["verdict"] for law in laws.values()}
     for law in (
-        "training: the first 4 steps are those of the log",
+        f"training: the first {LAST - FIRST} steps are those of the log",
         "training: a training that is stopped and resumed ends as one that is not",
         f"training: {LAST - FIRST} steps from checkpoint {FIRST} give the hashes of checkpoint {LAST}",
         "processor: it decodes what it encodes",
@@ -58,7 +59,7 @@ def test_a_run_keeps_every_law_and_is_not_written_to(run: Path):
 
 def test_averaged_weights_and_dropout_are_replayed_as_well(tmp_path: Path):
     run = train_run(tmp_path, "training.average_checkpoints=2", "model.dropout=0.2")
-    assert not broken(run, "--steps", "4")
+    assert not broken(run, "--steps", LAST - FIRST)
 
 
 @pytest.mark.slow
@@ -157,7 +158,9 @@ def test_the_run_of_an_own_module(tmp_path: Path):
     assert "foveal.Trainer" in laws["training: replayed steps are those of the log"]["problem"]
 
 
-def test_in_python_the_laws_are_a_table(run: Path):
+def test_in_python_the_laws_are_a_table(run: Path, monkeypatch: pytest.MonkeyPatch):
+    shown = list[tuple[int, int]]()
+    monkeypatch.setattr(ProgressBar, "_update", lambda self, done, total: shown.append((done, total)))
     laws = foveal.check(run, steps=2, quiet=True)
     assert laws.holds
     assert not laws.broken
@@ -165,6 +168,9 @@ def test_in_python_the_laws_are_a_table(run: Path):
     assert "<table>" in laws._repr_html_()
     assert laws.verdict in laws._repr_html_()
     assert "keeps" in repr(laws)
+    assert laws["law"][-1] == f"2 steps from checkpoint {FIRST} are those of the log"
+    replay, resumed = [(0, 2), (1, 2), (2, 2)], [(0, 1), (1, 1)]
+    assert shown == [*replay, *replay, *resumed, *replay]
 
 
 def test_a_number_of_steps(run: Path):

@@ -125,7 +125,7 @@ def test_equal_rows_with_other_labels_are_not_learned(tmp_path, monkeypatch):
     assert "equal inputs may have different answers" in stuck.meaning
 
 
-@pytest.mark.parametrize(("lr", "way"), [(3.0, "too high"), (2e-5, "too low"), (0.02, "near")])
+@pytest.mark.parametrize(("lr", "way"), [(3.0, "times higher"), (2e-5, "times lower"), (0.02, "near")])
 def test_the_sweep_says_how_far_off_a_rate_is(start, lr, way):
     _, probe = start(f"optimizer.lr={lr}")
     sweep = sweep_rates(probe, 30.0, no_progress)

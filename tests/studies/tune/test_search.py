@@ -20,10 +20,11 @@ from foveal.studies.tune.journal import Journal, Planned
 from foveal.studies.tune.lengths import check_budget, choose_lengths
 from foveal.studies.tune.overfit import Overfit
 from foveal.studies.tune.rate_sweep import RateSweep, SweptRate
-from foveal.studies.tune.sampler import draw_settings
+from foveal.studies.tune.report import tune_sections
 from foveal.studies.tune.search import Search
 from foveal.studies.tune.space import Dimension, search_space
 from foveal.studies.tune.subject import Subject
+from foveal.studies.tune.tune import Tuning
 from foveal.studies.tune.verdict import make_verdict
 from foveal.tasks.config import load_config
 
@@ -32,8 +33,9 @@ COST = Cost(
     start_seconds=0.4, step_seconds=0.01, evaluation_seconds=0.1, full_steps=2000, steps_per_epoch=100.0
 )
 BUDGET = 60.0
-LRS = (0.0012, 0.0015, 0.002, 0.0025, 0.003, 0.01, 0.02, 0.03)
-FINISHED = TrialEnd("finished")
+FINISHED, DISK_FULL = TrialEnd("finished"), TrialEnd("failed", "disk full")
+KILLED = TrialEnd("failed", "its process was ended by SIGKILL")
+PHASES = {"coarse": "4 coarse", "refined": "5 refined"}
 Loss = Callable[[Mapping[str, str]], float]
 
 
@@ -74,16 +76,22 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sear
     monkeypatch.setattr(Search, "findings", lambda self, trial: [])
     monkeypatch.setattr(search_module, "check_same_data", lambda runs: None)
 
-    def make(loss: Loss = bowl, end: TrialEnd = FINISHED, budget: float = BUDGET, **preset: Any) -> Search:
+    def make(
+        loss: Loss = bowl,
+        end: Callable[[str], TrialEnd] = lambda trial: FINISHED,
+        budget: float = BUDGET,
+        slowness: float = 1.0,
+        **preset: Any,
+    ) -> Search:
         def train(path: Path, arguments: list[str], signals: SignalHandler, watch: Any) -> TrialEnd:
             settings = dict(word.split("=", 1) for word in arguments if "=" in word)
             steps = int(settings["training.budget"].removesuffix("steps"))
             for part in range(1, 13):
-                clock[0] += COST.trial_seconds(steps) / 12
+                clock[0] += slowness * COST.trial_seconds(steps) / 12
                 record = {"kind": "evaluation", "step": steps * part // 12, "loss": loss(settings) + 1 / part}
-                if end.state == "finished" and watch(record):
+                if end(path.name) == FINISHED and watch(record):
                     return TrialEnd("stopped")
-            return end
+            return end(path.name)
 
         monkeypatch.setattr(search_module, "train_in_process", train)
         arguments = (
@@ -112,7 +120,8 @@ def test_a_study_mends_the_rate_and_finds_settings_near_the_best(study):
     assert (search.best("refined").loss or 9) < bowl({}) + 1 / 12
     verdict = make_verdict(search)
     assert [fault.setting for fault in verdict.faults] == ["optimizer.lr=0.3"]
-    assert verdict.faults[0].problem == "100 times too high"
+    lr = float(verdict.winner.settings["optimizer.lr"])
+    assert verdict.faults[0].problem == f"{0.3 / lr:,.0f} times too high"
     assert len(verdict.spread.losses) == 2
 
 
@@ -162,6 +171,15 @@ def test_in_whole_trainings_regularization_has_to_show_its_gain(study):
     assert make_verdict(search).winner.origin == "mended"
 
 
+def test_a_rate_is_as_far_off_as_the_recommended_one_says(study):
+    search = study(loss=lambda settings: 1.0, optimizer__lr=0.006)
+    search.run()
+    (fault,) = make_verdict(search).faults
+    assert (fault.problem, fault.instead) == ("50 times too high", "optimizer.lr=0.006")
+    assert "0.003 is the lowest rate at which the loss falls fast" in fault.evidence
+    assert "optimizer.lr=0.3 is 100 times higher: its loss ends" in fault.evidence
+
+
 def test_worse_trials_are_stopped(study):
     search = study()
     search.run()
@@ -175,18 +193,34 @@ def test_fewer_changes_are_chosen_among_equals(study):
 
 
 def test_if_all_trials_fail_the_first_error_is_said(study):
-    search = study(end=TrialEnd("failed", "disk full"))
+    search = study(end=lambda trial: DISK_FULL)
     with pytest.raises(RunFailed, match="no coarse trial came to its end, the first with: disk full"):
         search.run()
 
 
-def test_a_failed_trial_does_not_end_the_study(study):
-    def loss(settings: Mapping[str, str]) -> float:
-        return math.nan if float(settings.get("optimizer.lr", 0.3)) > 0.1 else bowl(settings)
-
-    search = study(loss=lambda settings: loss(settings) if loss(settings) > 0 else 1e9)
+@pytest.mark.parametrize(
+    ("name", "end"), [("coarse-0", DISK_FULL), ("coarse-2", KILLED), ("refined-1", KILLED)]
+)
+def test_a_failed_trial_is_reported_and_does_not_end_the_study(study, tmp_path, name, end):
+    search = study(end=lambda trial: end if trial == name else FINISHED)
     search.run()
-    assert (make_verdict(search).winner.loss or 9) < 2
+    trials, verdict = search.journal.trials("coarse", "refined", "seeds"), make_verdict(search)
+    assert [(trial.name, trial.error) for trial in trials if trial.state == "failed"] == [(name, end.error)]
+    assert verdict.winner.name != name
+    assert (verdict.winner.loss or 9) < bowl({}) + 1 / 12
+    assert len(verdict.spread.losses) == 2
+    facts = search.space, search.lengths, tuple(trials), verdict
+    tuning = Tuning(tmp_path, search.subject, BUDGET, search.checks, *facts)
+    lines = [line for section in tune_sections(tuning) if not isinstance(section, str) for line in section]
+    assert f"1 failed, the first with: {end.error}" in dict(lines)[PHASES[name.partition("-")[0]]]
+    assert f": {end.error}; " in dict(lines)[name]
+
+
+def test_a_new_seed_is_trained_even_if_refined_trials_have_spent_the_budget(study):
+    search = study(slowness=10)
+    search.run()
+    assert search.spent > BUDGET
+    assert len(make_verdict(search).spread.losses) == 1
 
 
 def test_a_study_that_was_stopped_goes_on_with_other_draws(study, monkeypatch):
@@ -235,14 +269,6 @@ def test_a_budget_for_no_trial_is_refused_with_one_that_suffices():
     check_budget(COST, 60.0)
 
 
-def test_only_settings_that_are_read_are_searched():
-    names = [dimension.name for dimension in search_space(CONFIG, 0.01, ())]
-    assert names == ["optimizer.lr", "model.dropout", "optimizer.weight_decay"]
-    assert [each.name for each in search_space(CONFIG, 0.01, ("model.dropout",))] == ["model.dropout"]
-    with pytest.raises(UserError, match=r"did you mean 'optimizer\.lr'"):
-        search_space(CONFIG, 0.01, ("optimizer.lt",))
-
-
 @pytest.mark.parametrize(
     ("finding", "changed"),
     [
@@ -275,22 +301,6 @@ def test_a_journal_is_read_by_another_process(tmp_path):
     assert (narrow.low, narrow.high) == pytest.approx((0.01 / 3, 0.03))
 
 
-def test_settings_are_drawn_where_the_best_trials_were():
-    space = search_space(CONFIG, 0.01, ())
-    names = [dimension.name for dimension in space]
-    tried = [({names[0]: lr, names[1]: 0.2, names[2]: 0.1}, abs(math.log10(lr / 0.002))) for lr in LRS]
-    draws = [float(draw_settings(space, tried, seed)["optimizer.lr"]) for seed in range(12)]
-    blind = [float(draw_settings(space, (), seed)["optimizer.lr"]) for seed in range(12)]
-    distance = [sum(abs(math.log10(lr / 0.002)) for lr in drawn) for drawn in (draws, blind)]
-    assert distance[0] < distance[1]
-
-
-def test_values_outside_of_a_range_are_drawn_inside():
-    dropout = search_space(CONFIG, 0.01, ("model.dropout",))[0].around(0.9)
-    assert 0 <= dropout.low < dropout.high == 0.5
-    assert float(draw_settings((dropout,), (), 0)["model.dropout"]) <= 0.5
-
-
 def test_a_lower_loss_of_one_seed_is_no_fault(study):
     search = study(model__dropout=0.01, optimizer__lr=0.003)
     search.run()
@@ -298,7 +308,7 @@ def test_a_lower_loss_of_one_seed_is_no_fault(study):
 
 
 def test_all_failing_is_said_soon(study):
-    search = study(end=TrialEnd("failed", "disk full"), budget=10 * BUDGET)
+    search = study(end=lambda trial: DISK_FULL, budget=10 * BUDGET)
     with pytest.raises(RunFailed):
         search.run()
     assert len(search.journal.trials("coarse")) <= 6
