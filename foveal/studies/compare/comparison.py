@@ -63,9 +63,9 @@ class Comparison:
         return self.trained[0]
 
     def difference(self, first: str, second: str) -> Difference | None:
-        """Return the difference of two models; None if they have too few seeds in common."""
-        wanted = {first, second}
-        return next((each for each in self.differences if {each.first, each.second} == wanted), None)
+        """Return the loss of a model minus that of another; None if they have too few seeds in common."""
+        both = (*self.differences, *(each.reversed() for each in self.differences))
+        return next((each for each in both if (each.first, each.second) == (first, second)), None)
 
     def front(self, cost: Cost) -> list[ModelResult]:
         """Return the models that no other undercuts in both mean loss and `cost`, the cheapest first."""

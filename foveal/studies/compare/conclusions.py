@@ -6,6 +6,10 @@ from foveal.core.terminal_text import counted
 from foveal.studies.compare.comparison import Comparison, Cost
 from foveal.studies.compare.differences import Difference
 
+BETTER = "better on the seeds that both have"
+"""What a model is that is told apart from that with the lowest mean. Failed trainings leave means over other
+seeds."""
+
 
 def loss_text(loss: float) -> str:
     """Return a loss, as tables and sentences write it."""
@@ -20,14 +24,18 @@ def p_text(p_value: float) -> str:
 def verdict(comparison: Comparison) -> str:
     """Return the result in one line."""
     best, others = comparison.best, comparison.trained[1:]
-    apart = [each.name for each in others if _is_apart(comparison, best.name, each.name)]
+    excess = {each.name: _told_apart(comparison, each.name, best.name) for each in others}
+    better = [name for name, more in excess.items() if more < 0]
+    worse = [name for name, more in excess.items() if more > 0]
     if not others:
         return f"{best.name} alone was trained"
-    if len(apart) == len(others):
+    if better:
+        return f"{best.name} has the lowest mean loss, but {_listed(better)} {_are(better)} {BETTER}"
+    if len(worse) == len(others):
         return f"{best.name} is best"
-    if not apart:
+    if not worse:
         return f"no model is told apart from {best.name}, which has the lowest mean loss"
-    return f"{best.name} has the lowest mean loss, and is told apart from {_listed(apart)} only"
+    return f"{best.name} has the lowest mean loss, and is told apart from {_listed(worse)} only"
 
 
 def conclusions(comparison: Comparison) -> str:
@@ -42,18 +50,21 @@ def _on_losses(comparison: Comparison) -> Iterator[str]:
         f"{best.name} has the lowest mean {comparison.split} loss, {loss} {comparison.loss_unit} over {over}."
     )
     for other in comparison.trained[1:]:
-        difference = comparison.difference(best.name, other.name)
+        difference = comparison.difference(other.name, best.name)
         if difference is None:
             yield f"Between {best.name} and {other.name} nothing can be said: they share too few seeds."
         else:
-            yield _on_difference(difference, other.name)
+            yield _on_difference(difference)
 
 
-def _on_difference(difference: Difference, other: str) -> str:
-    numbers = f"{loss_text(abs(difference.mean.value))} more, {p_text(difference.p_value)}"
+def _on_difference(difference: Difference) -> str:
+    """Return what a model is against that with the lowest mean."""
+    excess = difference.mean.value
+    result = "indistinguishable from it"
     if difference.verdict == "told apart":
-        return f"{other} is worse ({numbers})."
-    return f"{other} is indistinguishable from it ({numbers})."
+        result = "worse" if excess > 0 else BETTER
+    numbers = f"{loss_text(abs(excess))} {'less' if excess < 0 else 'more'}, {p_text(difference.p_value)}"
+    return f"{difference.first} is {result} ({numbers})."
 
 
 def _on_costs(comparison: Comparison) -> Iterator[str]:
@@ -64,9 +75,8 @@ def _on_costs(comparison: Comparison) -> Iterator[str]:
         if not beaten:
             yield f"By their means, no model is beaten in both loss and {name}."
             continue
-        verb = "is" if len(beaten) == 1 else "are"
-        others = f"{_listed(front)} {'is' if len(front) == 1 else 'are'} not"
-        yield f"By their means, {_listed(beaten)} {verb} beaten in both loss and {name}; {others}."
+        others = f"{_listed(front)} {_are(front)} not"
+        yield f"By their means, {_listed(beaten)} {_are(beaten)} beaten in both loss and {name}; {others}."
 
 
 def _on_far_context(comparison: Comparison) -> Iterator[str]:
@@ -87,9 +97,14 @@ def _on_far_context(comparison: Comparison) -> Iterator[str]:
     )
 
 
-def _is_apart(comparison: Comparison, first: str, second: str) -> bool:
+def _told_apart(comparison: Comparison, first: str, second: str) -> float:
+    """Return how much more loss a model has than another, if they are told apart; else 0."""
     difference = comparison.difference(first, second)
-    return difference is not None and difference.verdict == "told apart"
+    return difference.mean.value if difference and difference.verdict == "told apart" else 0.0
+
+
+def _are(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _listed(names: list[str]) -> str:

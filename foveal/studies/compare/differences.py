@@ -27,6 +27,11 @@ class Difference:
     def verdict(self) -> Verdict:
         return "told apart" if self.p_value < SIGNIFICANT else "indistinguishable"
 
+    def reversed(self) -> "Difference":
+        """Return the loss of the second model minus that of the first."""
+        value, low, high, p_value = self.mean
+        return Difference(self.second, self.first, Mean(-value, -high, -low, p_value), self.p_value)
+
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values corrected for their number (Holm 1979): the k-th smallest of n times n - k + 1.

@@ -65,6 +65,16 @@ def test_two_seeds_have_no_interval_and_no_verdict():
     assert comparison_json(of)["models"][1]["interval"] is None
 
 
+def test_a_failed_seed_does_not_turn_the_conclusion_around():
+    of = comparison(a=[1.0, 1.001, 0.999, 5.0], b=[1.5, 1.501, 1.499, nan])
+    better = "better on the seeds that both have"
+    assert verdict(of) == f"b has the lowest mean loss, but a is {better}"
+    assert f"a is {better} (0.5000 less, p < 0.001)." in conclusions(of)
+    assert {*NUMBER.findall(conclusions(of))} <= cells(of)
+    unsure = comparison(a=[1.4, 1.0, 1.2, 5.0], b=[1.5, 1.2, 1.15, nan])
+    assert "a is indistinguishable from it (0.0833 less, " in conclusions(unsure)
+
+
 def test_failed_trainings_stand_in_the_table_of_trainings():
     of = comparison(a=[1.0, 1.1, 1.2], b=[nan, nan, nan])
     table = next(panel for panel in comparison_payload(of).panels if panel.title == "trainings")
