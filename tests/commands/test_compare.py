@@ -11,7 +11,9 @@ from unittest.mock import patch
 import pytest
 
 import foveal
+from foveal.studies.compare.by_position import PositionLosses, losses_by_position
 from foveal.studies.trials.process import TrialEnd, WatchRecord, train_in_process
+from foveal.tasks.session import Session
 from tests.support.command_line import TINY_MODEL, refuse, run_command, succeed
 from tests.support.study_trainings import TRAIN_IN_PROCESS, train_here
 
@@ -230,6 +232,24 @@ def test_existing_runs_are_compared_on_the_same_rows(run: Path) -> None:
     Path("other").mkdir()  # of a study, say, that `runs/*` names as well
     told = foveal.compare([foveal.load("short"), "other", "twin"], quiet=True)
     assert told.best.name == "twin"
+
+
+@pytest.mark.slow
+def test_what_can_not_be_measured_is_told_and_the_rest_is_there(run: Path) -> None:
+    shutil.copytree(run, "twin")
+
+    def failing(session: Session, split: Any) -> PositionLosses:
+        if session.run.path.name == "twin":
+            raise MemoryError("too little")
+        return losses_by_position(session, split)
+
+    with patch("foveal.studies.compare.sequences.losses_by_position", failing):
+        result = compared(run, "twin")
+        printed = succeed("compare", run, "twin").out
+    assert result["not_measured"] == {"twin by position": "MemoryError: too little"}
+    assert "twin by position: MemoryError: too little" in " ".join(printed.split())
+    assert [*result["by_position"]] == ["run"]
+    assert {name: len(costs) for name, costs in result["by_length"].items()} == {"run": 3, "twin": 3}
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """What only models of sequences have in a comparison: costs by length, and losses by position."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import Any
 
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
-from foveal.data.core.prepared_data import PreparedData
 from foveal.inspection.panels import Lines, Panel, Series, Table
 from foveal.studies.compare.by_length import LengthCost, costs_by_length
 from foveal.studies.compare.by_position import PositionLosses, losses_by_position, mean_by_position
@@ -36,7 +36,7 @@ class SequenceFacts:
     positions_alike: bool = True
     """Positions differ only by what stands before them, so that later ones show the use of far context."""
     errors: Mapping[str, str] = field(default_factory=dict)
-    """Why costs could not be measured, by the name of the model."""
+    """Why something could not be measured, by its name, such as "lstm by length"."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers for programs."""
@@ -47,11 +47,11 @@ class SequenceFacts:
     def panels(self) -> list[Panel]:
         """Return tables and pictures."""
         costs: list[Panel] = [self._costs_table(), *self._cost_curves()] if any(self.costs.values()) else []
-        return [*costs, self._losses_table(), self._loss_curves()]
+        return [*costs, self._losses_table(), self._loss_curves()] if self.losses else costs
 
     def facts(self) -> list[tuple[str, str]]:
         """Return what could not be measured."""
-        return [("not measured", f"{name} by length: {error}") for name, error in self.errors.items()]
+        return [("not measured", f"{name}: {error}") for name, error in self.errors.items()]
 
     def _costs_table(self) -> Table:
         rows = tuple(
@@ -95,16 +95,18 @@ class SequenceFacts:
         return Table(f"loss by position in the {self.row}", ("position", *self.losses), tuple(rows))
 
     def _loss_curves(self) -> Lines:
-        series = []
-        for number, (name, losses) in enumerate(self.losses.items()):
+        series, colors = [], [*self.costs]
+        for name, losses in self.losses.items():
             of_runs = [[losses[start] for start in losses] for losses in self.runs[name]]
             band = [min(each) for each in zip(*of_runs, strict=True)], [*map(max, zip(*of_runs, strict=True))]
-            series.append(Series(name, [*losses], [*losses.values()], "dots", number, band))
+            series.append(Series(name, [*losses], [*losses.values()], "dots", colors.index(name), band))
         title, x = "loss by position, mean and range of the runs", "first position of a range"
         return Lines(title, tuple(series), x, "loss", log_x=True, size=SIZE)
 
     def ranges(self) -> dict[int, str]:
-        """Return the ranges of positions in words, by their first positions."""
+        """Return the ranges of positions in words, by their first positions; none without losses."""
+        if not self.losses:
+            return {}
         starts = [*next(iter(self.losses.values()))]
         names = [f"{a}" if b == a + 1 else f"{a} to {b - 1}" for a, b in pairwise(starts)]
         return dict(zip(starts, [*names, f"from {starts[-1]}"], strict=True))
@@ -128,35 +130,34 @@ def sequence_facts(
 
     Raises: UserError: a run can't be opened, or its data have changed.
     """
-    costs: dict[str, list[LengthCost]] = {}
-    errors: dict[str, str] = {}
+    costs: dict[str, list[LengthCost]] = {model.name: [] for model in models}
     runs: dict[str, list[PositionLosses]] = {}
-    total = sum(len(model.runs) for model in models)
+    errors: dict[str, str] = {}
+    total, done = sum(len(model.runs) for model in models), 0
     for model in models:
         for number, run in enumerate(model.runs):
-            progress(sum(map(len, runs.values())), total)
+            progress(done, total)
+            done += 1
             session = open_run(run.path)
             task = session.task
             if not task.sequence:
                 return None
             data = session.training_data(log)
-            try:
-                losses_of_run = losses_by_position(session, data.held_out)
-            except Exception as error:  # as of a plugin's objective: no reason to lose the trainings
-                log(f"{run.path}: losses by position are not measured: {type(error).__name__}: {error}")
-                return None
-            runs.setdefault(model.name, []).append(losses_of_run)
             if not number:
-                costs[model.name], errors[model.name] = _costs_or_error(session, data)
+                with _errors_kept(errors, f"{model.name} by length"):
+                    device = next(session.model.parameters()).device
+                    costs[model.name] = costs_by_length(session.config, data, device)
+            with _errors_kept(errors, f"{run.path} by position"):
+                of_run = losses_by_position(session, data.held_out)
+                runs.setdefault(model.name, []).append(of_run)
     losses = {name: mean_by_position(of_runs) for name, of_runs in runs.items()}
-    errors = {name: error for name, error in errors.items() if error}
     return SequenceFacts(costs, losses, runs, task.sequence, task.positions_alike, errors)
 
 
-def _costs_or_error(session: Session, data: PreparedData[Any, Any]) -> tuple[list[LengthCost], str]:
-    """Return the costs of a model, and why they can't be measured. Empty if they can be."""
-    device = next(session.model.parameters()).device
+@contextmanager
+def _errors_kept(errors: dict[str, str], name: str) -> Iterator[None]:
+    """Keep the error of a measurement by its name. It is no reason to lose the trainings."""
     try:
-        return costs_by_length(session.config, data, device), ""
-    except Exception as error:  # costs that are missing are no reason to lose the trainings
-        return [], f"{type(error).__name__}: {error}"
+        yield
+    except Exception as error:  # as of a plugin's objective, or with too little memory
+        errors[name] = f"{type(error).__name__}: {error}"

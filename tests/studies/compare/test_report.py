@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from math import nan
 
 import pytest
@@ -56,6 +57,17 @@ def test_says_who_uses_far_context():
     assert of.sequences is not None
     of.sequences.losses["bad"][5] = of.sequences.losses["close"][5] = of.sequences.losses["slow"][5] = 2.9
     assert "No model gains from far context (from 5, against 3 to 4)." in conclusions(of)
+
+
+def test_a_report_without_losses_by_position_says_why():
+    of = with_sequences(comparison(**CLEAR))
+    assert of.sequences is not None
+    missing = {"losses": {}, "runs": {}, "errors": {"bad by position": "MemoryError: too little"}}
+    without = replace(of, sequences=replace(of.sequences, **missing))
+    payload = comparison_payload(without)
+    assert ("not measured", "bad by position: MemoryError: too little") in payload.facts
+    assert [panel.title for panel in payload.panels if "by position" in panel.title] == []
+    assert "far context" not in conclusions(without)
 
 
 def test_two_seeds_have_no_interval_and_no_verdict():
