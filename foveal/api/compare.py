@@ -1,10 +1,10 @@
 """`foveal.compare`: which architecture is best, on equal terms."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from foveal.api.comparison import ComparisonRequest
+from foveal.api.comparison import ComparisonRequest, model_names
 from foveal.api.errors import plain_errors
 from foveal.api.interruption import interruptible
 from foveal.api.run import Run
@@ -31,11 +31,11 @@ from foveal.ui.progress_bar import ProgressBar
 def compare(
     data: Any,
     *,
-    models: Sequence[str] | None = None,
-    match: Match = "params",
+    models: str | Sequence[str] | None = None,
+    match: Match | None = None,
     parameters: int | str | None = None,
     budget: str | None = None,
-    seeds: int = 3,
+    seeds: int | None = None,
     task: str | None = None,
     text: str | None = None,
     label: str | None = None,
@@ -61,16 +61,17 @@ def compare(
     data, valid, test
         Data as for `foveal.train`: paths, names, or values in memory. Without `models`, runs or their paths.
     models
-        Presets, networks or paths of TOML files.
+        Presets, networks or paths of TOML files, as a list or a text with commas between.
     match
-        What is equal: "params", "flops" or "memory" (widths are solved for), "time", "tokens", or "none" for
-        presets as they are.
+        What is equal: "params" (if not given), "flops" or "memory" (widths are solved for), "time", "tokens",
+        or "none" for presets as they are.
     parameters
         The number of parameters of all models, such as "3M"; that of the first model if not given.
     budget
-        How long to train each run: 90s, 3m, 2000steps, 5epochs, 10Mtokens.
+        How long to train each run: 90s, 3m, 2000steps, 5epochs, 10Mtokens; 1000steps if not given, or 3m for
+        `match="time"`.
     seeds
-        The number of runs of each model.
+        The number of runs of each model, at least 3; 3 if not given.
     task, text, label, target
         What to learn, and the columns, as for `foveal.train`.
     device
@@ -83,9 +84,23 @@ def compare(
         Settings of all models by their keys, such as `{"data.context_length": 128}`.
     """
     if models is None:
-        paths = [each.path if isinstance(each, Run) else Path(each) for each in data]
+        given = {
+            "match": match,
+            "parameters": parameters,
+            "budget": budget,
+            "seeds": seeds,
+            "task": task,
+            "text": text,
+            "label": label,
+            "target": target,
+            "valid": valid,
+            "test": test,
+            "run": run,
+            "settings": settings,
+        }
+        check_not_given(given)
         with silence(quiet):
-            return compare_existing(paths, device)
+            return compare_existing(_run_paths(data), device)
     options = TrainingOptions(
         task=task,
         text=text,
@@ -96,9 +111,30 @@ def compare(
     )
     terms = make_terms(match, None if parameters is None else str(parameters), budget, seeds)
     stored = store_training(data, valid, test, options, settings)
-    request = ComparisonRequest(stored.data, stored.overrides, stored.options, tuple(models), terms)
+    request = ComparisonRequest(stored.data, stored.overrides, stored.options, model_names(models), terms)
     with silence(quiet), interruptible() as signals:
         return compare_models(request, signals)
+
+
+def check_not_given(options: Mapping[str, Any]) -> None:
+    """Check that nothing is asked of trainings where runs are compared.
+
+    Raises: UserError: an option has a value.
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise UserError(f"--{name} is for models to train: name them (--models), or leave it out")
+
+
+def _run_paths(data: Any) -> list[Path]:
+    """Return the paths of runs.
+
+    Raises: UserError: there are values of another type.
+    """
+    runs = [*data] if isinstance(data, (Sequence, Iterator)) and not isinstance(data, str) else [data]
+    if not all(isinstance(each, (str, Path, Run)) for each in runs):
+        raise UserError("data: expected runs or their paths; name models to train on data (--models)")
+    return [each.path if isinstance(each, Run) else Path(each) for each in runs]
 
 
 def compare_models(request: ComparisonRequest, signals: SignalHandler) -> Comparison:

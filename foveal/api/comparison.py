@@ -1,6 +1,7 @@
 """A comparison as the user asks for it: its folder, its models and their trainings."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -157,6 +158,12 @@ class ComparisonRequest:
         given = ((f"--{name}", str(value)) for name, value in values.items() if value is not None)
         words = [part for pair in given for part in pair]
         return shlex.join(["foveal", STUDY, self.data, *self.overrides, *words, *options_of_plugins()])
+
+
+def model_names(models: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of models: a list, or a text with commas between them."""
+    names = models.split(",") if isinstance(models, str) else models
+    return tuple(name.strip() for name in names if name.strip())
 
 
 def _is_for_the_process(override: str) -> bool:

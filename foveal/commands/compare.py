@@ -5,15 +5,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.compare import compare_existing, compare_models
-from foveal.api.comparison import ComparisonRequest
+from foveal.api.compare import check_not_given, compare_existing, compare_models
+from foveal.api.comparison import ComparisonRequest, model_names
 from foveal.api.training.options import TrainingOptions
-from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.inspection.files import check_payload_path, write_payload
 from foveal.studies.compare.comparison import Comparison
 from foveal.studies.compare.report import comparison_json, comparison_payload
-from foveal.studies.compare.results import MIN_SEEDS
 from foveal.studies.compare.terms import Match, make_terms
 from foveal.ui.console import print_json, print_sections
 
@@ -99,11 +97,10 @@ def compare(
             "test": test,
             "run": run,
         }
-        if unused := [name for name, value in given.items() if value is not None]:
-            raise UserError(f"--{unused[0]} is for models to train: name them (--models), or leave it out")
+        check_not_given(given)
         _print(compare_existing([Path(data), *map(Path, others)], device), out, json)
         return
-    terms = make_terms(match or "params", parameters, budget, MIN_SEEDS if seeds is None else seeds)
+    terms = make_terms(match, parameters, budget, seeds)
     options = TrainingOptions(
         task=task,
         text=text,
@@ -114,9 +111,9 @@ def compare(
         run=run,
         device=device,
     )
-    names = tuple(name.strip() for name in models.split(",") if name.strip())
     with SignalHandler() as signals:
-        comparison = compare_models(ComparisonRequest(data, others, options, names, terms), signals)
+        request = ComparisonRequest(data, others, options, model_names(models), terms)
+        comparison = compare_models(request, signals)
     _print(comparison, out, json)
 
 

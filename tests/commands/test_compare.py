@@ -266,3 +266,23 @@ def test_options_of_trainings_are_refused_without_models(run: Path) -> None:
         assert f"{option} is for models to train" in refuse("compare", run, run, option, value)
     assert "1 run to compare: name two or more" in refuse("compare", run)
     assert "no such run" in refuse("compare", run, "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "words"),
+    [
+        ("text.txt", {}, r"1 run to compare: name two or more, or name models to train \(models\)$"),
+        (
+            ["run", "run"],
+            {"seeds": 5},
+            r"^seeds is for models to train: name them \(models\), or leave it out$",
+        ),
+        (["run", "run"], {"settings": {"optimizer.lr": 1}}, "^settings is for models to train"),
+        ({"text": ["a", "b"]}, {}, r"^data: expected runs or their paths; name models to train on data"),
+        ([1, 2], {}, r"^data: expected runs or their paths; name models to train on data"),
+        ("text.txt", {"models": "lstm"}, "^models: 1 model; name two or more, with commas between$"),
+    ],
+)
+def test_python_refuses_what_the_command_refuses(data: Any, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(foveal.UserError, match=words):
+        foveal.compare(data, **arguments)

@@ -17,6 +17,7 @@ SIZES: dict[Match, str] = {
     "memory": "bytes of a training step",
 }
 """What widths are solved for."""
+DEFAULT_MATCH: Match = "params"
 DEFAULT_BUDGETS: dict[Match, str] = {"time": "3m"}
 DEFAULT_BUDGET = "1000steps"
 SCALE = {"": 1, "k": 1_000, "M": 1_000_000, "B": 1_000_000_000}
@@ -67,13 +68,18 @@ class Terms:
         return f"the same rows, processor, batches and {seeds}; {self.budget} for each run, and {sizes}"
 
 
-def make_terms(match: Match, parameters: str | None, budget: str | None, seeds: int) -> Terms:
-    """Return the terms of a comparison, with the default budget if none is given.
+def make_terms(match: Match | None, parameters: str | None, budget: str | None, seeds: int | None) -> Terms:
+    """Return the terms of a comparison, with defaults for what is not given.
 
     Raises: UserError: a value has another form, or they do not fit each other.
     """
-    chosen = DEFAULT_BUDGETS.get(match, DEFAULT_BUDGET) if budget is None else budget
-    return Terms(match, None if parameters is None else parse_count(parameters), chosen, seeds)
+    match = match or DEFAULT_MATCH
+    return Terms(
+        match,
+        None if parameters is None else parse_count(parameters),
+        DEFAULT_BUDGETS.get(match, DEFAULT_BUDGET) if budget is None else budget,
+        MIN_SEEDS if seeds is None else seeds,
+    )
 
 
 def parse_count(text: str) -> int:
