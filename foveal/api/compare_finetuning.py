@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -90,33 +90,25 @@ class FinetuningRequest:
     def _arguments(self, way: Strategy, settings: list[str]) -> tuple[str, ...]:
         """Return the arguments of `foveal train` for a way."""
         is_from_scratch = way == "scratch"
-        values = {
-            "task": network_task().name,
-            "from": None if is_from_scratch else self.base,
-            "pretrained": "no" if is_from_scratch else None,
-            "valid": self.valid,
-            "test": self.test,
-            "budget": self.budget,
-            "device": self.device,
-        }
-        return (self.data, *settings, *_options(values))
+        options = replace(
+            self._options,
+            task=network_task().name,
+            start_from=None if is_from_scratch else self.base,
+            pretrained="no" if is_from_scratch else "auto",
+        )
+        return (self.data, *settings, *options.words())
 
     def command(self) -> str:
         """Return the command that goes on with the study."""
-        values = {
-            "from": self.base,
-            "budget": self.budget,
-            "valid": self.valid,
-            "test": self.test,
-            "device": None if self.device == "auto" else self.device,
-            "run": self.folder,
-        }
-        words = ["foveal", STUDY, self.data, *self.overrides, *_options(values), *options_of_plugins()]
-        return shlex.join(words)
+        options = replace(self._options, run=self.folder).words()
+        return shlex.join(["foveal", STUDY, self.data, *self.overrides, *options, *options_of_plugins()])
 
-
-def _options(values: Mapping[str, Any]) -> list[str]:
-    return [f"--{name}={value}" for name, value in values.items() if value is not None]
+    @property
+    def _options(self) -> TrainingOptions:
+        """The options that the study shares with its trainings."""
+        return TrainingOptions(
+            start_from=self.base, valid=self.valid, test=self.test, budget=self.budget, device=self.device
+        )
 
 
 @plain_errors

@@ -128,35 +128,29 @@ class ComparisonRequest:
     def _arguments(self, name: str, seed: int) -> tuple[str, ...]:
         """Return the arguments of `foveal train` for a run. All else stands in the file of its model."""
         valid, test = self._held_out
-        values = {
-            "model": model_file(self.folder, name),
-            "seed": seed,
-            "budget": self.terms.budget,
-            "device": self.options.device,
-            "valid": valid,
-            "test": test,
-        }
-        return (
-            self.data,
-            *filter(_is_for_the_process, self.overrides),
-            *(f"--{option}={value}" for option, value in values.items() if value is not None),
+        own = TrainingOptions(
+            model=str(model_file(self.folder, name)),
+            valid=valid,
+            test=test,
+            budget=self.terms.budget,
+            seed=seed,
+            device=self.options.device,
         )
+        return (self.data, *filter(_is_for_the_process, self.overrides), *own.words())
 
     def command(self) -> str:
         """Return the command that goes on with the study."""
-        options, terms = self.options, self.terms
+        terms = self.terms
         values = {
             "models": ",".join(self.models),
             "match": terms.match,
             "parameters": terms.parameters,
             "budget": terms.budget,
             "seeds": terms.seeds,
-            **{name: getattr(options, name) for name in ("task", "text", "label", "target")},
-            **{name: getattr(options, name) for name in ("valid", "test", "device")},
-            "run": self.folder,
         }
         given = ((f"--{name}", str(value)) for name, value in values.items() if value is not None)
-        words = [part for pair in given for part in pair]
+        words = [word for pair in given for word in pair]
+        words += replace(self.options, run=self.folder).words()
         return shlex.join(["foveal", STUDY, self.data, *self.overrides, *words, *options_of_plugins()])
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from foveal.api.arguments import one_or_several
 from foveal.api.errors import plain_errors
@@ -75,7 +75,10 @@ def tune(
     test: Any = None,
     start_from: str | Path | Run | None = None,
     search: str | Sequence[str] = (),
+    lr: float | None = None,
+    batch: int | None = None,
     seed: int | None = None,
+    pretrained: Literal["auto", "no"] = "auto",
     device: str = "auto",
     run: str | Path | None = None,
     quiet: bool = False,
@@ -103,8 +106,14 @@ def tune(
         A run to start from, or published weights: minilm or lite0.
     search
         The settings to search, such as "optimizer.lr"; all that usually matter if not given.
+    lr
+        The learning rate to start from.
+    batch
+        The images or series in a batch, or else the tokens, words or frames.
     seed
         The seed of the trials.
+    pretrained
+        "auto" starts from published weights where the data are few; "no" never does.
     device
         cpu, cuda, mps, or auto.
     run
@@ -121,7 +130,10 @@ def tune(
         text=text,
         label=label,
         target=target,
+        lr=lr,
+        batch=batch,
         seed=seed,
+        pretrained=pretrained,
         device=device,
     )
     own = TuneOptions(budget, one_or_several(search), None if run is None else Path(run))
@@ -166,7 +178,7 @@ def tune_chosen(
         write_reports(tune_payload(tuning), tuning.folder)
         return tuning
     except Interrupted as stop:
-        words = ["foveal", "tune", data, *overrides, *_words(options), "--budget", own.budget]
+        words = ["foveal", "tune", data, *overrides, *options.words(), "--budget", own.budget]
         words += options_of_plugins()
         words += [word for each in own.search for word in ("--search", each)]
         command = shlex.join([*words, "--run", str(folder)])
@@ -188,7 +200,7 @@ def make_subject(chosen: ChosenTraining, overrides: tuple[str, ...], options: Tr
     config = chosen.choice.config
     return Subject(
         chosen.data,
-        tuple(_words(replace(options, lr=None, seed=None))),
+        tuple(replace(options, lr=None, seed=None).words()),
         given,
         config,
         chosen.choice.preset,
@@ -228,24 +240,3 @@ def first_model(chosen: ChosenTraining) -> FirstModel:
     cost = Cost(seconds, steps.step_seconds, evaluation, steps.total_steps, steps.steps_per_epoch)
     start = prepared.start
     return FirstModel(start.task, prepared.batches, start.knows_outcomes, cost)
-
-
-def _words(options: TrainingOptions) -> list[str]:
-    """Return options as `foveal train` takes them."""
-    values = {
-        "task": options.task,
-        "model": options.model,
-        "from": options.start_from,
-        "text": options.text,
-        "label": options.label,
-        "target": options.target,
-        "valid": options.valid,
-        "test": options.test,
-        "lr": options.lr,
-        "batch": options.batch,
-        "seed": options.seed,
-        "pretrained": None if options.pretrained == "auto" else options.pretrained,
-        "device": None if options.device == "auto" else options.device,
-    }
-    given = {name: str(value) for name, value in values.items() if value is not None}
-    return [word for name, value in given.items() for word in (f"--{name}", value)]

@@ -86,8 +86,8 @@ def _stopped_and_gone_on(whole: dict[str, bytes]) -> None:
         told = run_command("compare-finetuning", *GIVEN, "parts")
     assert told.code == 130
     command = (
-        "foveal compare-finetuning squares data.valid_fraction=0.2 data.test_fraction=0.2 --from=first "
-        "--budget=3steps --run=parts"
+        "foveal compare-finetuning squares data.valid_fraction=0.2 data.test_fraction=0.2 --from first "
+        "--run parts --budget 3steps"
     )
     assert told.last.endswith(f"finished runs are kept; go on with: {command}")
     head = Path("parts/head/model.safetensors").stat().st_mtime_ns

@@ -1,13 +1,16 @@
 """What the user asks of a training, in Python and on the command line."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from foveal.core.errors import UserError
+
+OPTION_NAMES = {"start_from": "from"}
+"""Options whose fields have another name: it is a keyword of Python."""
 
 
 @Parameter(name="*")
@@ -20,7 +23,7 @@ class TrainingOptions:
     model: str | None = None
     """A preset or network from `foveal models`, or the path of a TOML file; if not given, the task's own, or
     the model of --from."""
-    start_from: Annotated[Path | None, Parameter(name="--from")] = None
+    start_from: Annotated[Path | None, Parameter(name=f"--{OPTION_NAMES['start_from']}")] = None
     """A run whose weights and tokenizer to start from, or published weights: minilm or lite0; for another
     task or other labels only its encoder."""
     text: str | None = None
@@ -72,6 +75,17 @@ class TrainingOptions:
             "training.budget": self.budget if self.epochs is None else f"{self.epochs}epochs",
         }
         return [setting(key, value) for key, value in values.items() if value is not None]
+
+    def words(self) -> list[str]:
+        """Return the options as `foveal train` takes them. Those with their defaults are left out."""
+        words = list[str]()
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value != option.default:
+                name = f"--{OPTION_NAMES.get(option.name, option.name)}"
+                given = value if isinstance(value, tuple) else (value,)
+                words += [word for each in given for word in (name, str(each))]
+        return words
 
 
 def setting(key: str, value: object) -> str:
