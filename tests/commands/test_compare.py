@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,14 @@ from unittest.mock import patch
 import pytest
 
 import foveal
-from foveal.studies.compare.by_position import PositionLosses, losses_by_position
 from foveal.studies.trials.process import TrialEnd, WatchRecord, train_in_process
-from foveal.tasks.session import Session
-from tests.support.command_line import TINY_MODEL, refuse, run_command, succeed
+from tests.support.command_line import refuse, run_command, succeed
+from tests.support.compare_command import TINY, compared
+from tests.support.plugin_files import write_cell
+from tests.support.registries import restored_registries
 from tests.support.study_trainings import TRAIN_IN_PROCESS, train_here
 
-TINY = ("text.txt", *TINY_MODEL, "training.statistics=false")
 SHORT = ("--match", "none", "--budget", "6steps", "--run", "study")
-
-
-def compared(*arguments: object) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(succeed("compare", *arguments, "--json").out)
-    return result
 
 
 def shuffled(preset: str, name: str, *settings: str) -> str:
@@ -114,6 +108,27 @@ def test_refusals_leave_nothing_behind(arguments: tuple[str, ...], words: str, n
     assert words in refuse("compare", *TINY, *arguments)
 
 
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["good"] * 40, "rows to train on have the label 'good': at least two classes are needed"),
+        (["good"], "rows.csv: a single row that can be used; give more"),
+        (["good", "bad"], "no rows for the test set; give more rows, or set data.test_fraction=0"),
+        (
+            ["good", "bad", "good"],
+            "is in the training rows (1), since 2 are held out; give more rows of each label",
+        ),
+    ],
+)
+def test_labels_that_can_not_be_learned_are_refused(
+    labels: list[str], words: str, nothing_left: None
+) -> None:
+    rows = "".join(f"film {number},{label}\n" for number, label in enumerate(labels))
+    Path("rows.csv").write_text(f"text,label\n{rows}")
+    assert words in refuse("compare", "rows.csv", "--models", "text-classification,text-ngrams", *SHORT)
+    assert not Path("study").exists()
+
+
 def test_a_folder_of_something_else_is_refused() -> None:
     Path("study").mkdir()
     assert "study exists" in refuse("compare", *TINY, "--models", "lstm,gru", *SHORT)
@@ -133,15 +148,18 @@ def test_python_returns_the_comparison() -> None:
         quiet=True,
         settings=typed,
     )
-    assert [model.name for model in told.models] == ["lstm", "gru"]
-    assert told.best.loss is not None
+    assert told["model"] == ["lstm", "gru"]
+    assert json.loads(Path("study/report.json").read_text())["verdict"] == told.verdict
     with pytest.raises(foveal.UserError, match="seeds=1: give at least 3"):
         foveal.compare("text.txt", models=["lstm", "gru"], seeds=1)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
-@pytest.mark.parametrize(("match", "key"), [("params", "parameters"), ("flops", "flops_per_token")])
+@pytest.mark.parametrize(
+    ("match", "key"),
+    [("params", "parameters"), ("flops", "flops_per_token"), ("memory", "step_bytes")],
+)
 def test_widths_are_solved_for(match: str, key: str) -> None:
     settings = "text.txt", "data.context_length=16", "data.batch_tokens=64", "training.statistics=false"
     given = ("--models", "lstm,attention,mamba", "--match", match, "--budget", "4steps", "--run", "study")
@@ -151,6 +169,36 @@ def test_widths_are_solved_for(match: str, key: str) -> None:
     for model in models:
         run = foveal.load(model["runs"][0]["run"])
         assert run.config.model.width == int(model["width"].split(",")[0])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize(
+    ("match", "budget", "key", "equal"),
+    [
+        ("time", "1s", "seconds", pytest.approx(1, abs=0.5)),
+        ("tokens", "640tokens", "tokens", 640),
+    ],
+)
+def test_what_is_trained_is_equal_and_widths_stay(match: str, budget: str, key: str, equal: object) -> None:
+    given = ("--models", "lstm,attention", "--match", match, "--budget", budget, "--run", "study")
+    models = compared(*TINY, *given)["models"]
+    assert [model["width"] for model in models] == ["16", "16"]
+    assert [run[key] for model in models for run in model["runs"]] == [equal] * 6
+
+
+@pytest.mark.slow
+def test_a_model_of_a_plugin_is_trained_in_processes_of_its_own() -> None:
+    plugin = ("--plugin", write_cell(Path("mine.py")), "--models", "lstm,own.toml", *SHORT)
+    with restored_registries():
+        shuffled("rnn", "own.toml", "model.mixers=tanh-cell", "--plugin", "mine.py")
+    with restored_registries():
+        result = compared(*TINY, *plugin)
+    assert [len(model["runs"]) for model in result["models"]] == [3, 3]
+    assert not result["not_measured"]
+    with restored_registries():
+        run = foveal.load(result["models"][1]["runs"][0]["run"], trust_plugin=True)
+        assert type(run.model.stack.blocks[0].mixer.cell).__name__ == "Cell"
 
 
 @pytest.mark.slow
@@ -210,79 +258,3 @@ def _children() -> list[str]:
     if not tasks.exists():
         pytest.skip("this system does not list the children of a process")
     return tasks.read_text().split()
-
-
-def trained(run: str, *settings: str) -> str:
-    succeed("train", *TINY, "--model", "lstm", "--budget", "6steps", "--run", run, *settings)
-    return run
-
-
-@pytest.mark.slow
-def test_existing_runs_are_compared_on_the_same_rows(run: Path) -> None:
-    shutil.copytree(run, "twin")
-    result = compared(run, "twin", trained("short"), "--out", "report.png")
-    assert [model["model"] for model in result["models"]] == ["run", "twin", "short"]
-    verdicts = {(each["first"], each["second"]): each for each in result["differences"]}
-    assert verdicts["run", "twin"]["verdict"] == "indistinguishable"
-    assert verdicts["run", "twin"]["interval"] == [0, 0]
-    assert verdicts["run", "short"]["verdict"] == "told apart"  # after 20 steps and after 6
-    scored = foveal.load("short").evaluate()
-    assert result["models"][2]["loss"] == pytest.approx(scored["loss"], rel=1e-4)
-    assert Path("report.png").exists()
-    Path("other").mkdir()  # of a study, say, that `runs/*` names as well
-    told = foveal.compare([foveal.load("short"), "other", "twin"], quiet=True)
-    assert told.best.name == "twin"
-
-
-@pytest.mark.slow
-def test_what_can_not_be_measured_is_told_and_the_rest_is_there(run: Path) -> None:
-    shutil.copytree(run, "twin")
-
-    def failing(session: Session, split: Any) -> PositionLosses:
-        if session.run.path.name == "twin":
-            raise MemoryError("too little")
-        return losses_by_position(session, split)
-
-    with patch("foveal.studies.compare.sequences.losses_by_position", failing):
-        result = compared(run, "twin")
-        printed = succeed("compare", run, "twin").out
-    assert result["not_measured"] == {"twin by position": "MemoryError: too little"}
-    assert "twin by position: MemoryError: too little" in " ".join(printed.split())
-    assert [*result["by_position"]] == ["run"]
-    assert {name: len(costs) for name, costs in result["by_length"].items()} == {"run": 3, "twin": 3}
-
-
-@pytest.mark.slow
-def test_runs_whose_rows_differ_are_refused(run: Path) -> None:
-    other = trained("other", "data.context_length=32")
-    assert "cut in another way than those of" in refuse("compare", run, other)
-    Path("text.txt").write_text(Path("text.txt").read_text()[::-1])
-    moved = trained("moved")
-    assert "the split test is not that of" in refuse("compare", moved, run)
-
-
-def test_options_of_trainings_are_refused_without_models(run: Path) -> None:
-    for option, value in (("--budget", "9steps"), ("--seeds", "5"), ("--match", "time")):
-        assert f"{option} is for models to train" in refuse("compare", run, run, option, value)
-    assert "1 run to compare: name two or more" in refuse("compare", run)
-    assert "no such run" in refuse("compare", run, "nowhere")
-
-
-@pytest.mark.parametrize(
-    ("data", "arguments", "words"),
-    [
-        ("text.txt", {}, r"1 run to compare: name two or more, or name models to train \(models\)$"),
-        (
-            ["run", "run"],
-            {"seeds": 5},
-            r"^seeds is for models to train: name them \(models\), or leave it out$",
-        ),
-        (["run", "run"], {"settings": {"optimizer.lr": 1}}, "^settings is for models to train"),
-        ({"text": ["a", "b"]}, {}, r"^data: expected runs or their paths; name models to train on data"),
-        ([1, 2], {}, r"^data: expected runs or their paths; name models to train on data"),
-        ("text.txt", {"models": "lstm"}, "^models: 1 model; name two or more, with commas between$"),
-    ],
-)
-def test_python_refuses_what_the_command_refuses(data: Any, arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(foveal.UserError, match=words):
-        foveal.compare(data, **arguments)
