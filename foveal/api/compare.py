@@ -7,6 +7,7 @@ from typing import Any
 from foveal.api.comparison import ComparisonRequest, model_names
 from foveal.api.errors import plain_errors
 from foveal.api.interruption import interruptible
+from foveal.api.results.comparison_table import ComparisonTable
 from foveal.api.run import Run
 from foveal.api.training.options import TrainingOptions
 from foveal.api.training.stored import store_training
@@ -46,7 +47,7 @@ def compare(
     run: str | Path | None = None,
     quiet: bool = False,
     settings: Mapping[str, Any] | None = None,
-) -> Comparison:
+) -> ComparisonTable:
     """Train several models on equal terms, and compare them. `foveal compare` does the same.
 
     The comparison goes on where it was stopped if it is called again with the same `run`. Without `models`,
@@ -100,7 +101,7 @@ def compare(
         }
         check_not_given(given)
         with silence(quiet):
-            return compare_existing(_run_paths(data), device)
+            return ComparisonTable(compare_existing(_run_paths(data), device))
     options = TrainingOptions(
         task=task,
         text=text,
@@ -113,7 +114,7 @@ def compare(
     stored = store_training(data, valid, test, options, settings)
     request = ComparisonRequest(stored.data, stored.overrides, stored.options, model_names(models), terms)
     with silence(quiet), interruptible() as signals:
-        return compare_models(request, signals)
+        return ComparisonTable(compare_models(request, signals))
 
 
 def check_not_given(options: Mapping[str, Any]) -> None:
