@@ -62,8 +62,8 @@ def test_says_who_uses_far_context():
 def test_a_report_without_losses_by_position_says_why():
     of = with_sequences(comparison(**CLEAR))
     assert of.sequences is not None
-    missing = {"losses": {}, "runs": {}, "errors": {"bad by position": "MemoryError: too little"}}
-    without = replace(of, sequences=replace(of.sequences, **missing))
+    errors = {"bad by position": "MemoryError: too little"}
+    without = replace(of, sequences=replace(of.sequences, losses={}, runs={}, errors=errors))
     payload = comparison_payload(without)
     assert ("not measured", "bad by position: MemoryError: too little") in payload.facts
     assert [panel.title for panel in payload.panels if "by position" in panel.title] == []
