@@ -16,7 +16,7 @@ class ComparisonTable(Table):
     """The models of a comparison: a row for each, with its size, its costs and its mean loss.
 
     `result.verdict` and `result.conclusions` say who is best, `result.differences` has a row for each pair,
-    and `result.picture` has the curves. `print(result)` shows what `foveal compare` prints.
+    and `result.picture` has the curves. `str(result)` has what `foveal compare` prints.
     """
 
     def __init__(self, comparison: Comparison):
