@@ -20,7 +20,6 @@ from foveal.studies.tune.journal import Journal, Planned
 from foveal.studies.tune.lengths import check_budget, choose_lengths
 from foveal.studies.tune.overfit import Overfit
 from foveal.studies.tune.rate_sweep import RateSweep, SweptRate
-from foveal.studies.tune.report import tune_sections
 from foveal.studies.tune.search import Search
 from foveal.studies.tune.space import Dimension, search_space
 from foveal.studies.tune.subject import Subject
@@ -211,9 +210,10 @@ def test_a_failed_trial_is_reported_and_does_not_end_the_study(study, tmp_path, 
     assert len(verdict.spread.losses) == 2
     facts = search.space, search.lengths, tuple(trials), verdict
     tuning = Tuning(tmp_path, search.subject, BUDGET, search.checks, *facts)
-    lines = [line for section in tune_sections(tuning) if not isinstance(section, str) for line in section]
-    assert f"1 failed, the first with: {end.error}" in dict(lines)[PHASES[name.partition("-")[0]]]
-    assert f": {end.error}; " in dict(lines)[name]
+    lines = {line.split("  ")[0]: line for line in str(tuning).splitlines()}
+    assert str(tuning).startswith(f"{verdict.headline}\n")
+    assert f"1 failed, the first with: {end.error}" in lines[PHASES[name.partition("-")[0]]]
+    assert f": {end.error}; " in lines[name]
 
 
 def test_a_new_seed_is_trained_even_if_refined_trials_have_spent_the_budget(study):
