@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foveal.core.errors import RunFailed, UserError
+from foveal.core.errors import RunFailed
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.inspection.diagnosis.finding import Finding
 from foveal.studies.trials.process import TrialEnd
@@ -17,7 +17,6 @@ from foveal.studies.tune.changes import changed_settings
 from foveal.studies.tune.checks import Checks, Cost
 from foveal.studies.tune.initial_loss import InitialLoss
 from foveal.studies.tune.journal import Journal, Planned
-from foveal.studies.tune.lengths import check_budget, choose_lengths
 from foveal.studies.tune.overfit import Overfit
 from foveal.studies.tune.rate_sweep import RateSweep, SweptRate
 from foveal.studies.tune.search import Search
@@ -253,20 +252,6 @@ def test_a_trial_whose_beginning_was_not_written_counts_as_failed(study, tmp_pat
     search = study()
     search.run()
     assert search.journal.trials("coarse")[0].error == "the study was killed as it began"
-
-
-@pytest.mark.parametrize(
-    ("budget", "coarse", "refined"), [(400.0, 500, 2000), (100.0, 212, 1150), (20.0, 20, 150)]
-)
-def test_lengths_follow_from_the_budget(budget, coarse, refined):
-    lengths = choose_lengths(COST, budget)
-    assert (lengths.coarse, lengths.refined) == (coarse, refined)
-
-
-def test_a_budget_for_no_trial_is_refused_with_one_that_suffices():
-    with pytest.raises(UserError, match=r"--budget 10 s is too little.*give --budget 1m"):
-        check_budget(COST, 10.0)
-    check_budget(COST, 60.0)
 
 
 @pytest.mark.parametrize(
