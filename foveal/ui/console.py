@@ -110,6 +110,8 @@ STDERR = SafeConsole(stderr=True, highlight=False, force_jupyter=False)
 WARNINGS = SafeConsole(stderr=True, highlight=False, force_jupyter=False)
 """For warnings if `STDERR` is quiet."""
 STDOUT = SafeConsole(highlight=False, force_jupyter=False)
+Sections = Iterable[str | Sequence[tuple[str, str]]]
+"""Texts, and names with their values."""
 _silences, _silence_lock = [0], threading.Lock()
 PREVIEW_WIDTH = 144
 """Most characters of a preview, which takes two lines of a terminal at this length."""
@@ -184,13 +186,24 @@ def print_json(result: dict[str, Any]) -> None:
     print(text.replace("\x7f", "\\u007f"), file=sys.stdout, flush=True)
 
 
-def print_sections(sections: Iterable[str | Sequence[tuple[str, str]]]) -> None:
+def print_sections(sections: Sections) -> None:
     """Print texts unchanged, and names with their values aligned, on standard output."""
     for section in sections:
         if isinstance(section, str):
             STDOUT.print_wrapped(escape_controls(section))
         else:
             print_facts(section, STDOUT)
+
+
+def sections_text(sections: Sections) -> str:
+    """Return what `print_sections` prints, with its lines as long as they are."""
+    lines = list[str]()
+    for section in sections:
+        facts = [] if isinstance(section, str) else section
+        width = max((len(name) for name, _ in facts), default=0)
+        lines += [section] if isinstance(section, str) else []
+        lines += [f"{name.ljust(width)}  {reword(value)}" for name, value in facts]
+    return "\n".join(map(escape_controls, lines))
 
 
 def truncate(text: str, max_length: int) -> str:

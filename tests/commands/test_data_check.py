@@ -285,6 +285,18 @@ def test_values_in_memory():
     checked = foveal.check_data(columns, text="review", label="mood", test=held_out, quiet=True)
     assert [finding.check for finding in checked.problems] == ["labels that disagree"]
     assert checked.sizes == {"train": 61, "test": 1}
+    page = checked._repr_html_()
+    assert "<td>labels that disagree</td>" in page
+    assert "data:image/png;base64,iVBOR" in page
+
+
+def test_the_result_in_python_prints_as_the_command_does():
+    rows = clean_rows()
+    write("a.csv", [*rows, rows[3], ("<b>ein</b> Satz", "up"), ("<i>kein</i> Satz", "down")])
+    checked = foveal.check_data("a.csv", quiet=True)
+    assert len(checked.findings) > 1
+    assert f"{checked}\n" == succeed("data", "check", "a.csv").out
+    assert repr(checked) == str(checked)
 
 
 def test_bad_input_is_one_line():

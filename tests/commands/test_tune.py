@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import foveal
-from tests.support.command_line import TINY_MODEL, run_command
+from tests.support.command_line import TINY_MODEL, run_command, succeed
+from tests.support.labeled_images import PATCHES, SMALL, write_images
+from tests.support.plugin_files import write_cell
 
 TEXT = "a man rides the horse.\nthe dog sees a man.\na cat likes the horse.\nthe horse sees a dog.\n" * 60
 TINY = ("--model", "lstm", *TINY_MODEL[:-1], "training.budget=60steps")
@@ -45,6 +47,57 @@ def test_what_can_not_be_tuned_is_refused_and_nothing_is_written(folder, argumen
     assert result.code == 2
     assert words in result.last
     assert {path.name for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (
+            [f"film {number},good" for number in range(40)],
+            "have the label 'good': at least two classes are needed",
+        ),
+        (
+            ["a good film,good", "a bad film,bad"],
+            "no rows for the test set; give more rows, or set data.test_fraction=0",
+        ),
+        (["a good film,good"], "a single row that can be used; give more"),
+    ],
+)
+def test_rows_that_are_too_few_or_alike_are_refused(folder, rows, words):
+    (folder / "rows.csv").write_text("\n".join(["text,label", *rows, ""]))
+    result = run_command("tune", "rows.csv", "--model", "text-classification", "--run", "study")
+    assert result.code == 2
+    assert words in result.last
+    assert not (folder / "study").exists()
+
+
+@pytest.mark.slow
+def test_a_plugin_of_the_user_is_tuned(folder, own_registries):
+    write_cell(folder / "mine.py")
+    cell = "--plugin", "mine.py", "model.mixers=tanh-cell"
+    tuned = succeed(
+        "tune", "notes.txt", *cell, *TINY, *PLANTED, "--budget", "90s", "--json", "--run", "study"
+    )
+    told = json.loads(tuned.out)
+    assert "optimizer.lr=2" in told["verdict"]
+    assert not [trial["error"] for trial in told["trials"] if trial["error"]]
+    for trial in told["trials"]:
+        run = Path("study", f"{trial['phase']}-{trial['number']}")
+        assert (run / "plugins/mine.py").read_text() == (folder / "mine.py").read_text()
+    trained = run_command(*told["command"][1:], "--run", "trained")
+    assert trained.code == 0, trained.err
+
+
+@pytest.mark.slow
+def test_images_are_tuned(folder):
+    small, planted = (*PATCHES, *SMALL, "training.budget=60steps"), "optimizer.lr=1e-5"
+    tuned = succeed("tune", write_images(), *small, planted, "--budget", "2m", "--json", "--run", "study")
+    told = json.loads(tuned.out)
+    assert "optimizer.lr=1e-05: " in told["verdict"]
+    assert "times too low" in told["verdict"]
+    assert float(told["recommended"]["optimizer.lr"]) > 1e-4
+    assert told["held_out_loss"] < told["trials"][0]["loss"]
+    assert Path("study/report.html").stat().st_size > 1000
 
 
 @pytest.mark.slow
@@ -110,3 +163,7 @@ def test_values_in_memory_are_tuned_from_python():
     assert tuning.verdict.command[0] == "foveal"
     assert tuning.verdict.winner.loss is not None
     assert tuning.verdict.winner.loss < 0.69
+    assert str(tuning).startswith(tuning.verdict.headline)
+    page = tuning._repr_html_()
+    assert "<td>seeds-0</td>" in page
+    assert "data:image/png;base64,iVBOR" in page

@@ -20,6 +20,7 @@ from foveal.data.read_splits import open_splits, read_splits
 from foveal.data.text.text_source import TextSource
 from foveal.data.text.text_target import TextTarget
 from foveal.data.text.words_source import SentenceSource
+from foveal.inspection.payload import Payload
 from foveal.store.cache import cache_folder
 from foveal.studies.data_check.characters import check_characters
 from foveal.studies.data_check.checked_data import CheckedData
@@ -33,11 +34,14 @@ from foveal.studies.data_check.lengths import check_lengths
 from foveal.studies.data_check.near_texts import check_near_texts
 from foveal.studies.data_check.pictures import check_pictures
 from foveal.studies.data_check.recordings import check_recordings
+from foveal.studies.data_check.report import check_payload, check_sections
 from foveal.studies.data_check.series import check_series
 from foveal.studies.data_check.unusable import check_unusable
+from foveal.studies.study_result import StudyResult
 from foveal.tasks.base import Task
 from foveal.tasks.shapes.corpus import CorpusTask
 from foveal.tasks.shapes.examples import ExampleTask
+from foveal.ui.console import Sections
 
 CHECKS: tuple[Callable[[CheckedData], Iterator[Finding]], ...] = (
     check_duplicates,
@@ -54,8 +58,8 @@ CHECKS: tuple[Callable[[CheckedData], Iterator[Finding]], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class DataCheck:
+@dataclass(frozen=True, repr=False)
+class DataCheck(StudyResult):
     """What was found in data."""
 
     name: str
@@ -74,6 +78,14 @@ class DataCheck:
     @property
     def notes(self) -> list[Finding]:
         return [finding for finding in self.findings if finding.severity == "note"]
+
+    def sections(self) -> Sections:
+        """Return the verdict, and each finding with its first rows."""
+        return check_sections(self)
+
+    def payload(self) -> Payload:
+        """Return the report."""
+        return check_payload(self)
 
 
 def check_data(task: Task, paths: DataPaths, log: Log, progress: ProgressCallback) -> DataCheck:

@@ -1,7 +1,7 @@
 """A check of data for people, for programs, and as a page."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,10 @@ from foveal.inspection.panels import (
 )
 from foveal.inspection.payload import Payload
 from foveal.inspection.style import cut_text
-from foveal.studies.data_check.check import DataCheck
 from foveal.studies.data_check.finding import Finding
+
+if TYPE_CHECKING:  # whose methods return the report
+    from foveal.studies.data_check.check import DataCheck
 
 SHOWN_ROWS, TABLE_ROWS = 3, 20
 """Rows of a finding in a terminal, and in a table of the page."""
@@ -37,7 +39,7 @@ CAVEAT = (
 )
 
 
-def verdict(check: DataCheck) -> str:
+def verdict(check: "DataCheck") -> str:
     """Return the result in one line."""
     sizes = ", ".join(f"{split} {size:,}" for split, size in check.sizes.items())
     rows = f"{counted(sum(check.sizes.values()), 'row')} ({sizes}), read for {check.task}"
@@ -48,7 +50,7 @@ def verdict(check: DataCheck) -> str:
     return f"{check.name}: {counts} in {rows}"
 
 
-def check_sections(check: DataCheck) -> list[str | list[tuple[str, str]]]:
+def check_sections(check: "DataCheck") -> list[str | list[tuple[str, str]]]:
     """Return the verdict, and then each finding with its first rows and with what to do."""
     sections: list[str | list[tuple[str, str]]] = [verdict(check)]
     for finding in check.findings:
@@ -64,7 +66,7 @@ def check_sections(check: DataCheck) -> list[str | list[tuple[str, str]]]:
     return sections
 
 
-def check_json(check: DataCheck) -> dict[str, Any]:
+def check_json(check: "DataCheck") -> dict[str, Any]:
     """Return the check for programs."""
     return {
         "data": check.name,
@@ -77,7 +79,7 @@ def check_json(check: DataCheck) -> dict[str, Any]:
     }
 
 
-def check_payload(check: DataCheck) -> Payload:
+def check_payload(check: "DataCheck") -> Payload:
     """Return the check as tables and pictures."""
     panels: list[Panel] = []
     if check.findings:
@@ -121,7 +123,7 @@ def _images(finding: Finding) -> Images:
     return Images(finding.message, rows, gap=0.12)
 
 
-def _class_bars(check: DataCheck) -> Bars:
+def _class_bars(check: "DataCheck") -> Bars:
     """Return the largest classes, the largest first."""
     order = sorted(check.class_counts, key=lambda label: -sum(check.class_counts[label]))[:MAX_CLASSES]
     values = np.array([check.class_counts[label] for label in order], np.int64).T

@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from foveal.inspection.curves.log_records import read_metrics_log
 from foveal.inspection.panels import Lines, Panel, Series
 from foveal.studies.tune.space import Dimension
-from foveal.studies.tune.tune import Tuning
+
+if TYPE_CHECKING:  # whose methods return the report
+    from foveal.studies.tune.tune import Tuning
 
 WIDE = (8.0, 3.2)
 HALF = (3.9, 3.2)
@@ -20,35 +22,37 @@ OWN, OTHER, GRID = 0, 1, 2
 """The numbers of colors: of what was set or is best, of the rest, and of a grid."""
 
 
-def study_figures(tuning: Tuning) -> list[Panel]:
+def study_figures(tuning: "Tuning") -> list[Panel]:
     """Return the pictures of a study."""
     return [*_sweep(tuning), _by_heart(tuning), _curves(tuning), *_random_and_grid(tuning)]
 
 
-def _sweep(tuning: Tuning) -> Iterator[Panel]:
+def _sweep(tuning: "Tuning") -> Iterator[Panel]:
     sweep = tuning.checks.rates
     curves = tuple(
-        Series(f"{rate.lr:.2g}", range(1, len(rate.losses) + 1), _finite(rate.losses), _look(number), number)
+        Series(
+            f"{rate.lr:.2g}", range(1, len(rate.losses) + 1), _with_gaps(rate.losses), _look(number), number
+        )
         for number, rate in enumerate(sweep.rates)
     )
     finite = [loss for loss in sweep.best.losses if math.isfinite(loss)]
     limits = (0.0, 1.2 * max(finite)) if min(finite) > 0 else None
     yield Lines("step 3: loss at each rate", curves, "iteration", "loss", limits=limits, size=WIDE)
     rates, losses = [rate.lr for rate in sweep.rates], [rate.end for rate in sweep.rates]
-    ends = Series("end", rates, _finite(losses), "dots", OWN)
+    ends = Series("end", rates, _with_gaps(losses), "dots", OWN)
     own = sweep.of_set_lr
-    marked = Series("as given", [own.lr], _finite([own.end]), "ring", OTHER)
+    marked = Series("as given", [own.lr], _with_gaps([own.end]), "ring", OTHER)
     yield Lines("loss after the sweep", (ends, marked), "learning rate", "loss", log_x=True, size=HALF)
 
 
-def _by_heart(tuning: Tuning) -> Panel:
+def _by_heart(tuning: "Tuning") -> Panel:
     losses = tuning.checks.overfit.losses
-    curve = Series("loss", range(1, len(losses) + 1), _finite(losses), "line", OWN)
+    curve = Series("loss", range(1, len(losses) + 1), _with_gaps(losses), "line", OWN)
     title = "step 2: rows by heart"
     return Lines(title, (curve,), "iteration", "loss", size=HALF)
 
 
-def _curves(tuning: Tuning) -> Panel:
+def _curves(tuning: "Tuning") -> Panel:
     """Return the held-out losses of refined trials and new seeds."""
     winner, series = tuning.verdict.winner, list[Series]()
     for number, trial in enumerate(each for each in tuning.trials if each.phase != "coarse"):
@@ -61,7 +65,7 @@ def _curves(tuning: Tuning) -> Panel:
     return Lines(title, tuple(series), "step", "held-out loss", size=WIDE)
 
 
-def _random_and_grid(tuning: Tuning) -> Iterator[Panel]:
+def _random_and_grid(tuning: "Tuning") -> Iterator[Panel]:
     """Yield the drawn trials by their two first settings, over a grid of as many, which has few values of
     each (Bergstra and Bengio 2012)."""
     drawn = [each for each in tuning.trials if (each.phase, each.origin) == ("coarse", "drawn")]
@@ -99,5 +103,6 @@ def _look(number: int) -> Literal["line", "dotted"]:
     return "line" if number < COLORS else "dotted"
 
 
-def _finite(values: "list[float] | tuple[float, ...]") -> list[float]:
+def _with_gaps(values: "list[float] | tuple[float, ...]") -> list[float]:
+    """Return values of a curve, which has gaps where they are not finite."""
     return [value if math.isfinite(value) else math.nan for value in values]

@@ -1,7 +1,7 @@
 """A study for people, for programs, and as a page: the verdict, then its evidence, then the command."""
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foveal.core.terminal_text import counted, decimals
 from foveal.inspection.panels import Panel, Table
@@ -10,9 +10,11 @@ from foveal.studies.trials.reports import REPORTS
 from foveal.studies.tune.figures import study_figures
 from foveal.studies.tune.journal import Trial
 from foveal.studies.tune.search import trial_result
-from foveal.studies.tune.tune import Tuning
 from foveal.studies.tune.verdict import Verdict
 from foveal.ui.console import format_duration
+
+if TYPE_CHECKING:  # whose methods return the report
+    from foveal.studies.tune.tune import Tuning
 
 COLUMNS = ("trial", "why", "settings", "steps", "held-out loss", "")
 PHASES = ("coarse", "refined")
@@ -22,7 +24,7 @@ CAVEAT = (
 )
 
 
-def tune_sections(tuning: Tuning) -> list[str | list[tuple[str, str]]]:
+def tune_sections(tuning: "Tuning") -> list[str | list[tuple[str, str]]]:
     """Return the verdict, the evidence, and the command that trains with the recommended settings."""
     return [
         tuning.verdict.headline,
@@ -36,7 +38,7 @@ def tune_sections(tuning: Tuning) -> list[str | list[tuple[str, str]]]:
     ]
 
 
-def _verdict_facts(tuning: Tuning) -> list[tuple[str, str]]:
+def _verdict_facts(tuning: "Tuning") -> list[tuple[str, str]]:
     verdict = tuning.verdict
     facts = [(fault.setting, f"{fault.evidence}; take {fault.instead}") for fault in verdict.faults]
     settings = " ".join(f"{key}={value}" for key, value in verdict.winner.settings.items())
@@ -66,7 +68,7 @@ def _unconfirmed(best: Trial, verdict: Verdict) -> str:
     return f"{settings} with {decimals(best.loss, 4)} in {best.name}, but {verdict.spread.words}"
 
 
-def _evidence(tuning: Tuning) -> list[tuple[str, str]]:
+def _evidence(tuning: "Tuning") -> list[tuple[str, str]]:
     checks, verdict = tuning.checks, tuning.verdict
     curves = [f"{finding.name}: {finding.evidence}; {finding.advice}" for finding in verdict.findings]
     trials = {phase: [trial for trial in tuning.trials if trial.phase == phase] for phase in PHASES}
@@ -91,7 +93,7 @@ def _trials_in_words(trials: list[Trial], steps: int) -> str:
     return words + (f", {len(failed)} failed, the first with: {failed[0].error}" if failed else "")
 
 
-def tune_json(tuning: Tuning) -> dict[str, Any]:
+def tune_json(tuning: "Tuning") -> dict[str, Any]:
     """Return the study for programs."""
     verdict, checks = tuning.verdict, tuning.checks
     return {
@@ -114,7 +116,7 @@ def tune_json(tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def tune_payload(tuning: Tuning) -> Payload:
+def tune_payload(tuning: "Tuning") -> Payload:
     """Return the study as tables and pictures."""
     faults = tuple(
         (each.setting, each.problem, each.evidence, each.instead) for each in tuning.verdict.faults

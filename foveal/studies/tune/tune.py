@@ -7,17 +7,21 @@ from pathlib import Path
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.core.signals import SignalHandler
+from foveal.inspection.payload import Payload
+from foveal.studies.study_result import StudyResult
 from foveal.studies.tune.checks import Checks, FirstModel, read_checks, run_checks, write_checks
 from foveal.studies.tune.journal import Trial
 from foveal.studies.tune.lengths import CHECKS_END, Lengths, check_budget
+from foveal.studies.tune.report import tune_payload, tune_sections
 from foveal.studies.tune.search import Search
 from foveal.studies.tune.space import Dimension, search_space
 from foveal.studies.tune.subject import Subject
 from foveal.studies.tune.verdict import Verdict, make_verdict
+from foveal.ui.console import Sections
 
 
-@dataclass(frozen=True)
-class Tuning:
+@dataclass(frozen=True, repr=False)
+class Tuning(StudyResult):
     """A study of the settings of a training."""
 
     folder: Path
@@ -28,6 +32,14 @@ class Tuning:
     lengths: Lengths
     trials: tuple[Trial, ...]
     verdict: Verdict
+
+    def sections(self) -> Sections:
+        """Return the verdict, the evidence, and the command that trains."""
+        return tune_sections(self)
+
+    def payload(self) -> Payload:
+        """Return the report."""
+        return tune_payload(self)
 
 
 def check_study(first: FirstModel, subject: Subject, budget: float, only: tuple[str, ...]) -> None:
