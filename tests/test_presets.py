@@ -34,13 +34,41 @@ def test_the_others_are_few():
     assert models - COMPARED == {"demo", "min-char-rnn", "ngram-lstm"}
 
 
-@pytest.mark.parametrize("name", all_published())
+@pytest.mark.parametrize("name", [name for name, model in all_published().items() if model.parameters])
 def test_published_models_have_their_published_parameters(name):
-    """Within 1.5 %, or the table says why not."""
-    published, counted = all_published()[name], count_parameters(name)
-    for figure in {published.parameters, published.lecture or published.parameters}:
-        assert figure == pytest.approx(counted, rel=0.015) or published.difference
+    """The count rounds to the published figure, or the table says why not."""
+    published, counted = all_published()[name], planned_parameters(name)
+    assert published.parameters == pytest.approx(counted, rel=0.06)
+    is_rounded = published.parameters == rounded_as(published.parameters, counted)
+    assert published.difference.startswith("rounded") == is_rounded
+    assert published.lecture in (None, published.parameters) or name == "gpt2-xl"
     assert name not in trained_presets()
+
+
+def planned_parameters(name, *settings):
+    """Return the count that `foveal plan` shows."""
+    model = planned_model(sized_task(task_of(load_config(name, settings)), {}))
+    return sum(weight.numel() for weight in model.parameters())
+
+
+def rounded_as(figure, counted):
+    """Return a count with as many digits as a figure."""
+    unit = 10 ** (len(str(figure)) - len(str(figure).rstrip("0")))
+    return unit * round(counted / unit)
+
+
+@pytest.mark.parametrize("name", [name for name in all_published() if name.startswith("gpt2")])
+def test_figures_of_gpt2_have_the_vocabulary_of_the_first_gpt(name):
+    published, width = all_published()[name], load_config(name).model.width
+    assert "40,478 tokens" in published.difference
+    counted = planned_parameters(name) - (50_257 - 40_478) * width
+    assert published.parameters == rounded_as(1_000_000, counted)
+
+
+def test_figures_of_vision_transformers_have_other_heads_and_patches():
+    head = 1000 * 768 + 1000
+    assert round(planned_parameters("vit-base-16") - head, -5) == 85_800_000
+    assert round(planned_parameters("vit-large-16", "model.encoder.patch_size=32"), -5) == 306_500_000
 
 
 def test_a_model_that_is_not_trained_has_a_published_size():
@@ -60,7 +88,9 @@ def test_the_first_transformers_have_six_layers_in_the_encoder_and_six_in_the_de
     heads = settings_of(model, AttentionSpec).heads
     alone = f"layers=12 width={model.width} attention.heads={heads} tie_embeddings=true projection_bias=false"
     sizes = ["data.tokenizer=bpe", "data.vocab_size=37000", *(f"model.{each}" for each in alone.split())]
-    assert count_parameters("attention", *sizes) < 0.9 * all_published()[name].parameters
+    published = all_published()[name].parameters
+    assert published is not None
+    assert count_parameters("attention", *sizes) < 0.9 * published
     with pytest.raises(ConfigError, match=r"width=512 is not a multiple of model\.attention\.heads=6"):
         load_config("transformer-base", ["model.attention.heads=6"])
 
@@ -104,8 +134,7 @@ def test_counts_of_encoders_are_those_of_hugging_face(name, theirs, sizes):
     )
     with torch.device("meta"):
         model = make(settings)
-    own = planned_model(sized_task(task_of(load_config(name)), {}))
-    assert sum(each.numel() for each in own.parameters()) == sum(each.numel() for each in model.parameters())
+    assert planned_parameters(name) == sum(each.numel() for each in model.parameters())
 
 
 def test_counts_of_xlnet_are_those_of_hugging_face():

@@ -1,29 +1,25 @@
-"""The plan of a training on this machine, from Python and on the command line."""
+"""The plan of a training on many processes or on this machine, from Python and on the command line."""
 
-from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
+from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 from foveal.api.errors import plain_errors
-from foveal.api.results.machine_plan import MachinePlan
-from foveal.api.training.batch_sample import BatchSample
-from foveal.api.training.choose import choose
-from foveal.api.training.cost import TrainingCost, measure_cost
-from foveal.api.training.fitting import counted_tensors
+from foveal.api.plan_here import plan_of_run, plan_on_data
+from foveal.api.plan_options import PlanOptions
+from foveal.api.results.counted_plan import CountedPlan
+from foveal.api.results.machine_plan import THIS_MACHINE, MachinePlan
 from foveal.api.training.options import TrainingOptions, setting
-from foveal.api.training.parts import open_parts
-from foveal.api.training.prepare import prepare
 from foveal.api.training.stored import store_training
 from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
-from foveal.core.runtime import free_memory_on, reset_peak_memory
-from foveal.data.core.prepared_data import PreparedData
-from foveal.store.manifest import MANIFEST_FILE
-from foveal.tasks.base import Task
-from foveal.training.protocols import Batches
-from foveal.ui.activity import Activity
+from foveal.studies.plan.layout import Layout
 from foveal.ui.console import silence
+
+OF_DATA = ("task", "text", "label", "target", "valid", "test")
+"""Options that say what to learn of DATA."""
 
 
 @plain_errors
@@ -38,80 +34,104 @@ def plan(
     valid: Any = None,
     test: Any = None,
     device: str = "auto",
+    ranks: SupportsIndex = 1,
+    tp: SupportsIndex = 1,
+    pp: SupportsIndex = 1,
+    virtual_stages: SupportsIndex = 1,
+    ep: SupportsIndex = 1,
+    fsdp: bool = False,
+    micro_batches: SupportsIndex = 1,
+    hardware: str | None = None,
+    price_per_hour: float | None = None,
+    vocabulary: SupportsIndex | None = None,
+    classes: SupportsIndex | None = None,
     quiet: bool = False,
     settings: Mapping[str, Any] | None = None,
-) -> MachinePlan:
-    """Return the memory and the time of a training on this machine. `foveal plan MODEL --data DATA` does the
-    same.
+) -> MachinePlan | CountedPlan:
+    """Return what a training takes on many processes, or on this machine. `foveal plan` does the same.
 
-    Raises: UserError: the data can't be read, a setting does not fit, or the model does not fit into the free
-        memory.
+    Of many processes one is counted: it takes a step without numbers, and without the others. With `data`, or
+    `hardware="this-machine"` for a run, a step is measured here.
+
+    Raises: UserError: there is no such model, the data can't be read, a setting or the layout does not fit,
+        or the model does not fit into the free memory.
 
     Parameters
     ----------
     model
         A preset, a network for images, the path of a TOML file, or a run.
     data, valid, test
-        Data as for `foveal.train`: paths, names, or values in memory. A run has its own.
+        What to train on, on this machine, as for `foveal.train`: paths, names, or values in memory. A run has
+        its own.
     task
         What to learn; if not given, the model's task, or the one that fits the data.
     text, label, target
         The columns of texts (of sources if `target` is given), of labels, and of target texts.
     device
-        cpu, cuda, mps, or auto.
+        The device of this machine: cpu, cuda, mps, or auto.
+    ranks
+        The number of all processes.
+    tp
+        Processes that split each layer (tensor parallel).
+    pp, virtual_stages
+        Stages of a pipeline of layers; parts of the pipeline in each process.
+    ep
+        Processes that share the experts.
+    fsdp
+        Whether the processes share all weights.
+    micro_batches
+        Micro-batches that a process computes one after another in a step.
+    hardware
+        The devices: v100-dgx2h, a100, h100, h200 or cpu; h100 if not given. Or this-machine.
+    price_per_hour
+        What a device costs for an hour, in any currency, for the cost of the published training.
+    vocabulary
+        The number of tokens; if not given, that of the run, `data.vocab_size`, or that of usual characters.
+    classes
+        The number of classes of images; if not given, that of the run, of the published network, or 1000.
     quiet
         Print nothing.
     settings
         Other settings by their keys, such as `{"model.width": 256}`.
     """
-    if data is None:
-        others = {"task": task, "text": text, "label": label, "target": target, "valid": valid, "test": test}
-        if given := [name for name, value in others.items() if value is not None]:
-            raise UserError(f"{given[0]}=: {model} is planned on its own data: leave {given[0]} out")
-        overrides = tuple(setting(key, value) for key, value in flatten(settings or {}))
-        with silence(quiet):
-            return plan_of_run(Path(model), overrides, device)
+    layout = Layout(
+        index(ranks), index(tp), index(pp), index(virtual_stages), index(ep), fsdp, index(micro_batches)
+    )
+    sizes = (None if size is None else index(size) for size in (vocabulary, classes))
+    machines = PlanOptions(layout, hardware, price_per_hour, *sizes)
     options = TrainingOptions(
         task=task, model=str(model), text=text, label=label, target=target, device=device
     )
+    if data is None:
+        overrides = tuple(setting(key, value) for key, value in flatten(settings or {}))
+        options = replace(options, valid=valid, test=test)
+        with silence(quiet):
+            return plan_named(str(model), None, overrides, options, machines)
     stored = store_training(data, valid, test, options, settings)
     with silence(quiet):
-        return plan_on_data(stored.data, stored.overrides, stored.options)
+        return plan_named(str(model), stored.data, stored.overrides, stored.options, machines)
 
 
-def plan_on_data(data: str, overrides: tuple[str, ...], options: TrainingOptions) -> MachinePlan:
-    """Return the plan of a training on DATA, whose first step is measured.
+def plan_named(
+    name: str, data: str | None, overrides: tuple[str, ...], options: TrainingOptions, machines: PlanOptions
+) -> MachinePlan | CountedPlan:
+    """Return the plan of a training of a preset, a file, a network or a run.
 
-    Raises: UserError or ConfigError: DATA can't be read, a setting does not fit, or a step does not fit into
-        the free memory.
+    Raises: UserError or ConfigError: there is none of this name, DATA can't be read, or an option or a
+        setting does not fit.
     """
-    if (Path(str(options.model)) / MANIFEST_FILE).exists():
-        raise UserError(f"{options.model}: a run is planned on its own data: leave the data out")
-    prepared = prepare(choose(data, overrides, options))
-    start = prepared.start
-    return _plan(str(options.model), start.task, start.prepared, prepared.batches, prepared.cost)
+    of_data = [option for option in OF_DATA if getattr(options, option) is not None]
+    if not machines.is_here(data):
+        of_data += [] if options.device == "auto" else ["device"]
+        if given := ["data", *of_data] if data is not None else of_data:
+            raise UserError(f"--{given[0]}: is read for --hardware {THIS_MACHINE} alone; leave it out")
+        # On this machine, the memory of these imports would count.
+        from foveal.api.plan_ranks import plan_ranks
 
-
-def plan_of_run(path: Path, overrides: tuple[str, ...], device: str | None) -> MachinePlan:
-    """Return the plan of the training of a run on its own data, whose first step is measured.
-
-    Raises: UserError: there is no run, its data have changed, or a step does not fit into the free memory.
-    """
-    if not (path / MANIFEST_FILE).exists():
-        raise UserError(f"{path}: not a run, so the data are needed: foveal plan {path} --data DATA")
-    if overrides:
-        raise UserError(f"{overrides[0]}: a run keeps its settings; give a preset or a TOML file with --data")
-    reset_peak_memory()
-    parts = open_parts(path, None if device == "auto" else device)
-    with Activity("measuring a step"):
-        cost = measure_cost(parts.task, parts.data, parts.batches, parts.valid)
-    return _plan(str(path), parts.task, parts.data, parts.batches, cost)
-
-
-def _plan(
-    name: str, task: Task, data: PreparedData[Any, Any], batches: Batches, cost: TrainingCost
-) -> MachinePlan:
-    parameters = sum(weight.numel() for weight in task.model.parameters())
-    free = free_memory_on(next(task.model.parameters()).device)
-    tensors = None if cost.steps is None else counted_tensors(task, BatchSample.of(batches).largest)
-    return MachinePlan(name, parameters, task.summarize(data).unit, cost, free, tensors or Counter())
+        return plan_ranks(name, overrides, machines)
+    machines.check_here()
+    if data is not None:
+        return plan_on_data(data, overrides, options)
+    if of_data:
+        raise UserError(f"--{of_data[0]}: {name} is planned on its own data; leave it out")
+    return plan_of_run(Path(name), overrides, options.device)

@@ -1,36 +1,45 @@
 """The plan of a training on many processes, of which one is counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from foveal.api.plan_options import PlanOptions
+from foveal.api.results.counted_plan import CountedPlan
+from foveal.api.results.machine_plan import THIS_MACHINE
 from foveal.config import Config, parse_overrides, preset_names
+from foveal.core.errors import UserError
 from foveal.models.network_registry import NETWORKS
 from foveal.plugins.references import resolve_references
 from foveal.store.manifest import MANIFEST_FILE
 from foveal.store.run import open_run
-from foveal.studies.plan.hardware import named_hardware
-from foveal.studies.plan.layout import Layout
-from foveal.studies.plan.plan import Plan, make_plan
-from foveal.studies.plan.planned_model import sized_task
-from foveal.studies.plan.published import PublishedModel, all_published
+from foveal.studies.plan.hardware import DEFAULT_HARDWARE, named_hardware
+from foveal.studies.plan.plan import make_plan
+from foveal.studies.plan.planned_model import NotCounted, sized_task
+from foveal.studies.plan.published import all_published
 from foveal.tasks.base import Task
 from foveal.tasks.config import from_tables, load_config
 from foveal.tasks.configure import network_config
 from foveal.tasks.registry import open_task, task_of
 
 
-def plan_ranks(
-    name: str, overrides: Sequence[str], layout: Layout, hardware: str, sizes: Mapping[str, int]
-) -> tuple[Plan, PublishedModel | None]:
-    """Return the plan of a training of a preset, a file, a network or a run, and what is published of its
-    model.
+def plan_ranks(name: str, overrides: Sequence[str], machines: PlanOptions) -> CountedPlan:
+    """Return the plan of a training of a preset, a file, a network or a run on many processes, with what is
+    published of its model.
 
-    Raises: UserError or ConfigError: there is none of this name, a setting does not fit, or the layout does
-        not fit the model.
+    Raises: UserError or ConfigError: there is none of this name, a setting does not fit, the model is not
+        counted, or the layout does not fit the model.
     """
-    task = sized_task(_task(name, resolve_references(overrides)), sizes)
-    plan = make_plan(task, layout, named_hardware(hardware))
-    return plan, all_published().get(name) if not sizes and _has_its_model(task.config, name) else None
+    hardware, sizes = named_hardware(machines.hardware or DEFAULT_HARDWARE), machines.sizes
+    try:
+        task = sized_task(_task(name, resolve_references(overrides)), sizes)
+        plan = make_plan(task, machines.layout, hardware)
+    except NotCounted as error:
+        option = f"--hardware {THIS_MACHINE}" if _is_run(name) else "--data DATA"
+        raise UserError(f"{error}; this machine measures it, in one process: add {option}") from None
+    published = all_published().get(name) if not sizes and _has_its_model(task.config, name) else None
+    if machines.price_per_hour is not None and (published is None or published.training is None):
+        raise UserError(f"--price-per-hour: no training of {name} with these settings is published")
+    return CountedPlan(name, plan, published, machines.price_per_hour)
 
 
 def _task(name: str, overrides: Sequence[str]) -> Task:
@@ -38,10 +47,14 @@ def _task(name: str, overrides: Sequence[str]) -> Task:
 
     Raises: UserError or ConfigError: there is none of this name, or a setting does not fit.
     """
-    if not (Path(name) / MANIFEST_FILE).exists():
+    if not _is_run(name):
         return task_of(_config(name, overrides))
     run = open_run(name)
     return open_task(run).with_config(from_tables(run.config.model_dump(), parse_overrides(overrides)))
+
+
+def _is_run(name: str) -> bool:
+    return (Path(name) / MANIFEST_FILE).exists()
 
 
 def _config(name: str, overrides: Sequence[str]) -> Config:

@@ -20,7 +20,7 @@ SHORT_NAMES = {
 """Settings that arguments name."""
 OF_A_RUN = ("device", "ranks")
 """Arguments of the function that opened a run, or of the class that trains it."""
-TAKES_NAME = ("from", "model", "task", "device", "pretrained", "log")
+TAKES_NAME = ("from", "model", "task", "device", "hardware", "pretrained", "log")
 """Options whose value may be any word."""
 VALUE = r"'[^']*'|\"[^\"]*\"|[A-Z]+(?![\w'])|[\w+-]*[\d./][\w./+-]*(?<![.])"
 OPTION = re.compile(

@@ -1,20 +1,16 @@
-"""`foveal plan PRESET`: the memory, messages and time of a training on many processes."""
+"""`foveal plan PRESET`: what a training takes on many processes, or on this machine."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from foveal.api.plan import plan_of_run, plan_on_data
-from foveal.api.results.machine_plan import THIS_MACHINE, MachinePlan
+from foveal.api.plan import plan_named
+from foveal.api.plan_options import PlanOptions
 from foveal.api.training.options import TrainingOptions
-from foveal.core.errors import UserError
 from foveal.core.signals import SignalHandler
 from foveal.core.whole_number import WholeNumber
-from foveal.studies.plan.hardware import DEFAULT_HARDWARE
+from foveal.inspection.files import check_payload_path, write_payload
 from foveal.studies.plan.layout import Layout
 from foveal.ui.console import print_json, print_sections
 
@@ -32,11 +28,17 @@ def plan(
     micro_batches: WholeNumber = 1,
     hardware: str | None = None,
     data: str | None = None,
+    task: str | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    target: str | None = None,
     valid: str | None = None,
     test: str | None = None,
+    device: str = "auto",
     price_per_hour: float | None = None,
     vocabulary: WholeNumber | None = None,
     classes: WholeNumber | None = None,
+    out: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Show what a training of PRESET, of a network for images, or of a run takes on many processes, or on
@@ -69,69 +71,42 @@ def plan(
         The devices: v100-dgx2h, a100, h100, h200 or cpu; h100 if not given. Or this-machine.
     data
         What to train on, on this machine: a path or a name, as for foveal train.
+    task
+        What to learn of DATA; if not given, the model's task, or the one that fits DATA.
+    text
+        The column of texts, or of sources if --target is given.
+    label
+        The column of labels.
+    target
+        The column of target texts.
     valid
         Held-out data that select the best weights.
     test
         Held-out data for the reported score.
+    device
+        The device of this machine: cpu, cuda, mps, or auto.
     price_per_hour
         What a device costs for an hour, in any currency, for the cost of the published training.
     vocabulary
         The number of tokens; if not given, that of the run, data.vocab_size, or that of usual characters.
     classes
         The number of classes of images; if not given, that of the run, of the published network, or 1000.
+    out
+        A file for the report: .html, .json, .png, .svg or .pdf.
     json
         Print one JSON object on standard output.
     """
-    if price_per_hour is not None and not 0 < price_per_hour < math.inf:
-        raise UserError(f"--price-per-hour {price_per_hour:g}: expected an amount above 0")
     layout = Layout(ranks, tp, pp, virtual_stages, ep, fsdp, micro_batches)
-    sizes = {"vocabulary": vocabulary, "classes": classes}
-    if hardware == THIS_MACHINE or (hardware is None and data is not None):
-        _check_alone(layout, sizes | {"price-per-hour": price_per_hour})
-        here = _plan_here(preset, overrides, data, valid, test)
-        if json:
-            print_json(here.to_json())
-        else:
-            print_sections(here.sections())
-        return
-    for option, path in (("data", data), ("valid", valid), ("test", test)):
-        if path is not None:
-            raise UserError(f"--{option}: is read for --hardware {THIS_MACHINE} alone; leave it out")
-    # On this machine, the memory of these imports would count.
-    from foveal.api.plan_ranks import plan_ranks
-    from foveal.studies.plan.report import plan_json, plan_sections
-
-    given = {size: number for size, number in sizes.items() if number is not None}
-    made, published = plan_ranks(preset, overrides, layout, hardware or DEFAULT_HARDWARE, given)
-    if price_per_hour is not None and (published is None or published.training is None):
-        raise UserError(f"--price-per-hour: no training of {preset} with these settings is published")
-    if json:
-        print_json(plan_json(made, published, price_per_hour))
-    else:
-        print_sections(plan_sections(preset, made, published, price_per_hour))
-
-
-def _plan_here(
-    name: str, overrides: Sequence[str], data: str | None, valid: str | None, test: str | None
-) -> MachinePlan:
+    machines = PlanOptions(layout, hardware, price_per_hour, vocabulary, classes)
+    options = TrainingOptions(
+        task=task, model=preset, text=text, label=label, target=target, valid=valid, test=test, device=device
+    )
     with SignalHandler():
-        if data is None:
-            for option, path in (("valid", valid), ("test", test)):
-                if path is not None:
-                    raise UserError(f"--{option}: {name} is planned on its own data; leave it out")
-            return plan_of_run(Path(name), tuple(overrides), None)
-        return plan_on_data(data, tuple(overrides), TrainingOptions(model=name, valid=valid, test=test))
-
-
-def _check_alone(layout: Layout, others: Mapping[str, object]) -> None:
-    """Check that no option of other machines is given.
-
-    Raises: UserError: an option is given.
-    """
-    degrees = [option for option, degree in asdict(layout).items() if degree != getattr(Layout(), option)]
-    if option := next(
-        iter([*degrees, *(option for option, value in others.items() if value is not None)]), None
-    ):
-        raise UserError(
-            f"--{option.replace('_', '-')}: this machine is measured in one process, on DATA; leave it out"
-        )
+        check_payload_path(out)
+        made = plan_named(preset, data, overrides, options, machines)
+        if out is not None:
+            write_payload(made.payload(), out)
+    if json:
+        print_json(made.to_json())
+    else:
+        print_sections(made.sections())

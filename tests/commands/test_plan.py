@@ -38,6 +38,24 @@ def test_json_has_the_counts():
     assert {message["group"] for message in plan["messages"]} == {"tp", "dp", "pp"}
 
 
+def test_the_report_has_the_sections_and_the_bars():
+    layout = "--ranks", 4, "--tp", 2, "--hardware", "a100"
+    shown = succeed("plan", *SMALL, *layout, "--out", "report.json").out
+    succeed("plan", *SMALL, *layout, "--out", "report.html")
+    assert "attention on 4 x a100: fits" in Path("report.html").read_text("utf-8")
+    report = json.loads(Path("report.json").read_text())
+    assert report["title"] == shown.splitlines()[0]
+    for panel in report["panels"]:
+        if panel["kind"] == "table":
+            assert panel["title"] in shown.splitlines()
+            assert all(f"{name} " in shown and amount in shown for name, amount in panel["rows"])
+    memory, seconds = (panel["array"] for panel in report["panels"] if panel["kind"] == "bars")
+    assert sum(memory["values"][0]) == pytest.approx(report["memory"]["total"] / 1e9)
+    assert sum(seconds["values"][0]) == pytest.approx(report["seconds"]["total"])
+    refused = run_command("plan", *SMALL, "--out", "report.txt")
+    assert (refused.code, "report.txt: expected a name that ends in" in refused.last) == (2, True)
+
+
 def test_keys_and_values_of_a_row_are_split_among_the_processes():
     two_layers, keys_and_values, half = 2, 2, 2
     for options, processes in (((), 1), (("--ranks", "4", "--tp", "2", "--pp", "2"), 4)):
@@ -62,8 +80,29 @@ def test_this_machine_is_measured_on_data_and_for_a_run():
     assert (refused.code, "--valid: run is planned on its own data" in refused.last) == (2, True)
     refused = run_command("plan", "run", "--data", "text.txt")
     assert (refused.code, "run: a run is planned on its own data" in refused.last) == (2, True)
-    with pytest.raises(foveal.UserError, match="task=: run is planned on its own data"):
-        foveal.plan("run", task="tagging")
+    with pytest.raises(foveal.UserError, match="task: run is planned on its own data"):
+        foveal.plan("run", hardware="this-machine", task="tagging")
+    refused = run_command("plan", "run")
+    assert (refused.code, "model.mixers=lstm" in refused.last) == (2, True)
+    assert refused.last.endswith("this machine measures it, in one process: add --hardware this-machine")
+    succeed("plan", "run", "--hardware", "this-machine", "--device", "cpu", "--out", "report.png")
+    assert Path("report.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_columns_and_the_task_are_named_for_this_machine():
+    rows = [f"{sentence}\t{number % 2}" for number, sentence in enumerate(sentences() * 4)]
+    Path("texts.tsv").write_text("\n".join(["words\tmood", *rows]))
+    options = "--task", "text-classification", "--text", "words", "--label", "mood", "--out", "report.json"
+    settings = "model.encoder.layers=1", "model.encoder.width=16", "data.max_length=16"
+    shown = succeed("plan", "text-classification", *settings, "--data", "texts.tsv", *options).out
+    assert shown.startswith("text-classification on this machine: about ")
+    report = json.loads(Path("report.json").read_text())
+    assert report["view"] == "plan"
+    bars = {panel["title"] for panel in report["panels"] if panel["kind"] == "bars"}
+    assert bars == {"memory of the process", "tensors of a step at its peak", "time of an epoch"}
+    others = "--text", "words", "--label", "moods"
+    refused = run_command("plan", "text-classification", "--data", "texts.tsv", *others)
+    assert (refused.code, "moods" in refused.last) == (2, True)
 
 
 def test_a_model_that_does_not_fit_is_advised():
@@ -85,6 +124,13 @@ def test_published_figures_stand_beside_the_count():
     assert "117,000,000, -6.0% (Radford et al. 2019, table 2): the paper is wrong" in shown
     for other in (("data.vocab_size=1000",), ("--vocabulary", "100")):
         assert "published" not in succeed("plan", "gpt2", "data.batch_tokens=1024", *other).out
+
+
+def test_the_published_figure_of_a_residual_network_is_its_multiplications():
+    """He et al. 2015, table 1: 1.8 billion for an image."""
+    shown = succeed("plan", "resnet-18", "data.image.batch_size=2").out
+    assert "published   1,800,000,000 multiplications of an image forward; counted are 1,814,073,344" in shown
+    assert "published" not in succeed("plan", "resnet-18", "data.image.batch_size=2", "--classes", "10").out
 
 
 @pytest.mark.parametrize(
@@ -144,10 +190,11 @@ def test_the_matrix_of_attention_is_in_both_units():
         (("attention", "--virtual-stages", "2"), "--virtual-stages 2: there is no pipeline"),
         (("attention", "--micro-batches", "0"), "--micro-batches 0: expected a whole number from 1 on"),
         (("attention", "--vocabulary", "0"), "--vocabulary 0: expected a whole number from 1 on"),
-        (("lstm",), "model.mixers=lstm"),
+        (("lstm",), "model.encoder.mixers=lstm; this machine measures it, in one process: add --data DATA"),
         (("translation-gru",), "model.encoder.mixers=gru"),
         (("resnet-51",), "unknown preset 'resnet-51'"),
         (("tagging",), "counts no models of task tagging"),
+        (("tagging",), "this machine measures it, in one process: add --data DATA"),
         (("masked-lm", "--ranks", "2", "--tp", "2"), "--tp: a plan counts it for language models alone"),
         (("vit", "--ranks", "2", "--fsdp"), "--fsdp: a plan counts it for language models alone"),
         (("vit", "--vocabulary", "9"), "--vocabulary: a model of task image-classification has no such size"),
@@ -158,6 +205,8 @@ def test_the_matrix_of_attention_is_in_both_units():
         (("attention", "--data", "x", "--ranks", "2"), "--ranks: this machine is measured in one process"),
         (("attention", "--data", "x", "--vocabulary", "9"), "--vocabulary: this machine is measured"),
         (("attention", "--data", "x", "--hardware", "h100"), "--data: is read for --hardware this-machine"),
+        (("attention", "--device", "cpu"), "--device: is read for --hardware this-machine alone"),
+        (("attention", "--task", "tagging"), "--task: is read for --hardware this-machine alone"),
         (("attention", "--valid", "x"), "--valid: is read for --hardware this-machine alone"),
         (("attention", "--data", "nowhere.txt"), "nowhere.txt"),
         (("gpt2", "--price-per-hour", "nan"), "--price-per-hour nan: expected an amount above 0"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from foveal.api.training.cost import TrainingCost
 from foveal.core.terminal_text import counted
+from foveal.inspection.payload import Payload
 from foveal.ui.console import format_bytes, format_duration
 
 Facts = list[tuple[str, str]]
@@ -102,6 +103,22 @@ class MachinePlan:
             },
         }
 
+    def payload(self) -> Payload:
+        """Return the plan as tables and pictures."""
+        from foveal.studies.plan.page import part_bars, plan_payload
 
+        memory = {"peak": self.memory_bytes / MB, "free": (self.free_bytes or 0) / MB}
+        tensors = {kind: size / MB for kind, size in self.tensors.most_common()}
+        bars = [part_bars("memory of the process", memory, "MB")]
+        if tensors:
+            bars.append(part_bars("tensors of a step at its peak", tensors, "MB"))
+        if (steps := self.cost.steps) is not None:
+            seconds = {"steps": steps.epoch_seconds, "evaluation": steps.evaluation_seconds}
+            bars.append(part_bars("time of an epoch", seconds, "seconds"))
+        return plan_payload(self.name, self.sections(), bars, CAVEAT, self.to_json())
+
+
+MB = 1e6
+CAVEAT = "a few steps were measured here and now: other work on this machine makes steps longer"
 THIS_MACHINE = "this-machine"
 """The name of the machine at hand, among those of other hardware."""

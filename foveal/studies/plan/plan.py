@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from foveal.config import Config, TrainingConfig
 from foveal.heads.decoder_lm import DecoderLM
@@ -16,6 +15,7 @@ from foveal.studies.plan.planned_model import check_layout, planned_model, rows_
 from foveal.studies.plan.rank_step import RankStep, count_step
 from foveal.studies.plan.recorder import MemoryKind, Message
 from foveal.studies.plan.step_time import StepTime, bubble, step_time
+from foveal.tasks.base import Task
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,11 @@ class Plan:
         return self.flops / (self.time.total * self.hardware.half_flops)
 
 
-def make_plan(task: Any, layout: Layout, hardware: Hardware, utilization: Utilization = ASSUMED) -> Plan:
+def make_plan(task: Task, layout: Layout, hardware: Hardware, utilization: Utilization = ASSUMED) -> Plan:
     """Return the plan of a training of the model of a task that is bound to a processor.
 
-    Raises: UserError: the model is not planned, or the layout does not fit the model or its batch.
+    Raises: NotCounted: the model is not one that is counted.
+    Raises: UserError: the layout does not fit the model or its batch.
     """
     config, model = task.config, planned_model(task)
     parameters, heads = sum(weight.numel() for weight in model.parameters()), attention_heads(model)
@@ -98,7 +99,7 @@ def make_plan(task: Any, layout: Layout, hardware: Hardware, utilization: Utiliz
     )
 
 
-def _flops_per_token(task: Any) -> float:
+def _flops_per_token(task: Task) -> float:
     """Return the operations of a whole language model for a token, from models of one layer and of two: the
     others take as many as the second."""
     config = task.config

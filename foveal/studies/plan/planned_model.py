@@ -15,36 +15,44 @@ from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
 from foveal.studies.plan.layout import Layout
+from foveal.tasks.base import Task
 
 
-def sized_task(task: Any, sizes: Mapping[str, int]) -> Any:
+class NotCounted(UserError):
+    """Models of this kind are not counted: a step of theirs can be measured alone."""
+
+
+def sized_task(task: Task, sizes: Mapping[str, int]) -> Task:
     """Return a task bound to a processor: to one that knows only some `sizes`, or without them to its own.
 
-    Raises: UserError: models of the task are not planned, or have no such size.
+    Raises: NotCounted: models of the task make no batches without data.
+    Raises: UserError: they have no such size.
     """
     if task.row_size is None:
-        raise UserError(f"foveal plan counts no models of task {task.name}: it makes no batches without data")
+        raise NotCounted(
+            f"foveal plan counts no models of task {task.name}: it makes no batches without data"
+        )
     for size, number in sizes.items():
         if number < 1:
             raise UserError(f"--{size} {number}: expected a whole number from 1 on")
-        if size not in task.model_sizes:
+        if size not in (task.model_sizes or ()):
             raise UserError(f"--{size}: a model of task {task.name} has no such size; leave it out")
     if task.processor is not None and not sizes:
         return task
-    return task.bind(task.sized_processor(task.planned_sizes() | sizes))
+    return task.bind(task.sized_processor({**task.planned_sizes(), **sizes}))
 
 
-def planned_model(task: Any) -> nn.Module:
+def planned_model(task: Task) -> nn.Module:
     """Return the whole model of a task that is bound to a processor, without numbers.
 
-    Raises: UserError: the model has other mixers than attention.
+    Raises: NotCounted: the model has other mixers than attention.
     """
     with shapes_only():
         model: nn.Module = task.new_model()
     blocks = [block for module in model.modules() if isinstance(module, Stack) for block in module.blocks]
     others = [block for block in blocks if not isinstance(block.mixer, MultiHeadAttention)]
     if others or getattr(model, "lookup", None) is not None:
-        raise UserError(
+        raise NotCounted(
             f"foveal plan counts stacks of attention alone: this is {task.name} with "
             f"model.mixers={task.config.model.mixers}, "
             f"model.encoder.mixers={task.config.model.encoder.mixers}"
@@ -52,7 +60,7 @@ def planned_model(task: Any) -> nn.Module:
     return model
 
 
-def check_layout(task: Any, model: nn.Module, layout: Layout) -> None:
+def check_layout(task: Task, model: nn.Module, layout: Layout) -> None:
     """Check that a layout fits a model, which is split.
 
     Raises: UserError: the layout does not fit.
@@ -80,16 +88,18 @@ def check_layout(task: Any, model: nn.Module, layout: Layout) -> None:
             split(model, TensorGroup(0, layout.tp))
 
 
-def rows_of_micro_batch(task: Any, layout: Layout) -> int:
+def rows_of_micro_batch(task: Task, layout: Layout) -> int:
     """Return the rows of a micro-batch of one process.
 
     Raises: UserError: the processes and their micro-batches do not divide the batch.
     """
-    size: int = reduce(getattr, task.batch_setting.split("."), task.config)
-    rows, parts = max(1, size // task.row_size), layout.dp * layout.micro_batches
+    config: Any = task.config
+    size: int = reduce(getattr, task.batch_setting.split("."), config)
+    row_size = task.row_size or 1
+    rows, parts = max(1, size // row_size), layout.dp * layout.micro_batches
     if rows % parts:
-        whole = f"rows of {task.row_size:,} tokens" if task.row_size > 1 else task.row_unit
-        more = -(-rows // parts) * parts * task.row_size
+        whole = f"rows of {row_size:,} tokens" if row_size > 1 else task.row_unit
+        more = -(-rows // parts) * parts * row_size
         raise UserError(
             f"{task.batch_setting}={size}: {rows} {whole} are not {layout.dp} processes x "
             f"{layout.micro_batches} micro-batches; set {task.batch_setting}={more}"

@@ -1,11 +1,11 @@
-"""The parameters and the training of a preset's model, as its paper and the lectures give them."""
+"""The parameters and the training of models, as its paper and the lectures give them."""
 
 import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 TABLE = Path(__file__).with_name("published.toml")
 
@@ -27,17 +27,20 @@ class PublishedModel(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    parameters: int
+    parameters: int | None = None
+    """None if the paper does not give them."""
+    multiplications: int | None = None
+    """Multiplications of the forward pass of an image, each with its addition."""
     source: str
     lecture: int | None = None
     """The parameters in the lectures' table, if they have any."""
-    difference: str = ""
-    """Why the count is another. Empty if the published figure is the count, rounded."""
+    difference: str = Field(min_length=1)
+    """Why the count is another."""
     training: PublishedTraining | None = None
 
 
 @cache
 def all_published() -> dict[str, PublishedModel]:
-    """Return what is published of models, by preset."""
+    """Return what is published of models, by preset or network."""
     tables: dict[str, Any] = tomllib.loads(TABLE.read_text("utf-8"))
     return {name: PublishedModel(**table) for name, table in tables.items()}

@@ -20,6 +20,7 @@ from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.recorder import MemoryKind, Message, Operation, StepRecorder
 from foveal.studies.plan.watched_step import WatchedObjective, WatchedOptimizer
 from foveal.studies.plan.without_numbers import with_dropout_of_gpus, without_numbers
+from foveal.tasks.base import Task
 from foveal.training.averaging import make_average
 from foveal.training.slots import Slots
 from foveal.training.step import train_step
@@ -75,6 +76,14 @@ class RankStep:
         return sum(each.flops * count for each, count in self.operations.items()) - self.recomputed_flops
 
     @property
+    def forward_multiplications(self) -> float:
+        """Return the multiplications of a forward pass, each with its addition, for a token or an image."""
+        forward = sum(
+            each.flops * count for each, count in self.operations.items() if each.phase == "forward"
+        )
+        return forward / (2 * self.tokens * self.micro_batches)
+
+    @property
     def flops_per_token(self) -> float:
         """Return those of the micro-batches, without the update, for a token or an image."""
         update = sum(each.flops * count for each, count in self.operations.items() if each.phase == "update")
@@ -82,7 +91,7 @@ class RankStep:
 
 
 def count_step(
-    task: Any,
+    task: Task,
     layout: Layout,
     rows: int,
     dtype: torch.dtype = torch.float32,

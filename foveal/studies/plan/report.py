@@ -3,10 +3,13 @@
 from dataclasses import asdict
 from typing import Any
 
+from foveal.inspection.panels import Bars
 from foveal.studies.plan.attention_matrix import AttentionMatrix, in_both_units
 from foveal.studies.plan.inference import InferenceMemory
+from foveal.studies.plan.page import part_bars
 from foveal.studies.plan.plan import Plan
 from foveal.studies.plan.published import PublishedModel, PublishedTraining
+from foveal.studies.plan.step_time import StepTime
 
 Facts = list[tuple[str, str]]
 GB = 1e9
@@ -41,18 +44,10 @@ def plan_sections(
     a device for an hour."""
     layout, hardware, time = plan.layout, plan.hardware, plan.time
     memory: Facts = [(kind, _gigabytes(size)) for kind, size in plan.memory.most_common()]
-    seconds = {
-        "operations of the micro-batches": time.compute,
-        "messages within them": time.layers,
-        "messages between stages": time.pipeline,
-        "bubble": time.bubble,
-        "sum of the gradients": time.gradients,
-        "update of the weights": time.update,
-    }
-    times: Facts = [(part, f"{spent:.3f} s") for part, spent in seconds.items() if spent]
+    times: Facts = [(part, f"{spent:.3f} s") for part, spent in _seconds(time).items()]
     each_computes = f"{plan.step.micro_batches} x {plan.step.tokens:,}"
     sections: list[str | Facts] = [
-        f"{_verdict(name, plan)}\n",
+        f"{plan_verdict(name, plan)}\n",
         [
             ("parameters", f"{plan.parameters:,}, of which a process computes {plan.step.parameters.own:,}"),
             *(_published_facts(plan, published) if published else ()),
@@ -85,6 +80,29 @@ def plan_sections(
     return sections
 
 
+def plan_bars(plan: Plan) -> list[Bars]:
+    """Return the memory of a process and the time of a step, by kind."""
+    memory: dict[str, float] = {kind: size / GB for kind, size in plan.memory.most_common()}
+    size = f"{plan.memory_total / GB:,.1f} of {plan.hardware.memory / GB:,.0f} GB"
+    return [
+        part_bars(f"memory of a process: {size}", memory, "GB"),
+        part_bars(f"time of a step: {plan.time.total:.3g} s", _seconds(plan.time), "seconds"),
+    ]
+
+
+def _seconds(time: StepTime) -> dict[str, float]:
+    """Return the seconds of each part of a step that has any."""
+    seconds = {
+        "operations of the micro-batches": time.compute,
+        "messages within them": time.layers,
+        "messages between stages": time.pipeline,
+        "bubble": time.bubble,
+        "sum of the gradients": time.gradients,
+        "update of the weights": time.update,
+    }
+    return {part: spent for part, spent in seconds.items() if spent}
+
+
 def _attention_facts(matrix: AttentionMatrix) -> Facts:
     pairs = f"all pairs of {matrix.positions:,} positions would take {in_both_units(matrix.whole)}"
     return [
@@ -93,11 +111,22 @@ def _attention_facts(matrix: AttentionMatrix) -> Facts:
 
 
 def _published_facts(plan: Plan, published: PublishedModel) -> Facts:
-    part = published.parameters / plan.parameters - 1
-    why = f": {published.difference}" if published.difference else ""
-    paper = f"{published.parameters:,}, {part:+.1%} ({published.source}){why}"
+    facts = []
+    if published.parameters:
+        facts.append((published.parameters, plan.parameters, ""))
+    if published.multiplications:
+        counted = round(plan.step.forward_multiplications)
+        unit = f" multiplications of an image forward; counted are {counted:,}"
+        facts.append((published.multiplications, counted, unit))
     lectures = [("lectures", f"{published.lecture:,}")] if published.lecture else []
-    return [("published", paper), *lectures]
+    why = f"({published.source}): {published.difference}"
+    return [
+        *(
+            ("published", f"{figure:,}{unit}, {figure / counted - 1:+.1%} {why}")
+            for figure, counted, unit in facts
+        ),
+        *lectures,
+    ]
 
 
 def _inference_facts(inference: InferenceMemory) -> Facts:
@@ -135,7 +164,8 @@ def _training_facts(plan: Plan, training: PublishedTraining, price: float | None
     ]
 
 
-def _verdict(name: str, plan: Plan) -> str:
+def plan_verdict(name: str, plan: Plan) -> str:
+    """Return the plan in a line: whether it fits, and the time of a step."""
     size = f"{plan.memory_total / GB:,.1f} of {plan.hardware.memory / GB:,.0f} GB"
     place = f"{name} on {plan.layout.ranks:,} x {plan.hardware.name}"
     if plan.fits:
@@ -187,6 +217,8 @@ def plan_json(
     more: dict[str, Any] = {"published": published.model_dump(mode="json")} if published else {}
     if published and published.training and price is not None:
         more |= {"cost": training_cost(plan, published.training, price)}
+    if published and published.multiplications:
+        more |= {"forward_multiplications": plan.step.forward_multiplications}
     if plan.attention:
         matrix = {"bytes": plan.attention.whole, "kept_bytes": plan.attention.kept}
         more |= {"attention_matrix": matrix}

@@ -4,8 +4,9 @@ import re
 from math import prod
 
 import pytest
+from pydantic import ValidationError
 
-from foveal.studies.plan.published import all_published
+from foveal.studies.plan.published import PublishedModel, all_published
 
 PLACE = r"(table|section|figure) [A-Z]?[\d.]+"
 REPORT = "Rosset, Microsoft Research Blog 2020"
@@ -16,6 +17,18 @@ REPORT = "Rosset, Microsoft Research Blog 2020"
 def test_a_figure_names_its_paper_and_the_place_in_the_paper(preset):
     published = all_published()[preset]
     assert published.source == REPORT or re.fullmatch(rf"[A-Z]\w+ et al\. 20\d\d, {PLACE}", published.source)
+
+
+@pytest.mark.parametrize("preset", all_published())
+def test_a_figure_is_explained_beside_the_count(preset):
+    published = all_published()[preset]
+    assert published.difference.strip()
+    assert published.parameters or published.multiplications
+
+
+def test_a_figure_without_an_explanation_is_refused():
+    with pytest.raises(ValidationError, match="difference"):
+        PublishedModel(parameters=1, source="Radford et al. 2019, table 2", difference="")
 
 
 @pytest.mark.parametrize("preset", [name for name, model in all_published().items() if model.training])

@@ -1,0 +1,56 @@
+"""What is asked of a plan, in Python and on the command line."""
+
+import math
+from dataclasses import asdict, dataclass
+
+from foveal.api.results.machine_plan import THIS_MACHINE
+from foveal.core.errors import UserError
+from foveal.studies.plan.layout import Layout
+
+DEFAULT_LAYOUT = Layout()
+"""A single process."""
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The machines of a plan, their price, and the sizes of a model that no data give."""
+
+    layout: Layout = DEFAULT_LAYOUT
+    hardware: str | None = None
+    """The name of the devices, or `this-machine`."""
+    price_per_hour: float | None = None
+    """What a device costs for an hour."""
+    vocabulary: int | None = None
+    classes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the price.
+
+        Raises: UserError: it is no amount above 0.
+        """
+        if self.price_per_hour is not None and not 0 < self.price_per_hour < math.inf:
+            raise UserError(f"--price-per-hour {self.price_per_hour:g}: expected an amount above 0")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The given sizes of the model."""
+        sizes = {"vocabulary": self.vocabulary, "classes": self.classes}
+        return {size: number for size, number in sizes.items() if number is not None}
+
+    def is_here(self, data: str | None) -> bool:
+        """Return whether a step is measured on this machine."""
+        return self.hardware == THIS_MACHINE or (self.hardware is None and data is not None)
+
+    def check_here(self) -> None:
+        """Check that no option of other machines is given.
+
+        Raises: UserError: an option is given.
+        """
+        default = asdict(DEFAULT_LAYOUT)
+        given = [option for option, degree in asdict(self.layout).items() if degree != default[option]]
+        given += [*self.sizes, *(["price_per_hour"] if self.price_per_hour is not None else [])]
+        if given:
+            raise UserError(
+                f"--{given[0].replace('_', '-')}: this machine is measured in one process, on DATA; "
+                "leave it out"
+            )
