@@ -75,9 +75,7 @@ def test_rows_that_are_too_few_or_alike_are_refused(folder, rows, words):
 def test_a_plugin_of_the_user_is_tuned(folder, own_registries):
     write_cell(folder / "mine.py")
     cell = "--plugin", "mine.py", "model.mixers=tanh-cell"
-    tuned = succeed(
-        "tune", "notes.txt", *cell, *TINY, *PLANTED, "--budget", "90s", "--json", "--run", "study"
-    )
+    tuned = succeed("tune", "notes.txt", *cell, *TINY, *PLANTED, "--budget", "3m", "--json", "--run", "study")
     told = json.loads(tuned.out)
     assert "optimizer.lr=2" in told["verdict"]
     assert not [trial["error"] for trial in told["trials"] if trial["error"]]
