@@ -160,7 +160,7 @@ def test_regularization_that_is_missing_is_taken_where_short_trials_hardly_diffe
 def test_in_whole_trainings_regularization_has_to_show_its_gain(study):
     search = study(
         without_gain(0.012),
-        budget=20 * COST.trial_seconds(COST.full_steps),
+        budget=9 * COST.trial_seconds(COST.full_steps),
         model__dropout=0.2,
         optimizer__lr=0.003,
     )
