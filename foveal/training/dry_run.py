@@ -31,8 +31,6 @@ class DryRunResult:
     """The first loss, as the objective reports it."""
     seconds: float
     """Seconds of one forward and backward pass over one micro-batch."""
-    first_seconds: float
-    """Seconds of the first such pass, for which kernels are compiled that fit the shape of the batch."""
     update_seconds: float
     """Seconds of one update of the weights."""
     memory_bytes: int
@@ -67,18 +65,18 @@ def dry_run(model: nn.Module, objective: Objective, batch: Batch, config: Config
         total_loss(result, total_weights(objective, [batch])).backward()  # type: ignore[no-untyped-call]
         metrics.update(result.metrics)
 
-    first_seconds, seconds = _measure(forward_and_backward, device)
+    seconds = _measure(forward_and_backward, device)
     optimizer = Optimizer(model, config.optimizer)
 
     def update() -> None:
         optimizer.step(config.optimizer.lr, optimizer.gradient_stats()[0])
 
-    _, update_seconds = _measure(update, device)
+    update_seconds = _measure(update, device)
     model.zero_grad(set_to_none=True)
     copy_tensors(state, before, "")
     total, weight = metrics["loss"]
     memory = _training_memory(resident, model, optimizer, config)
-    return DryRunResult(total / weight, seconds, first_seconds, update_seconds, memory, resident_memory())
+    return DryRunResult(total / weight, seconds, update_seconds, memory, resident_memory())
 
 
 def forward_seconds(model: nn.Module, objective: Objective, batch: Batch, precision: Precision) -> float:
@@ -90,17 +88,17 @@ def forward_seconds(model: nn.Module, objective: Objective, batch: Batch, precis
             objective(batch, starting_carry(objective, batch, None))
 
     model.eval()
-    _, seconds = _measure(forward, device)
-    return seconds
+    return _measure(forward, device)
 
 
-def _measure(work: Callable[[], None], device: torch.device) -> tuple[float, float]:
-    """Return the seconds of some work at its first and at its second time. What is slow is done once, unless
-    it compiles kernels of ours, or is the first on a GPU, which loads its libraries then."""
+def _measure(work: Callable[[], None], device: torch.device) -> float:
+    """Return the seconds of some work, at its second time if the first is quick, compiles kernels, or is the
+    first on a GPU, which loads its libraries then."""
     compiled = compile_seconds()
-    first = _time(work, device)
-    is_repeated = first < REPEATED_BELOW or compile_seconds() > compiled or device.type != "cpu"
-    return first, _time(work, device) if is_repeated else first
+    seconds = _time(work, device)
+    if seconds < REPEATED_BELOW or compile_seconds() > compiled or device.type != "cpu":
+        seconds = _time(work, device)
+    return seconds
 
 
 def _time(work: Callable[[], None], device: torch.device) -> float:

@@ -45,34 +45,15 @@ def test_the_time_of_a_step_is_that_of_a_batch_of_mean_size(
 ) -> None:
     """Whichever batch comes first: each takes a second for 100 tokens."""
 
-    seconds, memory = measured_steps(sizes, monkeypatch)
-    assert seconds == pytest.approx(2.5)
-    assert (memory.per_shape == 0) is (len({*sizes}) == 1)
-
-
-def measured_steps(
-    sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, *compiling: float
-) -> tuple[float, cost.StepsMemory]:
-    """Return the seconds of a step, and its memory. A batch takes a second for 100 tokens, and at its first
-    time the next of some seconds more."""
-    more = iter(compiling)
-
     def run(model: Any, objective: Any, batch: Any, config: Any) -> DryRunResult:
-        seconds = batch.tokens / 100
-        return DryRunResult(1.0, seconds, seconds + next(more, 0.0), 0.0, 0, resident_memory())
+        return DryRunResult(1.0, batch.tokens / 100, 0.0, 0, resident_memory())
 
     monkeypatch.setattr(cost, "dry_run", run)
     task = task_of(load_config("lstm")).bind(ByteTokenizer(), None)
     monkeypatch.setattr(type(task), "objective", lambda self: None)
     _, seconds, memory = cost.measure_steps(task, BatchSample.of(SizedBatches(*sizes)))
-    return seconds, memory
-
-
-def test_kernels_are_compiled_for_batches_of_new_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second batch tells what they take: the first one has the time of what is done once."""
-    seconds, _ = measured_steps((100, 200, 100, 150, 50), monkeypatch, 7.0, 0.5)
-    assert seconds == pytest.approx(1.2 + 4 / 5 * 0.5)
-    assert measured_steps((100, 100, 100), monkeypatch, 7.0, 0.5)[0] == pytest.approx(1.0)
+    assert seconds == pytest.approx(2.5)
+    assert (memory.per_shape == 0) is (len({*sizes}) == 1)
 
 
 def test_a_training_without_steps_has_no_step_in_its_cost() -> None:

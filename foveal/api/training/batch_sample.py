@@ -51,16 +51,9 @@ class BatchSample:
         return sum(self.tokens) / len(self.tokens)
 
     @property
-    def new_sizes(self) -> float:
-        """The share of the batches with a size of their own, for which kernels are compiled; 0 if sizes are
-        equal."""
-        sizes = len(set(self.tokens))
-        return 0.0 if sizes <= EQUAL_SIZES else sizes / len(self.tokens)
-
-    @property
     def another(self) -> Batch | None:
         """A batch of another size than the first if sizes vary: the largest, if the first is not."""
-        if not self.new_sizes:
+        if len(set(self.tokens)) <= EQUAL_SIZES:
             return None
         other: Batch = self.smallest if self.largest is self.first else self.largest
         return other

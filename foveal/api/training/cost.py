@@ -165,7 +165,6 @@ def measure_steps(task: Task, sample: BatchSample) -> tuple[DryRunResult, float,
     per_shape = max(kept_after - kept, round(SHAPE_GROWTH * passing))
     of_both = sample.first.tokens + sample.another.tokens
     seconds = (first.seconds + second.seconds) * sample.mean_tokens / max(1, of_both)
-    seconds += sample.new_sizes * (second.first_seconds - second.seconds)
     return first, seconds, StepsMemory(kept, round(STEP_GROWTH * passing), per_shape)
 
 

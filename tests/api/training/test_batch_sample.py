@@ -38,7 +38,6 @@ class SizedBatches:
 def test_another_size_is_measured_too_if_sizes_vary(sizes: tuple[int, ...], another: int | None) -> None:
     sample = BatchSample.of(SizedBatches(*sizes))
     assert (sample.another and sample.another.tokens) == another
-    assert sample.new_sizes == (0 if another is None else 1)
     assert sample.largest.tokens == max(sizes)
     assert sample.mean_tokens == sum(sizes) / len(sizes)
 
