@@ -135,7 +135,7 @@ def test_the_line_names_no_setting_of_the_user() -> None:
 def test_a_setting_of_the_model_keeps_what_suits_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Digits are not mirrored. Few images would get a model in closed form, which the user did not choose."""
     write_pictures("1 2", 28, "L")
-    given = "train", "pictures", "model.head_pooling=max", "--print-config"
+    given = "train", "pictures", "model.initialization=kaiming", "--print-config"
     few = succeed(*given)
     assert tomllib.loads(few.out)["model"]["encoder"]["network"] == "resnet-20"
     assert "data.augment.flip" not in few.err
