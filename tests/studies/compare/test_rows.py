@@ -138,10 +138,12 @@ def test_losses_that_a_plugin_does_not_have_leave_the_trainings(three_lengths, m
         raise AttributeError("no log_probabilities")
 
     monkeypatch.setattr(sequences, "losses_by_position", missing)
-    lines: list[str] = []
     of, run = comparison(gru=[1.0, 1.1, 1.2]), pairs_run("gru")
-    assert sequence_facts(of.models, lambda path: run, lines.append, no_progress) is None
-    assert "losses by position are not measured: AttributeError: no log_probabilities" in lines[-1]
+    facts = sequence_facts(of.models, lambda path: run, lambda line: None, no_progress)
+    assert facts is not None
+    assert facts.costs["gru"]
+    by_position = [error for name, error in facts.errors.items() if name.endswith(" by position")]
+    assert by_position == ["AttributeError: no log_probabilities"] * 3
 
 
 def test_rows_without_length_have_no_costs_by_length():
