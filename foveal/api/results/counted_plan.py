@@ -34,7 +34,7 @@ class CountedPlan:
 
     @property
     def fits(self) -> bool:
-        """Whether a process fits into the memory of its device."""
+        """Return whether a process fits into the memory of its device."""
         return self.plan.fits
 
     @property
