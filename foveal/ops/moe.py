@@ -116,17 +116,18 @@ def apply_sorted(
     """Return `W_2e activate(W_1e x)`: the first `sizes[0]` vectors use expert 0, the next `sizes[1]` expert 1
     and so on.
 
-    In lower precisions oneDNN compiles a kernel for each number of rows, which takes 30 times as long as a
-    product of 1,000 rows, and keeps it in a megabyte. Experts then get rows of zeros, so that few numbers of
-    rows occur.
+    In lower precisions on a CPU, oneDNN compiles a kernel for each number of rows, which takes 30 times as
+    long as a product of 1,000 rows, and keeps it in a megabyte. Experts then get rows of zeros, so that few
+    numbers of rows occur.
     """
     device = x.device.type
     if torch.is_autocast_enabled(device):
         lower = torch.get_autocast_dtype(device)
         x, expand, contract = x.to(lower), expand.to(lower), contract.to(lower)
-    if x.element_size() >= 4:
+    compiles = device == "cpu" and x.element_size() < 4
+    rounded = [*map(_rounded_up, sizes)] if compiles else sizes
+    if rounded == sizes:
         return grouped_linear(activate(grouped_linear(x, expand, sizes)), contract, sizes)
-    rounded = [*map(_rounded_up, sizes)]
     added = torch.tensor(rounded) - torch.tensor(sizes)
     before = (added.cumsum(0) - added).repeat_interleave(torch.tensor(sizes)).to(x.device)
     places = torch.arange(len(x), device=x.device) + before
