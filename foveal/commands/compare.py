@@ -7,11 +7,11 @@ from cyclopts import Parameter
 
 from foveal.api.compare import check_not_given, compare_existing, compare_models
 from foveal.api.comparison import ComparisonRequest, model_names
+from foveal.api.results.comparison_table import ComparisonTable
 from foveal.api.training.options import TrainingOptions
 from foveal.core.signals import SignalHandler
 from foveal.inspection.files import check_payload_path, write_payload
 from foveal.studies.compare.comparison import Comparison
-from foveal.studies.compare.report import comparison_json, comparison_payload
 from foveal.studies.compare.terms import Match, make_terms
 from foveal.ui.console import print_json, print_sections
 
@@ -119,10 +119,10 @@ def compare(
 
 def _print(comparison: Comparison, out: Path | None, json: bool) -> None:
     """Write the report to a file, if one is named, and print the result."""
-    payload = comparison_payload(comparison)
+    result = ComparisonTable(comparison)
     if out is not None:
-        write_payload(payload, out)
+        write_payload(result.payload(), out)
     if json:
-        print_json(comparison_json(comparison))
+        print_json(result.values)
     else:
-        print_sections([f"{payload.title}\n", *payload.sections()])
+        print_sections(result.sections())

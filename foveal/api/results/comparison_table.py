@@ -1,18 +1,17 @@
 """The result of a comparison, which shows itself in a notebook and on a terminal."""
 
-import html
-from functools import cached_property
 from typing import Any
 
 from foveal.api.results.picture import Picture
 from foveal.api.results.table import Table
-from foveal.inspection import panels
 from foveal.inspection.payload import Payload
 from foveal.studies.compare.comparison import Comparison
 from foveal.studies.compare.report import comparison_json, comparison_payload
+from foveal.studies.study_result import StudyResult
+from foveal.ui.console import Sections
 
 
-class ComparisonTable(Table):
+class ComparisonTable(StudyResult, Table):
     """The models of a comparison: a row for each, with its size, its costs and its mean loss.
 
     `result.verdict` and `result.conclusions` say who is best, `result.differences` has a row for each pair,
@@ -33,31 +32,16 @@ class ComparisonTable(Table):
         self.differences = Table(self.values["differences"])
         """The paired difference of each pair of models."""
 
-    @cached_property
-    def payload(self) -> Payload:
-        """The tables and pictures of the report."""
-        return comparison_payload(self.comparison)
-
     @property
     def picture(self) -> Picture:
         """The pictures of the report."""
-        return Picture(self.payload)
+        return Picture(self.payload())
 
-    def __repr__(self) -> str:
-        lines = [f"{self.payload.title}\n"]
-        for section in self.payload.sections():
-            lines += (
-                [section] if isinstance(section, str) else [f"{name}: {value}" for name, value in section]
-            )
-        return "\n".join(lines)
+    def sections(self) -> Sections:
+        """Return what `foveal compare` prints."""
+        payload = self.payload()
+        return [f"{payload.title}\n", *payload.sections()]
 
-    def _repr_html_(self) -> str:
-        tables = (_html(panel) for panel in self.payload.panels if isinstance(panel, panels.Table))
-        lines = (self.payload.title, self.conclusions, self.payload.caveat)
-        title, *texts = (f"<p>{html.escape(line)}</p>" for line in lines)
-        return "".join([title, *tables, *texts])
-
-
-def _html(table: panels.Table) -> str:
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-    return f"<p>{html.escape(table.title)}</p>{Table(rows)._repr_html_()}"
+    def payload(self) -> Payload:
+        """Return the report."""
+        return comparison_payload(self.comparison)
