@@ -83,7 +83,7 @@ def test_this_machine_is_measured_on_data_and_for_a_run():
     with pytest.raises(foveal.UserError, match="task: run is planned on its own data"):
         foveal.plan("run", hardware="this-machine", task="tagging")
     refused = run_command("plan", "run")
-    assert (refused.code, "model.mixers=lstm" in refused.last) == (2, True)
+    assert (refused.code, "has LSTM" in refused.last) == (2, True)
     assert refused.last.endswith("this machine measures it, in one process: add --hardware this-machine")
     succeed("plan", "run", "--hardware", "this-machine", "--device", "cpu", "--out", "report.png")
     assert Path("report.png").read_bytes().startswith(b"\x89PNG")
@@ -190,8 +190,8 @@ def test_the_matrix_of_attention_is_in_both_units():
         (("attention", "--virtual-stages", "2"), "--virtual-stages 2: there is no pipeline"),
         (("attention", "--micro-batches", "0"), "--micro-batches 0: expected a whole number from 1 on"),
         (("attention", "--vocabulary", "0"), "--vocabulary 0: expected a whole number from 1 on"),
-        (("lstm",), "model.encoder.mixers=lstm; this machine measures it, in one process: add --data DATA"),
-        (("translation-gru",), "model.encoder.mixers=gru"),
+        (("lstm",), "language-model has LSTM; this machine measures it, in one process: add --data DATA"),
+        (("translation-gru",), "translation has AttentionRNN and Bidirectional; this machine"),
         (("resnet-51",), "unknown preset 'resnet-51'"),
         (("tagging",), "counts no models of task tagging"),
         (("tagging",), "this machine measures it, in one process: add --data DATA"),

@@ -14,6 +14,7 @@ from foveal.heads.decoder_lm import DecoderLM
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
 from foveal.layers.mixers.multi_head_attention import MultiHeadAttention
+from foveal.layers.ngram_lookup import NgramLookup
 from foveal.studies.plan.layout import Layout
 from foveal.tasks.base import Task
 
@@ -50,12 +51,14 @@ def planned_model(task: Task) -> nn.Module:
     with shapes_only():
         model: nn.Module = task.new_model()
     blocks = [block for module in model.modules() if isinstance(module, Stack) for block in module.blocks]
-    others = [block for block in blocks if not isinstance(block.mixer, MultiHeadAttention)]
-    if others or getattr(model, "lookup", None) is not None:
+    mixers = [block.mixer for block in blocks]
+    others = {type(mixer).__name__ for mixer in mixers if not isinstance(mixer, MultiHeadAttention)}
+    if getattr(model, "lookup", None) is not None:
+        others.add(NgramLookup.__name__)
+    if others:
         raise NotCounted(
-            f"foveal plan counts stacks of attention alone: this is {task.name} with "
-            f"model.mixers={task.config.model.mixers}, "
-            f"model.encoder.mixers={task.config.model.encoder.mixers}"
+            f"foveal plan counts stacks of attention alone: this model of task {task.name} has "
+            + " and ".join(sorted(others))
         )
     return model
 

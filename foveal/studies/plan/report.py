@@ -93,9 +93,9 @@ def plan_bars(plan: Plan) -> list[Bars]:
 def _seconds(time: StepTime) -> dict[str, float]:
     """Return the seconds of each part of a step that has any."""
     seconds = {
-        "operations of the micro-batches": time.compute,
-        "messages within them": time.layers,
-        "messages between stages": time.pipeline,
+        "computation": time.compute,
+        "messages of the layers": time.layers,
+        "messages of the stages": time.pipeline,
         "bubble": time.bubble,
         "sum of the gradients": time.gradients,
         "update of the weights": time.update,
