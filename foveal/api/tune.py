@@ -188,7 +188,8 @@ def tune_chosen(
 def make_subject(chosen: ChosenTraining, overrides: tuple[str, ...], options: TrainingOptions) -> Subject:
     """Return what is tuned: the training that was chosen, and what its preset has in place of the settings
     that were given for the training."""
-    texts = (*overrides, *options.overrides())
+    trained = TrainingOptions(lr=options.lr, seed=options.seed)  # the others stand in the command as options
+    texts = (*overrides, *trained.overrides())
     given = {key: value for key, _, value in (text.partition("=") for text in texts)}
     tunable = {key for key in given if is_tunable(key)}
     preset_values: dict[str, Any] = {}

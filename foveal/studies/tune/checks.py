@@ -130,7 +130,7 @@ def write_checks(folder: Path, checks: Checks) -> None:
 
 
 def has_checks(folder: Path) -> bool:
-    """Return whether the checks of a study are written, or the study was stopped before."""
+    """Return whether the checks of a study are written, so that it goes on with its trials."""
     return (folder / CHECKS_FILE).exists()
 
 

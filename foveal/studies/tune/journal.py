@@ -16,7 +16,8 @@ Origin = Literal["given", "mended", "preset", "drawn", "changed", "seed"]
 those that a diagnosis has changed, or the best with another seed."""
 SPARED = 1 / 3
 """The first part of a trial, in which it is not stopped for being worse than others."""
-STATES = {
+State = Literal["begun", "finished", "stopped", "failed"]
+STATES: dict[str, State] = {
     "COMPLETE": "finished",
     "PRUNED": "stopped",
     "FAIL": "failed",
@@ -38,8 +39,8 @@ class Trial:
     settings: dict[str, str]
     """The settings in place of those that were given."""
     steps: int
-    state: str = "begun"
-    """begun, finished, stopped (worse than others) or failed."""
+    state: State = "begun"
+    """A stopped trial was worse than others."""
     loss: float | None = None
     """The lowest held-out loss."""
     seconds: float = 0.0

@@ -10,7 +10,7 @@ from foveal.studies.trials.reports import REPORTS
 from foveal.studies.tune.figures import study_figures
 from foveal.studies.tune.journal import Trial
 from foveal.studies.tune.search import trial_result
-from foveal.studies.tune.verdict import Verdict
+from foveal.studies.tune.verdict import Unconfirmed
 from foveal.ui.console import format_duration
 
 if TYPE_CHECKING:  # whose methods return the report
@@ -47,10 +47,10 @@ def _verdict_facts(tuning: "Tuning") -> list[tuple[str, str]]:
     length = f"{verdict.winner.steps:,} of the {whole:,} steps of a whole training"
     facts += [
         ("recommended", settings or "the settings as given"),
-        ("held-out loss", f"{decimals(verdict.winner.loss, 4)} after {length}{_new_seeds(verdict)}"),
+        ("held-out loss", f"{decimals(verdict.winner.loss, 4)} after {length}; {verdict.spread.words}"),
     ]
     if verdict.unconfirmed is not None:
-        facts.append(("not taken", _unconfirmed(verdict.unconfirmed, verdict)))
+        facts.append(("not taken", _unconfirmed(verdict.unconfirmed)))
     if verdict.start is not None and verdict.start != verdict.winner:
         assert verdict.start.loss is not None
         loss = f"{decimals(verdict.start.loss, 4)} after {verdict.start.steps:,} steps"
@@ -58,14 +58,11 @@ def _verdict_facts(tuning: "Tuning") -> list[tuple[str, str]]:
     return facts
 
 
-def _new_seeds(verdict: Verdict) -> str:
-    return "" if verdict.unconfirmed is not None else f"; {verdict.spread.words}"
-
-
-def _unconfirmed(best: Trial, verdict: Verdict) -> str:
-    settings = " ".join(f"{key}={value}" for key, value in best.settings.items())
-    assert best.loss is not None
-    return f"{settings} with {decimals(best.loss, 4)} in {best.name}, but {verdict.spread.words}"
+def _unconfirmed(best: Unconfirmed) -> str:
+    trial = best.trial
+    settings = " ".join(f"{key}={value}" for key, value in trial.settings.items())
+    assert trial.loss is not None
+    return f"{settings} with {decimals(trial.loss, 4)} in {trial.name}, but {best.spread.words}"
 
 
 def _evidence(tuning: "Tuning") -> list[tuple[str, str]]:
@@ -103,7 +100,7 @@ def tune_json(tuning: "Tuning") -> dict[str, Any]:
         "verdict": verdict.headline,
         "faults": [vars(fault) for fault in verdict.faults],
         "recommended": dict(verdict.winner.settings),
-        "not_taken": None if verdict.unconfirmed is None else verdict.unconfirmed.name,
+        "not_taken": None if verdict.unconfirmed is None else _not_taken(verdict.unconfirmed),
         "held_out_loss": verdict.winner.loss,
         "held_out_losses_of_new_seeds": [*verdict.spread.losses],
         "command": [*verdict.command],
@@ -113,6 +110,15 @@ def tune_json(tuning: "Tuning") -> dict[str, Any]:
         "search_space": [dimension.to_json() for dimension in tuning.space],
         "trials": [vars(trial) for trial in tuning.trials],
         "findings": [finding.to_json() for finding in verdict.findings],
+    }
+
+
+def _not_taken(best: Unconfirmed) -> dict[str, Any]:
+    return {
+        "trial": best.trial.name,
+        "settings": dict(best.trial.settings),
+        "held_out_loss": best.trial.loss,
+        "held_out_losses_of_new_seeds": [*best.spread.losses],
     }
 
 

@@ -1,7 +1,6 @@
 """Steps 4, 5 and 7: trials with coarse, then with refined settings, while the budget lasts; then the best of
 them with new seeds."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -24,10 +23,10 @@ from foveal.studies.tune.checks import Checks
 from foveal.studies.tune.choice import best_trial, recommended_trial
 from foveal.studies.tune.journal import Journal, Phase, Planned, Trial
 from foveal.studies.tune.lengths import COARSE_END, REFINED_END, choose_lengths
-from foveal.studies.tune.rate_sweep import NEAR, factor_between
+from foveal.studies.tune.planned import mended_settings, planned_trials
 from foveal.studies.tune.regularizers import turned_off
 from foveal.studies.tune.sampler import draw_settings
-from foveal.studies.tune.space import Dimension, search_space, value_text
+from foveal.studies.tune.space import Dimension, search_space
 from foveal.studies.tune.subject import Subject
 
 SEEDS = 2
@@ -36,6 +35,9 @@ MIN_SEEDS = 1
 """New seeds in any case, even if the refined trials have spent the budget."""
 MIN_DRAWN = 3
 """Trials that are drawn in any case."""
+DRAWS = 20
+"""Draws after which all settings of a space count as tried, as those of a few choices."""
+SEED = "training.seed"
 
 
 class Search:
@@ -90,11 +92,15 @@ class Search:
             raise RunFailed(f"{self.folder}: no {phase} trial came to its end{why}")
         return best
 
-    def recommended(self, new_seeds: Sequence[float]) -> Trial:
-        """Return the trial whose settings are taken. `new_seeds` are the losses of the best ones with new
-        seeds."""
-        trials = self.journal.trials("refined")
-        return recommended_trial(self.best("refined"), trials, self._regularization, new_seeds)
+    def recommended(self) -> Trial:
+        """Return the trial whose settings are taken: the best one if new seeds confirm it."""
+        best, trials = self.best("refined"), self.journal.trials("refined")
+        return recommended_trial(best, trials, self._regularization, self.new_seeds(best))
+
+    def new_seeds(self, trial: Trial) -> tuple[float, ...]:
+        """Return the losses of a trial's settings with new seeds, which nothing was chosen by."""
+        ended = [each.loss for each in self._repeats(trial) if each.state == "finished"]
+        return tuple(loss for loss in ended if loss is not None)
 
     @property
     def _regularization(self) -> dict[str, str]:
@@ -103,24 +109,6 @@ class Search:
             return {}
         return turned_off(self.subject.config, self.subject.preset_settings)
 
-    def repaired(self) -> dict[str, str]:
-        """Return the settings by which the checks mend those that were given."""
-        settings: dict[str, str] = {}
-        if self.checks.initialization_is_at_fault:
-            settings["model.initialization"] = "default"
-        if self.checks.rates.is_off:
-            settings["optimizer.lr"] = self._mended_lr()
-        return settings
-
-    def _mended_lr(self) -> str:
-        """Return the preset's rate if it is near the best one of the sweep, else the latter.
-
-        A sweep is short, which favors high rates.
-        """
-        preset, best = self.subject.preset_values.get("optimizer.lr"), self.checks.rates.best.lr
-        is_near = preset is not None and factor_between(preset, best) < NEAR
-        return value_text(preset) if is_near else f"{best:.3g}"
-
     def findings(self, trial: Trial) -> list[Finding]:
         """Return what the curves of a trial show."""
         run = open_run(self.folder / trial.name)
@@ -128,37 +116,40 @@ class Search:
         return logged_training(run, run.log_units).findings
 
     def _coarse(self) -> None:
-        planned = self._planned()
+        planned = planned_trials(self.subject, self.checks)
         if planned[0].settings:
             planned = [Planned("given", "as given", {}), *planned]
         for each in planned[len(self.journal.trials("coarse")) :]:
             self._train(self.journal.begin("coarse", each, self.lengths.coarse))
-        fixed = self._fixed_settings()
         while self._fits("coarse", COARSE_END, len(planned) + MIN_DRAWN):
-            settings = {**fixed, **draw_settings(self.space, (), self._seed("coarse"))}
+            if (settings := self._drawn_at_random()) is None:
+                break
             drawn = Planned("drawn", "drawn at random", settings)
             self._train(self.journal.begin("coarse", drawn, self.lengths.coarse))
             if len(self.journal.trials("coarse")) >= len(planned) + MIN_DRAWN:
                 self.best("coarse")  # if all have failed, others would, too
         self.best("coarse")
 
-    def _planned(self) -> list[Planned]:
-        """Return what is trained in any case: the settings as given, mended if they are at fault, and the
-        preset's."""
-        mended, preset = self.repaired(), self.subject.preset_settings
-        first = Planned("mended", "as given, mended by the checks", mended)
-        planned = [first if mended else Planned("given", "as given", {})]
-        if preset and preset != mended:
-            planned.append(Planned("preset", f"as in the preset {self.subject.preset}", preset))
-        return planned
+    def _drawn_at_random(self) -> dict[str, str] | None:
+        """Return settings that no coarse trial has; None if all are tried."""
+        tried = [trial.settings for trial in self.journal.trials("coarse")]
+        first, fixed = self._seed("coarse"), self._fixed_settings()
+        seeds = (first + 1000 * number for number in range(DRAWS))
+        draws = ({**fixed, **draw_settings(self.space, (), seed)} for seed in seeds)
+        return next((settings for settings in draws if settings not in tried), None)
 
     def _refined(self) -> None:
-        while self._fits("refined", REFINED_END, len(self._planned())):
-            self._train(self._next_refined(len(self.journal.trials("refined"))))
+        while self._fits("refined", REFINED_END, len(planned_trials(self.subject, self.checks))):
+            trial = self._next_refined(len(self.journal.trials("refined")))
+            if trial is None:
+                break
+            self._train(trial)
         self.best("refined")
 
-    def _next_refined(self, number: int) -> Trial:
-        steps, planned, coarse = self.lengths.refined, self._planned(), self.best("coarse")
+    def _next_refined(self, number: int) -> Trial | None:
+        """Begin the next refined trial. Return None if no number is searched, and all else is tried."""
+        planned, coarse = planned_trials(self.subject, self.checks), self.best("coarse")
+        steps = self.lengths.refined
         if coarse.settings not in [each.settings for each in planned]:
             reason = f"best of the coarse trials ({coarse.name})"
             planned.append(Planned(coarse.origin, reason, coarse.settings))
@@ -171,6 +162,8 @@ class Search:
             if changed not in tried:
                 reason = f"{finding.name} in {best.name}"
                 return self.journal.begin("refined", Planned("changed", reason, changed), steps)
+        if not self._numbers():
+            return None
         narrow = [dimension.around(values[dimension.name]) for dimension in self._numbers()]
         trials = self.journal.trials("refined")
         ended = [(self.values(each), each.loss) for each in trials if each.loss is not None]
@@ -178,11 +171,20 @@ class Search:
         return self.journal.begin("refined", Planned("drawn", f"drawn around {best.name}", settings), steps)
 
     def _seeds(self) -> None:
-        best, first = self.best("refined"), self.subject.config.training.seed
-        while (done := len(self.journal.trials("seeds"))) < SEEDS and self._fits("seeds", 1.0, MIN_SEEDS):
-            settings = {**best.settings, "training.seed": str(first + 1 + done)}
-            planned = Planned("seed", f"{best.name} with another seed", settings)
+        """Train the recommended settings with new seeds. If these don't confirm them, others are recommended,
+        and trained with new seeds in turn."""
+        first = self.subject.config.training.seed
+        while (done := len(self._repeats(trial := self.recommended()))) < SEEDS:
+            if done >= MIN_SEEDS and not self._fits("seeds", 1.0, 0):
+                break
+            settings = {**trial.settings, SEED: str(first + 1 + done)}
+            planned = Planned("seed", f"{trial.name} with another seed", settings)
             self._train(self.journal.begin("seeds", planned, self.lengths.refined))
+
+    def _repeats(self, trial: Trial) -> list[Trial]:
+        """Return the trainings of a trial's settings with new seeds."""
+        seeds = self.journal.trials("seeds")
+        return [each for each in seeds if {**trial.settings, SEED: each.settings.get(SEED)} == each.settings]
 
     def values(self, trial: Trial) -> dict[str, Any]:
         """Return the values of the searched settings in a trial."""
@@ -200,7 +202,7 @@ class Search:
     def _fixed_settings(self) -> dict[str, str]:
         """Return the mended settings that are not searched."""
         searched = {key for dimension in self.space for key in dimension.keys}
-        mended = {**self.subject.preset_settings, **self.repaired()}
+        mended = {**self.subject.preset_settings, **mended_settings(self.subject, self.checks)}
         return {key: value for key, value in mended.items() if key not in searched}
 
     def _check_same_data(self) -> None:

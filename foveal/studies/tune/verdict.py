@@ -9,6 +9,7 @@ from foveal.inspection.diagnosis.held_out import OVERFITTING
 from foveal.studies.tune.checks import Checks
 from foveal.studies.tune.choice import AS_GOOD
 from foveal.studies.tune.journal import Trial
+from foveal.studies.tune.planned import mended_settings
 from foveal.studies.tune.rate_sweep import RateSweep, factor_between
 from foveal.studies.tune.regularizers import is_regularizer, regularizers_off, turned_off
 from foveal.studies.tune.search import Search
@@ -45,16 +46,24 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Unconfirmed:
+    """The best trial, if it is not the winner: with new seeds its settings end no lower than the winner."""
+
+    trial: Trial
+    spread: Spread
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The result of a study."""
 
     faults: tuple[Fault, ...]
     winner: Trial
-    unconfirmed: Trial | None
-    """The best trial, if it is not the winner: with new seeds its settings end no lower than the winner."""
+    unconfirmed: Unconfirmed | None
     start: Trial | None
-    """The longest trial with the settings as given; None if none ended."""
+    """The longest trial with the settings as given that came to its end; None if there is none."""
     spread: Spread
+    """That of the winner."""
     command: tuple[str, ...]
     """The command that trains with the recommended settings."""
     findings: tuple[Finding, ...]
@@ -68,29 +77,23 @@ class Verdict:
         if not self.winner.settings:
             return "the settings as given are as good as all others that were tried"
         changed = " ".join(f"{key}={value}" for key, value in self.winner.settings.items())
-        if self.is_told_apart:
+        if self.start is None or self.start.steps != self.winner.steps:
+            return f"no fault in the settings as given, of which no training as long ended; take {changed}"
+        if _is_lower(self.winner, self.start, self.spread):
             return f"no fault in the settings as given; better are {changed}"
         return f"no fault in the settings as given; {changed} end lower by less than seeds differ"
-
-    @property
-    def is_told_apart(self) -> bool:
-        """Return whether the winner ends lower than the settings as given by more than seeds differ."""
-        if self.start is None or self.start.steps != self.winner.steps:
-            return True
-        return _is_lower(self.winner, self.start, self.spread)
 
 
 def make_verdict(search: Search) -> Verdict:
     """Return what the trials of a finished search say."""
     given = [each for each in search.journal.trials("coarse", "refined") if each.origin == "given"]
-    seeds = [each.loss for each in search.journal.trials("seeds") if each.state == "finished"]
-    spread = Spread(tuple(loss for loss in seeds if loss is not None))
-    best, winner = search.best("refined"), search.recommended(spread.losses)
+    best, winner = search.best("refined"), search.recommended()
+    spread = Spread(search.new_seeds(winner))
     return Verdict(
         tuple(_faults(search, winner, spread)),
         winner,
-        None if best == winner else best,
-        next((each for each in reversed(given) if each.loss is not None), None),
+        None if best == winner else Unconfirmed(best, Spread(search.new_seeds(best))),
+        next((each for each in reversed(given) if each.state == "finished"), None),
         spread,
         tuple(search.subject.command(winner.settings)),
         tuple(search.findings(winner)),
@@ -102,7 +105,7 @@ def _faults(search: Search, winner: Trial, spread: Spread) -> list[Fault]:
     if checks.initialization_is_at_fault:
         faults.append(_initialization(search, checks))
     if checks.rates.is_off:
-        lr = winner.settings.get("optimizer.lr", search.repaired()["optimizer.lr"])
+        lr = winner.settings.get("optimizer.lr", mended_settings(search.subject, checks)["optimizer.lr"])
         faults.append(_rate(checks.rates, lr))
     if regularization := _regularization(search, winner, spread):
         faults.append(regularization)
@@ -137,15 +140,16 @@ def _regularization(search: Search, winner: Trial, spread: Spread) -> Fault | No
     subject, refined = search.subject, search.journal.trials("refined")
     ended = [each for each in refined if each.state == "finished"]
     own = next((each for each in ended if each.origin in ("given", "mended")), None)
-    preset = next((each for each in ended if each.origin == "preset"), None)
     if own is None or own.loss is None:
         return None
     findings = [each for each in search.findings(own) if each.name == OVERFITTING]
-    if preset is not None and preset.loss is not None:
-        keys = [key for key in preset.settings if preset.settings[key] != own.settings.get(key)]
+    for preset in [each for each in ended if each.origin == "preset"]:
+        keys = _differing(preset.settings, own.settings)
+        if not keys or not all(map(is_regularizer, keys)) or preset.loss is None:
+            continue
         is_better = preset.loss < own.loss and bool(findings or _is_lower(preset, own, spread))
         is_taken = not is_better and winner == preset
-        if keys and all(map(is_regularizer, keys)) and (is_better or is_taken):
+        if is_better or is_taken:
             instead = " ".join(f"{key}={preset.settings[key]}" for key in keys)
             losses = f"{decimals(own.loss, 4)}, and {decimals(preset.loss, 4)} with {instead}"
             evidence = [
@@ -165,6 +169,10 @@ def _regularization(search: Search, winner: Trial, spread: Spread) -> Fault | No
     if findings and not regularizers_off(subject.config):
         return Fault("no regularization", "the model overfits", findings[0].evidence, findings[0].advice)
     return None
+
+
+def _differing(settings: dict[str, str], others: dict[str, str]) -> list[str]:
+    return [key for key in {**settings, **others} if settings.get(key) != others.get(key)]
 
 
 def _is_lower(trial: Trial, other: Trial, spread: Spread) -> bool:

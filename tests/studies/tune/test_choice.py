@@ -3,10 +3,12 @@
 import pytest
 
 from foveal.studies.tune.choice import best_trial, recommended_trial
-from foveal.studies.tune.journal import Origin, Trial
+from foveal.studies.tune.journal import Origin, State, Trial
 
 
-def trial(number: int, origin: Origin, loss: float | None, state: str = "finished", **settings: str) -> Trial:
+def trial(
+    number: int, origin: Origin, loss: float | None, state: State = "finished", **settings: str
+) -> Trial:
     return Trial("refined", number, origin, "", settings, 100, state, loss)
 
 

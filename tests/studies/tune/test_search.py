@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from foveal.config import Config
 from foveal.core.errors import RunFailed
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.inspection.diagnosis.finding import Finding
@@ -19,6 +20,7 @@ from foveal.studies.tune.initial_loss import InitialLoss
 from foveal.studies.tune.journal import Journal, Planned
 from foveal.studies.tune.overfit import Overfit
 from foveal.studies.tune.rate_sweep import RateSweep, SweptRate
+from foveal.studies.tune.report import tune_json
 from foveal.studies.tune.search import Search
 from foveal.studies.tune.space import Dimension, search_space
 from foveal.studies.tune.subject import Subject
@@ -37,10 +39,10 @@ PHASES = {"coarse": "4 coarse", "refined": "5 refined"}
 Loss = Callable[[Mapping[str, str]], float]
 
 
-def subject(**preset_values: Any) -> Subject:
+def subject(config: Config = CONFIG, **preset_values: Any) -> Subject:
     given = {"optimizer.lr": "0.3", "model.dropout": "0.0"}
     values = {key.replace("__", "."): value for key, value in preset_values.items()}
-    return Subject("notes.txt", ("--model", "lstm"), given, CONFIG, "lstm", values, "3m")
+    return Subject("notes.txt", ("--model", "lstm"), given, config, "lstm", values, "3m")
 
 
 def checks(best: float = 0.003) -> Checks:
@@ -79,6 +81,9 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sear
         end: Callable[[str], TrialEnd] = lambda trial: FINISHED,
         budget: float = BUDGET,
         slowness: float = 1.0,
+        best: float = 0.003,
+        config: Config = CONFIG,
+        only: tuple[str, ...] = (),
         **preset: Any,
     ) -> Search:
         def train(path: Path, arguments: list[str], signals: SignalHandler, watch: Any) -> TrialEnd:
@@ -93,10 +98,10 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sear
 
         monkeypatch.setattr(search_module, "train_in_process", train)
         arguments = (
-            subject(**preset),
-            checks(),
+            subject(config, **preset),
+            checks(best),
             budget,
-            (),
+            only,
             SignalHandler(),
             lambda line: None,
             lambda done, all_: None,
@@ -155,6 +160,62 @@ def test_regularization_that_is_missing_is_taken_where_short_trials_hardly_diffe
         assert (
             "of the 2,000 steps of a whole training, and regularization pays" in verdict.faults[-1].evidence
         )
+
+
+def test_missing_regularization_is_named_beside_a_rate_that_is_not_the_presets(study):
+    search = study(model__dropout=0.2, optimizer__lr=0.2)
+    search.run()
+    faults = make_verdict(search).faults
+    assert [fault.setting for fault in faults] == ["optimizer.lr=0.3", "model.dropout=0.0"]
+    assert faults[1].instead == "model.dropout=0.2"
+
+
+def test_settings_that_new_seeds_refute_are_not_taken_and_those_taken_get_new_seeds(study, tmp_path):
+    """Each loss with a new seed stands beside the settings that it was measured with."""
+
+    def luck(settings: Mapping[str, str]) -> float:
+        is_drawn = settings["optimizer.lr"] not in ("0.3", "0.003")
+        return 1.0 + is_drawn * (0.5 if "training.seed" in settings else -0.2)
+
+    search = study(luck)
+    search.run()
+    verdict = make_verdict(search)
+    refuted = verdict.unconfirmed
+    assert refuted is not None
+    assert (verdict.winner.origin, refuted.trial.origin) == ("mended", "drawn")
+    assert verdict.spread.losses == pytest.approx([1 + 1 / 12] * len(verdict.spread.losses))
+    assert verdict.spread.losses
+    assert refuted.spread.losses == pytest.approx([1.5 + 1 / 12] * len(refuted.spread.losses))
+    trials = search.journal.trials("coarse", "refined", "seeds")
+    tuning = Tuning(
+        tmp_path, search.subject, BUDGET, search.checks, search.space, search.lengths, tuple(trials), verdict
+    )
+    table = tune_json(tuning)
+    assert table["recommended"] == verdict.winner.settings
+    assert table["held_out_losses_of_new_seeds"] == [*verdict.spread.losses]
+    assert table["not_taken"]["settings"] == refuted.trial.settings
+    assert table["not_taken"]["held_out_losses_of_new_seeds"] == [*refuted.spread.losses]
+    lines = [line for line in str(tuning).splitlines() if line.startswith(("held-out loss", "not taken"))]
+    assert [("1.083" in line, "1.583" in line) for line in lines] == [(True, False), (False, True)]
+
+
+def test_settings_without_a_training_as_long_are_not_called_worse(study):
+    search = study(best=0.3, end=lambda trial: DISK_FULL if trial == "refined-0" else FINISHED)
+    search.run()
+    headline = make_verdict(search).headline
+    assert headline.startswith("no fault in the settings as given, of which no training as long ended; take ")
+
+
+def test_a_search_of_choices_alone_ends_when_all_are_tried(study):
+    config = load_config("lstm", ["model.initialization=0.5"])
+    search = study(lambda settings: 1.0, budget=50 * BUDGET, config=config, only=("model.initialization",))
+    search.run()
+    trials = search.journal.trials("coarse", "refined")
+    for phase in ("coarse", "refined"):
+        tried = [str(trial.settings) for trial in trials if trial.phase == phase]
+        assert len(tried) == len({*tried})
+    drawn = {trial.settings["model.initialization"] for trial in trials if trial.origin == "drawn"}
+    assert drawn == {"default", "kaiming", "xavier"}
 
 
 def test_in_whole_trainings_regularization_has_to_show_its_gain(study):
