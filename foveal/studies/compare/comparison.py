@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from foveal.core.errors import RunFailed
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.metrics.student_t import mean_interval
@@ -21,6 +22,7 @@ from foveal.tasks.session import Session
 
 Cost = Literal["seconds", "flops"]
 """What a training takes."""
+NO_LOSS = "its held-out loss is not finite"
 OVER_SEEDS = (
     "each model has the learning rate, the schedule and the precision of its preset: a tuned rate can change "
     "the order. Intervals are over seeds, on the same held-out rows; other rows differ, too. The p-values "
@@ -85,19 +87,23 @@ def read_comparison(
     trainings: Sequence[Training],
     ends: Mapping[tuple[str, int], TrialEnd],
 ) -> Comparison:
-    """Return the comparison of the runs that were trained to their end.
+    """Return the comparison of the runs that were trained to their end, and have a finite loss.
 
     Raises: UserError: a run is damaged, or two runs were trained on different data.
+    Raises: RunFailed: there is no such run.
     """
     runs: dict[str, list[TrainedRun]] = {model.name: [] for model in planned.models}
     errors: dict[str, dict[int, str]] = {model.name: {} for model in planned.models}
     for each in trainings:
         end = ends[each.model, each.seed]
-        if end.state == "finished":
-            runs[each.model].append(read_run(each.path, each.seed))
+        run = read_run(each.path, each.seed) if end.state == "finished" else None
+        if run is None:
+            errors[each.model][each.seed] = end.error or NO_LOSS
         else:
-            errors[each.model][each.seed] = end.error
+            runs[each.model].append(run)
     all_runs = [run for of_model in runs.values() for run in of_model]
+    if not all_runs:
+        raise RunFailed(f"{folder}: no training has a held-out loss; the first: {_first_error(errors)}")
     check_same_data([run.path for run in all_runs])
     models = tuple(_model_result(each, runs[each.name], errors[each.name]) for each in planned.models)
     losses = {model.name: {run.seed: run.loss for run in model.runs} for model in models}
@@ -119,13 +125,17 @@ def read_comparison(
     )
 
 
+def _first_error(errors: Mapping[str, Mapping[int, str]]) -> str:
+    model, of_model = next(iter(errors.items()))
+    seed, error = next(iter(of_model.items()))
+    return f"{model}, seed {seed}: {error}"
+
+
 def with_sequences(
     comparison: Comparison, open_run: Callable[[Path], Session], log: Log, progress: ProgressCallback
 ) -> Comparison:
     """Return the comparison with costs by length and losses by position, if its models read or write
-    sequences.
-
-    Raises: UserError: a run can't be opened, or its data have changed.
+    sequences. What can't be measured is named with its error.
     """
     return replace(comparison, sequences=sequence_facts(comparison.models, open_run, log, progress))
 

@@ -71,14 +71,14 @@ class ModelResult:
         return sum(run.seconds for run in self.runs) / len(self.runs)
 
 
-def read_run(path: Path, seed: int) -> TrainedRun:
-    """Return a finished run.
+def read_run(path: Path, seed: int) -> TrainedRun | None:
+    """Return a finished run; None if its held-out loss is not finite.
 
-    Raises: UserError: the run is damaged, or has no finite loss.
+    Raises: UserError: the run is damaged.
     """
     final = read_scores(path, None)
     if final is None or final.scores.get("loss") is None:
-        raise UserError(f"{path}: no held-out loss was measured")
+        return None
     scores = {name: score for name, score in final.scores.items() if score is not None}
     return logged_run(path, seed, final.split, scores)
 

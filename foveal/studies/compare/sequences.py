@@ -126,32 +126,32 @@ def sequence_facts(
     log: Log,
     progress: ProgressCallback,
 ) -> SequenceFacts | None:
-    """Return what only models of sequences have; None for other models.
-
-    Raises: UserError: a run can't be opened, or its data have changed.
-    """
+    """Return what only models of sequences have; None for other models. An error, as of data that have
+    changed, is kept with what it left unmeasured."""
     costs: dict[str, list[LengthCost]] = {model.name: [] for model in models}
     runs: dict[str, list[PositionLosses]] = {}
     errors: dict[str, str] = {}
     total, done = sum(len(model.runs) for model in models), 0
+    row, positions_alike = "", False
     for model in models:
         for number, run in enumerate(model.runs):
             progress(done, total)
             done += 1
-            session = open_run(run.path)
-            task = session.task
-            if not task.sequence:
-                return None
-            data = session.training_data(log)
-            if not number:
-                with _errors_kept(errors, f"{model.name} by length"):
-                    device = next(session.model.parameters()).device
-                    costs[model.name] = costs_by_length(session.config, data, device)
-            with _errors_kept(errors, f"{run.path} by position"):
-                of_run = losses_by_position(session, data.held_out)
-                runs.setdefault(model.name, []).append(of_run)
+            with _errors_kept(errors, f"{run.path} by length and position"):
+                session = open_run(run.path)
+                if not session.task.sequence:
+                    return None
+                row, positions_alike = session.task.sequence, session.task.positions_alike
+                data = session.training_data(log)
+                if not number:
+                    with _errors_kept(errors, f"{model.name} by length"):
+                        device = next(session.model.parameters()).device
+                        costs[model.name] = costs_by_length(session.config, data, device)
+                with _errors_kept(errors, f"{run.path} by position"):
+                    of_run = losses_by_position(session, data.held_out)
+                    runs.setdefault(model.name, []).append(of_run)
     losses = {name: mean_by_position(of_runs) for name, of_runs in runs.items()}
-    return SequenceFacts(costs, losses, runs, task.sequence, task.positions_alike, errors)
+    return SequenceFacts(costs, losses, runs, row, positions_alike, errors)
 
 
 @contextmanager

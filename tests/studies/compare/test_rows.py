@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from foveal.core.errors import UserError
 from foveal.core.progress import no_progress
 from foveal.studies.compare import by_length, sequences
 from foveal.studies.compare.by_length import costs_by_length
@@ -15,6 +16,7 @@ from foveal.studies.compare.report import comparison_payload
 from foveal.studies.compare.rows import resampled_mean, row_losses
 from foveal.studies.compare.sequences import sequence_facts
 from foveal.studies.compare.step_size import step_memory, training_flops
+from foveal.tasks.session import Session
 from foveal.training.evaluate import evaluate
 from tests.support.comparisons import comparison
 from tests.support.untrained_runs import CORPUS, KINDS, SENTENCES, SMALL_STACK, UntrainedRun, untrained_run
@@ -144,6 +146,19 @@ def test_losses_that_a_plugin_does_not_have_leave_the_trainings(three_lengths, m
     assert facts.costs["gru"]
     by_position = [error for name, error in facts.errors.items() if name.endswith(" by position")]
     assert by_position == ["AttributeError: no log_probabilities"] * 3
+
+
+def test_runs_that_can_not_be_opened_leave_the_trainings():
+    def changed(path: Path) -> Session:
+        raise UserError("pairs.tsv: has changed")
+
+    of = comparison(gru=[1.0, 1.1, 1.2])
+    facts = sequence_facts(of.models, changed, lambda line: None, no_progress)
+    payload = comparison_payload(replace(of, sequences=facts))
+    lines = [text for name, text in payload.facts if name == "not measured"]
+    assert lines == [
+        f"{run.path} by length and position: UserError: pairs.tsv: has changed" for run in of.models[0].runs
+    ]
 
 
 def test_rows_without_length_have_no_costs_by_length():
