@@ -11,13 +11,13 @@ from foveal.generation.decoding_loop import generate
 from foveal.generation.sampling import GREEDY
 from foveal.laws.decoder_laws import ROWS, DecoderTrial, ragged
 from foveal.laws.law import LawBroken, require
-from foveal.studies.check.law import PATHS, Law, Path
+from foveal.studies.check.law import PATHS, ComputePath, Law
 
 TOKENS, BEAM = 6, 4
 """Tokens that are generated, and hypotheses of a beam."""
 
 
-def laws_of_generation(trials: Mapping[Path, DecoderTrial]) -> Iterator[Law]:
+def laws_of_generation(trials: Mapping[ComputePath, DecoderTrial]) -> Iterator[Law]:
     """Yield the laws of generation."""
     yield Law("beam 1 is greedy", partial(_beam_of_one, trials), TOKENS, PATHS)
     yield Law("a beam follows its hypotheses", partial(_beam_scores, trials), TOKENS, PATHS)
@@ -28,7 +28,7 @@ def _prompts(trial: DecoderTrial) -> list[list[int]]:
     return [row[: max(1, int(size))] for row, size in zip(tokens, ragged(4), strict=True)]
 
 
-def _beam_of_one(trials: Mapping[Path, DecoderTrial], path: Path, length: int) -> None:
+def _beam_of_one(trials: Mapping[ComputePath, DecoderTrial], path: ComputePath, length: int) -> None:
     """Check that a beam of a single hypothesis is greedy decoding.
 
     Raises: LawBroken: another token is chosen.
@@ -49,7 +49,7 @@ def _beam_of_one(trials: Mapping[Path, DecoderTrial], path: Path, length: int) -
 
 
 @torch.no_grad()
-def _beam_scores(trials: Mapping[Path, DecoderTrial], path: Path, length: int) -> None:
+def _beam_scores(trials: Mapping[ComputePath, DecoderTrial], path: ComputePath, length: int) -> None:
     """Check that the log-probability of each hypothesis is that of its tokens, read at once.
 
     Raises: LawBroken: a hypothesis was extended from the state of another.

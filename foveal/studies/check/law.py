@@ -15,7 +15,7 @@ from foveal.plugins.loading import line_in_plugin
 Verdict = Literal["holds", "BROKEN", "not applicable"]
 
 
-class Path(NamedTuple):
+class ComputePath(NamedTuple):
     """A way to compute a model: in a precision, by the equations or by the fast paths."""
 
     name: str
@@ -25,8 +25,8 @@ class Path(NamedTuple):
     context: Callable[[], AbstractContextManager[object]]
 
 
-REFERENCE = Path("float64", torch.float64, 1e-9, reference_only)
-DEFAULT = Path("float32 on the default path", torch.float32, 1e-4, nullcontext)
+REFERENCE = ComputePath("float64", torch.float64, 1e-9, reference_only)
+DEFAULT = ComputePath("float32 on the default path", torch.float32, 1e-4, nullcontext)
 PATHS = (REFERENCE, DEFAULT)
 
 
@@ -35,11 +35,11 @@ class Law:
     """A law of a part, to be checked, or the reason why it does not apply."""
 
     name: str
-    check: Callable[[Path, int], object] = lambda path, length: None
+    check: Callable[[ComputePath, int], object] = lambda path, length: None
     """Raises `LawBroken` if the law is broken on a path, for inputs of a length."""
     longest: int = 0
     """The length that is checked; 0 if the law has none."""
-    paths: tuple[Path, ...] = (REFERENCE,)
+    paths: tuple[ComputePath, ...] = (REFERENCE,)
     reason: str = ""
     """Why the law does not apply; empty if it does."""
 
@@ -66,7 +66,9 @@ class LawResult:
         return f"{self.problem} ({details})" if details else self.problem
 
 
-def on_path(law: Callable[[Any, int], object], trials: Mapping[Path, Any]) -> Callable[[Path, int], object]:
+def on_path(
+    law: Callable[[Any, int], object], trials: Mapping[ComputePath, Any]
+) -> Callable[[ComputePath, int], object]:
     """Return the check of a law on a path, for which there is a trial."""
     return lambda path, length: law(trials[path], length)
 
@@ -109,12 +111,12 @@ def check_law(part: str, law: Law) -> LawResult:
     return LawResult(part, law.name, "holds")
 
 
-def _name_of(path: Path, law: Law) -> str:
+def _name_of(path: ComputePath, law: Law) -> str:
     """Return the name of a path; empty if the law has no other."""
     return path.name if len(law.paths) > 1 else ""
 
 
-def _first_failure(law: Law, path: Path) -> tuple[int, LawBroken] | None:
+def _first_failure(law: Law, path: ComputePath) -> tuple[int, LawBroken] | None:
     """Return the smallest length at which a law is broken, and how; None if it holds."""
     if (longest := _failure(law, path, law.longest)) is None:
         return None
@@ -128,7 +130,7 @@ def _first_failure(law: Law, path: Path) -> tuple[int, LawBroken] | None:
     return law.longest, longest
 
 
-def _failure(law: Law, path: Path, length: int) -> LawBroken | None:
+def _failure(law: Law, path: ComputePath, length: int) -> LawBroken | None:
     torch.manual_seed(0)
     try:
         with path.context():

@@ -14,7 +14,7 @@ from foveal.laws.law import require_same_rows
 from foveal.laws.source_laws import SourceTrial
 from foveal.studies.check.check import Target
 from foveal.studies.check.example_sources import LONGEST
-from foveal.studies.check.law import DEFAULT, PATHS, Law, Path, check_laws, on_path
+from foveal.studies.check.law import DEFAULT, PATHS, ComputePath, Law, check_laws, on_path
 from foveal.studies.check.module_inputs import (
     LENGTHS,
     STATES,
@@ -90,7 +90,7 @@ class ModuleCheck:
         yield law("every parameter learns", source_laws.every_parameter_learns)
         yield from laws_of_precision(self.module, self._logits, None, PRECISIONS)
 
-    def _runs_in(self, path: Path) -> bool:
+    def _runs_in(self, path: ComputePath) -> bool:
         """Return whether the module computes in the precision of a path."""
         try:
             trial = self._trial(path)
@@ -99,7 +99,7 @@ class ModuleCheck:
         except Exception:  # the user's code may make tensors of float32 itself
             return False
 
-    def _trial(self, path: Path) -> SourceTrial:
+    def _trial(self, path: ComputePath) -> SourceTrial:
         module = deepcopy(self.module).to(path.dtype)
         source, has_places = self.taken.make(), self.taken.has_places
         return SourceTrial(module, self._outputs, source, has_places, path.tolerance, bool(self.lengths))

@@ -18,7 +18,7 @@ from foveal.laws.source_laws import SourceTrial
 from foveal.layers.blocks.moe import MoELayer
 from foveal.studies.check.example_sources import LONGEST, ExampleSource
 from foveal.studies.check.generation_laws import laws_of_generation
-from foveal.studies.check.law import PATHS, Law, Path, on_path
+from foveal.studies.check.law import PATHS, ComputePath, Law, on_path
 from foveal.studies.check.precision import PRECISIONS, SINGLE, Losses, laws_of_precision
 from foveal.studies.check.weights import laws_of_weights
 
@@ -77,7 +77,7 @@ def laws_of_model(whole: WholeModel) -> Iterator[Law]:
     yield from laws_of_weights(whole.model, whole.another, _logits_of(whole), whole.ties_tables)
 
 
-def laws_of_decoder(trials: Mapping[Path, DecoderTrial], whole: WholeModel) -> Iterator[Law]:
+def laws_of_decoder(trials: Mapping[ComputePath, DecoderTrial], whole: WholeModel) -> Iterator[Law]:
     """Yield the laws of the tokens that a decoder reads."""
     head = whole.head
     longest = min(LENGTH, head.limit - 4) if head.limit else LENGTH
@@ -96,7 +96,7 @@ def laws_of_decoder(trials: Mapping[Path, DecoderTrial], whole: WholeModel) -> I
         yield Law(name, on_path(law, trials), longest, PATHS)
 
 
-def laws_of_source(trials: Mapping[Path, SourceTrial], whole: WholeModel) -> Iterator[Law]:
+def laws_of_source(trials: Mapping[ComputePath, SourceTrial], whole: WholeModel) -> Iterator[Law]:
     """Yield the laws of the sources that a model reads."""
     of = " (source)" if whole.decodes else ""
     trial = next(iter(trials.values()))
@@ -129,11 +129,11 @@ def _why_not_in_training(trial: SourceTrial) -> str:
     return ""
 
 
-def _as_path(model: nn.Module, path: Path) -> nn.Module:
+def _as_path(model: nn.Module, path: ComputePath) -> nn.Module:
     return deepcopy(model).to(path.dtype).eval()
 
 
-def _decoder_trial(whole: WholeModel, model: Any, path: Path) -> DecoderTrial:
+def _decoder_trial(whole: WholeModel, model: Any, path: ComputePath) -> DecoderTrial:
     exact = not any(isinstance(layer, MoELayer) for layer in model.modules())
     memory = _kept_without_gradients(partial(_memory_of, model, whole.example))
     return DecoderTrial(model, getattr(model, "head", model), memory, path.tolerance, exact)
@@ -161,7 +161,7 @@ def _kept_without_gradients(make: Callable[[], Memory | None]) -> Callable[[], M
     return memory
 
 
-def _source_trial(whole: WholeModel, model: nn.Module, path: Path) -> SourceTrial:
+def _source_trial(whole: WholeModel, model: nn.Module, path: ComputePath) -> SourceTrial:
     assert whole.example is not None
     _, values, lengths = whole.example
     return SourceTrial(model, _logits_of_source(whole), values, lengths is not None, path.tolerance)
