@@ -31,6 +31,10 @@ class ExpertRanks(MeshRanks):
         self._copies = own_group(ranks[:, place, self.splitting.rank], copy)
         self._of_experts: set[Tensor] = set()
 
+    @property
+    def layout(self) -> str:
+        return f"{super().layout} --ep {self.sharing.size}".strip()
+
     def check(self, new_model: Callable[[], nn.Module]) -> str:
         note = super().check(new_model)
         with shapes_only():

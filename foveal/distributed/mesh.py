@@ -43,6 +43,11 @@ class MeshRanks(Ranks):
     def process(self) -> int:
         return self._process
 
+    @property
+    def layout(self) -> str:
+        degrees = {"--tp": self.splitting.size, "--pp": self.piping.size}
+        return " ".join(f"{option} {degree}" for option, degree in degrees.items() if degree > 1)
+
     def by_rank(self, messages: list[Any]) -> list[Any]:
         last_stage = messages[-self.size * self.splitting.size :]
         return last_stage[:: self.splitting.size]

@@ -30,6 +30,10 @@ from foveal.distributed.world import Ranks, lost_rank_ends
 class ShardedRanks(MeshRanks):
     """Ranks that share the weights. The processes of a rank may split the layers, too."""
 
+    @property
+    def layout(self) -> str:
+        return f"{super().layout} --fsdp".strip()
+
     def place(self, model: nn.Module, compute: Callable[..., Any]) -> Placement:
         parts, converted = self.parts(model), bfloat16_weights(model, compute)
         own = {name for name, weight in model.named_parameters() if weight in converted}

@@ -73,6 +73,12 @@ class World:
         return self.rank
 
     @property
+    def layout(self) -> str:
+        """The options by which processes share a model so that the sums of a step have another order than in
+        one process; empty if the bits are those of one process."""
+        return ""
+
+    @property
     def is_main(self) -> bool:
         """Return whether this process prints, and writes the files of the run."""
         return self.process == 0

@@ -11,6 +11,7 @@ from foveal.training.followers import NoLog
 from foveal.training.loss_scaling import make_loss_scaling
 from foveal.training.optim import Optimizer
 from foveal.training.protocols import Batches, PlacedBatches
+from foveal.training.rounding import rounding_of
 from foveal.training.snapshot import TrainingState
 
 
@@ -29,4 +30,5 @@ def new_state(
         statistics=open_log(folder.statistics) if folder.statistics.exists() else None,
         batches=batches if isinstance(batches, PlacedBatches) else None,
         scaling=make_loss_scaling(config.precision),
+        rounding=rounding_of(folder, next(model.parameters()).device, world),
     )

@@ -91,6 +91,8 @@ class TrainingState:
     """Content of model.safetensors with the best weights, after the first evaluation. It belongs to the
     thread that writes the files."""
     counters: TrainingCounters = field(default_factory=TrainingCounters)
+    rounding: str = ""
+    """Why the last bits of steps in this process may differ; empty if the run alone determines them."""
 
     @property
     def plan(self) -> Plan | None:

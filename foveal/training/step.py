@@ -40,8 +40,9 @@ class StepResult:
     first_nonfinite: str | None
     """None if the update was applied, else where the first non-finite number appeared."""
 
-    def to_record(self, lr: float) -> dict[str, Any]:
-        """Return what a line of the log says of the update with a learning rate."""
+    def to_record(self, lr: float, rounding: str) -> dict[str, Any]:
+        """Return what a line of the log says of the update with a learning rate, and why its last bits may
+        be others than those of one process."""
         return {
             **self.metrics,
             "objective": self.loss,
@@ -49,6 +50,7 @@ class StepResult:
             "rate": lr,
             "gradient_norm": self.gradient_norm,
             "gradient_largest": self.gradient_max,
+            **({"rounding": rounding} if rounding else {}),
         }
 
 

@@ -193,7 +193,7 @@ class Trainer:
             "step": counters.step,
             "epoch": counters.step * config.grad_accumulation / self.batches.per_epoch,
             "tokens": counters.tokens,
-            **result.to_record(lr),
+            **result.to_record(lr, state.rounding),
             "seconds": counters.seconds,
             "tokens_per_second": tokens / seconds,
         }

@@ -29,6 +29,8 @@ from foveal.training.trainer import Trainer
 
 UNTIMED = ("epoch", "tokens", "loss", "objective", "terms", "rate", "gradient_norm", "gradient_largest")
 """What a line of the log says of a step, besides times."""
+SUMS = ("loss", "objective", "terms", "gradient_norm", "gradient_largest")
+"""The numbers of them that depend on the order of sums."""
 LAST_BITS = 1e-5
 """The part of a number that may be due to rounding."""
 KEPT = "kept"
@@ -112,8 +114,11 @@ class _Saver(Callback):
             raise StopTraining
 
 
-def require_logged_steps(replayed: RunFolder, run: RunFolder, first: int, last: int) -> None:
-    """Check that the replayed steps have the numbers that the log of the run has, bit for bit.
+def require_logged_steps(
+    replayed: RunFolder, run: RunFolder, first: int, last: int, tolerance: float
+) -> None:
+    """Check that the replayed steps have the numbers that the log of the run has: bit for bit, or with sums
+    that differ by a part of each of at most `tolerance`.
 
     Raises: LawBroken: a step has other numbers.
     """
@@ -121,8 +126,18 @@ def require_logged_steps(replayed: RunFolder, run: RunFolder, first: int, last: 
     for step in range(first, last + 1):
         for name, value in logged.get(step, {}).items():
             other = again.get(step, {}).get(name)
-            if other != value:
+            if not _are_close(value, other, tolerance if name in SUMS else 0.0):
                 raise _other_number(step, name, value, other)
+
+
+def _are_close(value: Any, other: Any, tolerance: float) -> bool:
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(
+            _are_close(each, other[name], tolerance) for name, each in value.items()
+        )
+    if isinstance(value, float) and isinstance(other, float):
+        return abs(value - other) <= tolerance * abs(value)
+    return bool(value == other)
 
 
 def _other_number(step: int, name: str, logged: Any, again: Any) -> LawBroken:
@@ -170,13 +185,23 @@ def logged_steps(run: RunFolder) -> int:
     return next(step for step in range(1, len(steps) + 2) if step not in steps) - 1
 
 
+def logged_rounding(run: RunFolder, first: int, last: int) -> str:
+    """Return why steps of a run were rounded otherwise than a replay rounds them; empty if none was."""
+    records = (record for record in _records(run) if first <= record["step"] <= last)
+    return ", then ".join(dict.fromkeys(record["rounding"] for record in records if "rounding" in record))
+
+
 def _steps(run: RunFolder) -> dict[int, Record]:
     """Return what the log says of each step, without times."""
-    records = read_metrics_log(run.metrics)
     return {
-        record["step"]: {name: record[name] for name in UNTIMED if name in record}
-        for record in [*records["step"], *records["refused"]]
+        record["step"]: {name: record[name] for name in UNTIMED if name in record} for record in _records(run)
     }
+
+
+def _records(run: RunFolder) -> list[Record]:
+    """Return the records of the steps of a run."""
+    records = read_metrics_log(run.metrics)
+    return [*records["step"], *records["refused"]]
 
 
 def _copy_run(path: Path, folder: Path, start: Path | None) -> None:

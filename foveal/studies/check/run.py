@@ -25,6 +25,7 @@ from foveal.studies.check.replay import (
     RunReplay,
     checkpoints_of,
     file_hashes,
+    logged_rounding,
     logged_steps,
     require_logged_steps,
     require_same_hashes,
@@ -39,6 +40,11 @@ from foveal.tasks.warm_start import load_run_weights
 
 FIRST_STEPS, MOST_STEPS = 10, 1000
 """If the user gives no number: the first steps that are replayed, and the most between two checkpoints."""
+TOLERANCE, HALF_TOLERANCE = 1e-3, 0.05
+"""The part of a sum that counts as rounding, in float32 and in 16 bits, where a step was trained otherwise
+than it is replayed."""
+PIPELINE = "--pp "
+"""An option of processes that draw other noise than one process."""
 OWN_MODULE = (
     "its script alone can train it again (foveal.Trainer); foveal check FILE.py:NAME checks its module"
 )
@@ -107,7 +113,7 @@ class RunCheck:
         assert data.prepared is not None
         device = resolve_device(data_facts(run.manifest, run.path).device)
         replay = Replays(RunReplay(run, task, data.prepared, device, self.progress), self.steps)
-        yield law_of_run(f"the first {replay.count} steps are those of the log", replay.from_start)
+        yield replay.law_of_log(f"the first {replay.count} steps", None, 0, replay.count)
         reason = "" if replay.count > 1 else "a single step has no step before it"
         resumes = "a training that is stopped and resumed ends as one that is not"
         yield law_of_run(resumes, replay.resumed, reason)
@@ -160,14 +166,17 @@ class Replays:
         self.count = min(FIRST_STEPS if steps is None else steps, logged_steps(self.run))
         self.most = MOST_STEPS if steps is None else steps
 
-    def from_start(self) -> None:
-        """Check that the first steps have the numbers of the log.
-
-        Raises: LawBroken: they have others.
-        """
-        with TemporaryPath() as folder:
-            replayed = self.replay.train(folder / "start", None, self.count)
-            require_logged_steps(replayed.run, self.run, 1, self.count)
+    def law_of_log(self, steps: str, start: Path | None, first: int, last: int) -> Law:
+        """Return the law that the steps after step `first` are those of the log: bit for bit, or up to
+        rounding if they were rounded otherwise than a replay rounds them."""
+        name, rounding = f"{steps} are those of the log", logged_rounding(self.run, first + 1, last)
+        if PIPELINE in rounding:
+            reason = f"they were trained with {rounding}, whose stages draw other noise than one process"
+            return Law(name, reason=reason)
+        name += f" up to rounding ({rounding})" if rounding else ""
+        in_float32 = self.run.config.training.precision == "float32"
+        tolerance = 0.0 if not rounding else TOLERANCE if in_float32 else HALF_TOLERANCE
+        return law_of_run(name, partial(self._logged, start, first, last, tolerance))
 
     def resumed(self) -> None:
         """Check that a training that goes on from a checkpoint ends as one that did not stop.
@@ -190,22 +199,22 @@ class Replays:
         (first, start), (last, end) = checkpoints[-2:]
         if last <= first:
             return Law(name, reason="the run has two checkpoints of one step")
-        if last - first <= self.most:
+        if last - first <= self.most and not logged_rounding(self.run, first + 1, last):
             name = f"{last - first} steps from checkpoint {first} give the hashes of checkpoint {last}"
             return law_of_run(name, partial(self._to_next, first, start, last, end))
-        name = f"{self.count} steps from checkpoint {first} are those of the log"
-        return law_of_run(name, partial(self._logged, first, start))
+        count = min(self.count, last - first)
+        return self.law_of_log(f"{count} steps from checkpoint {first}", start, first, first + count)
 
     def _to_next(self, first: int, start: Path, last: int, end: Path) -> None:
         with TemporaryPath() as folder:
             replayed = self.replay.train(folder / "next", start, last, {last})
-            require_logged_steps(replayed.run, self.run, first + 1, last)
+            require_logged_steps(replayed.run, self.run, first + 1, last, 0.0)
             require_same_hashes(replayed.checkpoint(last), file_hashes(end), last)
 
-    def _logged(self, first: int, start: Path) -> None:
+    def _logged(self, start: Path | None, first: int, last: int, tolerance: float) -> None:
         with TemporaryPath() as folder:
-            replayed = self.replay.train(folder / "next", start, first + self.count)
-            require_logged_steps(replayed.run, self.run, first + 1, first + self.count)
+            replayed = self.replay.train(folder / "part", start, last)
+            require_logged_steps(replayed.run, self.run, first + 1, last, tolerance)
 
 
 class TemporaryPath(tempfile.TemporaryDirectory[str]):
