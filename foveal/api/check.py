@@ -56,19 +56,18 @@ def check(
     """
     overrides = tuple(setting(key, value) for key, value in dict(flatten(settings or {})).items())
     with silence(quiet), generators_kept():
-        options = CheckOptions(
-            None if steps is None else index(steps), trust_plugin, input, frozenset(expect)
-        )
+        whole_steps = None if steps is None else index(steps)
+        options = CheckOptions(overrides, whole_steps, trust_plugin, input, frozenset(expect))
         if isinstance(target, nn.Module):
             name = type(target).__name__
             return LawTable(own_module_target(name, deepcopy(target), options).check())
-        return LawTable(check_named(str(target), overrides, options))
+        return LawTable(check_named(str(target), options))
 
 
-def check_named(name: str, overrides: tuple[str, ...], options: CheckOptions) -> Check:
+def check_named(name: str, options: CheckOptions) -> Check:
     """Check the target of a name.
 
-    Raises: UserError or ConfigError: there is none, or a setting does not fit.
+    Raises: UserError or ConfigError: there is none, or an option or a setting does not fit.
     """
     with ProgressBar("replayed steps", before=f"checking the laws of {name}") as progress:
-        return find_target(name, overrides, options, log, progress).check()
+        return find_target(name, options, log, progress).check()

@@ -55,8 +55,8 @@ def check(
     with SignalHandler():
         check_payload_path(out)
         expected = frozenset(filter(None, expect.split(",")))
-        options = CheckOptions(steps, False, input_, expected)
-        checked = check_named(target, resolve_references(overrides), options)
+        options = CheckOptions(resolve_references(overrides), steps, False, input_, expected)
+        checked = check_named(target, options)
         if out is not None:
             write_payload(check_payload(checked), out)
     for note in checked.notes:

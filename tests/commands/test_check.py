@@ -78,7 +78,11 @@ def test_what_is_no_plugin(here: Path) -> None:
     assert "empty.py: registers no parts" in refuse("check", "empty.py")
 
 
-def test_what_is_said_of_own_modules_is_refused_for_models():
-    assert refuse("check", "lstm", "--expect", "causal").startswith(
-        "foveal: lstm: --input and --expect are for"
-    )
+@pytest.mark.parametrize("option", ["--input tokens:5", "--expect causal", "--steps 0"])
+@pytest.mark.parametrize("target", ["lstm", "resnet-18", "sizes.toml", "mine.py", "mine.py:Cell"])
+def test_options_that_a_target_does_not_read_are_refused(target: str, option: str, here: Path):
+    (here / "sizes.toml").touch()
+    write_cell(here / "mine.py")
+    name, target_of_it = option.split()[0], "a run" if "steps" in option else "a module of your own"
+    line = refuse("check", target, *option.split())
+    assert line == f"foveal: {name} is for {target_of_it}, which {target} is not; leave it out\n"

@@ -232,13 +232,24 @@ def test_what_does_not_apply_is_said_with_the_reason():
         (("no_such_module:Reader",), "can't be imported"),
         (("own_modules:Reader", "--input", "tokens"), "--input tokens: expected tokens:NUMBER"),
         (("own_modules:Reader", "--expect", "order"), "--expect order: expected causal or set"),
-        (("own_modules:Reader", "model.width=3"), "only the model of a preset or network has settings"),
+        (("own_modules:Reader", "model.width=3"), "model.width=3 is for the model of a preset or network"),
+        (("own_modules:Reader", "--steps", "3"), "--steps is for a run, which own_modules:Reader is not"),
+        (
+            ("own_modules.py:Reader", "--steps", "3"),
+            "--steps is for a run, which own_modules.py:Reader is not",
+        ),
         (("attentoin",), "did you mean 'attention'?"),
         (("nothing/here",), "no run, preset, file or folder"),
     ],
 )
 def test_what_can_not_be_checked_is_one_plain_line(arguments: tuple[str, ...], words: str):
     assert words in refuse("check", *arguments)
+
+
+def test_in_python_options_that_a_module_does_not_read_are_refused():
+    for name, options in (("steps", {"steps": 3}), ("model.width", {"settings": {"model.width": 3}})):
+        with pytest.raises(foveal.UserError, match=f"{name}.* is for .*, which Linear is not"):
+            foveal.check(nn.Linear(5, 4), quiet=True, **options)
 
 
 def test_a_module_is_checked_in_python_and_left_as_it_was():

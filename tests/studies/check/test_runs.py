@@ -177,6 +177,11 @@ def test_a_number_of_steps(run: Path):
     assert "--steps 0: expected a whole number from 1 on" in refuse("check", run, "--steps", "0")
 
 
+def test_options_that_a_run_does_not_read_are_refused(run: Path):
+    for option in (("--input", "tokens:5"), ("--expect", "set"), ("model.width=3",)):
+        assert f"{option[0]} is for " in refuse("check", run, *option)
+
+
 def test_a_report(run: Path, tmp_path: Path):
     for suffix in (".html", ".json"):
         succeed("check", run, "--steps", "2", "--out", tmp_path / f"report{suffix}")
