@@ -13,7 +13,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Literal
 
-from foveal.core.errors import UserError
+from foveal.core.errors import FAILURES, UserError, describe_failed_import
 from foveal.plugins.registry import REGISTRIES, is_ours, loading
 from foveal.plugins.source import PluginSource, read_source
 
@@ -140,7 +140,7 @@ def import_plugin(name: str, path: Path, origin: Origin, *modules: str) -> Plugi
         for module in {*sys.modules} - known:
             if plugin.has_module(module):
                 del sys.modules[module]
-        if isinstance(error, UserError) or not isinstance(error, Exception | SystemExit):
+        if isinstance(error, UserError) or not isinstance(error, FAILURES):
             raise
         raise UserError(explain_failure(error, path)) from error
     _loaded[name] = plugin
@@ -201,9 +201,7 @@ def explain_failure(error: BaseException, path: Path) -> str:
     """Return in one line why the import of a plugin failed, with the line of its file."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: not Python: {error.msg}"
-    place, problem = line_in(error, path) or str(path), f"{type(error).__name__}: {error}"
-    if isinstance(error, SystemExit):
-        problem = "it ends the program; put what only a script does below if __name__ == '__main__'"
+    place, problem = line_in(error, path) or str(path), describe_failed_import(error)
     beside = f"{str(getattr(error, 'name', '')).partition('.')[0]}.py"
     if isinstance(error, ModuleNotFoundError) and path.is_file() and path.with_name(beside).exists():
         problem += f"; a plugin of several files, such as {beside}, is a package: a folder with __init__.py"

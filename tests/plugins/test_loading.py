@@ -75,7 +75,7 @@ FAULTS = {
     "import beside": r"a plugin of several files, such as beside\.py, is a package: a folder with __init__",
     "\ndef f(:": r"mine\.py:2: not Python: invalid syntax",
     "\n\n1 / 0": r"mine\.py:3: the plugin fails on import: ZeroDivisionError: division by zero",
-    "raise SystemExit(3)": r"mine\.py:1: .*: it ends the program; put what only a script does below if",
+    "raise SystemExit(3)": r"mine\.py:1: .*: it ends the program \(sys\.exit\); put what only a script",
     CELL.format(name="lstm"): r"mine\.py: the mixer lstm is one of Foveal's own; choose another name",
     CELL.format(name="a,b"): r"mine\.py: the mixer 'a,b': a name has letters, digits, - and _ only",
     CELL.format(name="embedding-width"): r"the mixer embedding-width: its settings would be those of another",

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from foveal.core.errors import UserError
+from foveal.core.errors import FAILURES, UserError, describe_failed_import
 from foveal.store.run import MODULE_KEY, RunFolder
 
 
@@ -98,11 +98,10 @@ def import_code(code: CodeReference, what: str, run: Path) -> Callable[..., Any]
     module, _, name = code.name.partition(":")
     try:
         value = _look_up(import_module(module), name)
-    except Exception as error:  # whatever the code of a user raises
-        reason = f"{type(error).__name__}: {error}"
+    except FAILURES as error:
         raise UserError(
-            f"{run}: its {what} {code.name} can't be imported ({reason}): run the command in the folder of "
-            "that code"
+            f"{run}: its {what} {code.name} can't be imported ({describe_failed_import(error)}): run the "
+            "command in the folder of that code"
         ) from error
     if not callable(value):
         raise UserError(f"{run}: {code.name}, its {what}, is not there any more: restore that code")

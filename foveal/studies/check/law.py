@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from foveal.core.errors import UserError
+from foveal.core.errors import FAILURES, UserError, describe_failure
 from foveal.laws.law import LawBroken
 from foveal.ops.jit.dispatch import reference_only
 from foveal.plugins.loading import line_in_plugin
@@ -87,7 +87,7 @@ def check_laws(part: str, laws: Callable[[], Iterable[Law]]) -> Iterator[LawResu
     """Yield the result of each law of a part. If the part can't be made, that is the only result."""
     try:
         listed = [*laws()]
-    except Exception as error:  # whatever the code of a plugin raises
+    except FAILURES as error:
         yield LawResult(part, "it can be made", "BROKEN", explain(error))
         return
     for law in listed:
@@ -101,7 +101,7 @@ def check_law(part: str, law: Law) -> LawResult:
     for path in law.paths:
         try:
             failure = _first_failure(law, path)
-        except Exception as error:
+        except FAILURES as error:
             return LawResult(part, law.name, "BROKEN", explain(error), _name_of(path, law))
         if failure is not None:
             length, broken = failure
@@ -123,7 +123,7 @@ def _first_failure(law: Law, path: ComputePath) -> tuple[int, LawBroken] | None:
     for length in range(1, law.longest):
         try:
             broken = _failure(law, path, length)
-        except Exception:  # a module may need some length
+        except FAILURES:  # a module may need some length
             continue
         if broken is not None:
             return length, broken
@@ -140,10 +140,9 @@ def _failure(law: Law, path: ComputePath, length: int) -> LawBroken | None:
     return None
 
 
-def explain(error: Exception) -> str:
+def explain(error: BaseException) -> str:
     """Return an error in one line, with its line in the plugin if there is one."""
     if isinstance(error, UserError):
         return str(error)
-    problem = " ".join(f"{type(error).__name__}: {error}".split())
-    place = line_in_plugin(error)
+    problem, place = describe_failure(error), line_in_plugin(error)
     return f"{place}: {problem}" if place else problem

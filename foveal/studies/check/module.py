@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from foveal.core.errors import UserError
+from foveal.core.errors import FAILURES, UserError
 from foveal.laws import source_laws
 from foveal.laws.law import require_same_rows
 from foveal.laws.source_laws import SourceTrial
@@ -41,7 +41,7 @@ def module_target(
         raise UserError(f"--expect {', '.join(sorted(unknown))}: expected {' or '.join(EXPECTED)}")
     module = module.eval()
     check_arguments(module, name)
-    taken = find_input(module, name) if given is None else given
+    taken = find_input(module, name, given)
     checked = ModuleCheck(module, taken, expected)
     part = type(module).__name__
     notes = f"{name} is given {taken}", *_notes(module)
@@ -96,7 +96,7 @@ class ModuleCheck:
             trial = self._trial(path)
             with path.context(), torch.no_grad():
                 return trial.run(trial.source, None).dtype == path.dtype
-        except Exception:  # the user's code may make tensors of float32 itself
+        except FAILURES:  # the user's code may make tensors of float32 itself
             return False
 
     def _trial(self, path: ComputePath) -> SourceTrial:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from foveal.core.errors import UserError
+from foveal.core.errors import FAILURES, UserError, describe_failure
 from foveal.studies.check.example_sources import LONGEST, ROWS, SIDE
 
 STATES = ("state", "hx", "hidden", "h", "h0", "h_0", "cache")
@@ -59,19 +59,25 @@ def read_input(text: str) -> ModuleInput:
     return ModuleInput(kind, tuple(map(int, numbers)))
 
 
-def find_input(module: nn.Module, name: str) -> ModuleInput:
-    """Return inputs that a module takes, by its first layer with weights.
+def find_input(module: nn.Module, name: str, given: ModuleInput | None) -> ModuleInput:
+    """Return inputs that a module takes: those that are given, or else by its first layer with weights.
 
-    Raises: UserError: it takes none of those that are tried.
+    Raises: UserError: it fails on them, takes none of those that are tried, or returns no output.
     """
-    problem = "it has no layer with weights"
-    for guess in _guesses(module):
+    problem, wrong_output = "it has no layer with weights", None
+    for guess in _guesses(module) if given is None else [given]:
         try:
             outputs(module, guess.make().to(_dtype_for(module, guess)))
-        except Exception as error:  # whatever the user's code raises
-            problem = " ".join(f"{type(error).__name__}: {error}".split())
+        except UserError as error:
+            wrong_output = error
+        except FAILURES as error:
+            problem = describe_failure(error)
         else:
             return guess
+    if wrong_output is not None:
+        raise UserError(f"{name}: {wrong_output}")
+    if given is not None:
+        raise UserError(f"{name}: forward fails on --input {given}: {problem}")
     raise UserError(f"{name}: unknown what forward takes ({problem}): give --input {FORMS}")
 
 
@@ -82,11 +88,17 @@ def outputs(module: Any, inputs: Tensor, *more: Any, **named: Any) -> tuple[Tens
     """
     result = module(inputs, *more, **named)
     state = None
-    if isinstance(result, (tuple, list)):
+    if isinstance(result, (tuple, list)) and result:
         state = result[1] if len(result) > 1 else None
         result = result[0]
-    if isinstance(result, dict) or hasattr(result, "logits"):
-        result = result["logits"] if isinstance(result, dict) and "logits" in result else result.logits
+    if isinstance(result, dict):
+        if "logits" not in result:
+            raise UserError(
+                "forward returns a dict without 'logits': return a tensor, or check a module around it that "
+                "does"
+            )
+        result = result["logits"]
+    result = getattr(result, "logits", result)
     if not isinstance(result, Tensor) or not result.dim() or result.shape[0] != len(inputs):
         shape = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
         raise UserError(

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from foveal.config import suggest
-from foveal.core.errors import UserError
+from foveal.core.errors import FAILURES, UserError, describe_failed_import, describe_failure
 from foveal.training.module.sources import count_arguments
 
 IMPORTED = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)")
@@ -29,8 +29,8 @@ def imported(name: str) -> Callable[..., object] | None:
         sys.path.insert(0, str(Path.cwd()))
     try:
         module = importlib.import_module(match[1])
-    except Exception as error:  # whatever the user's code raises
-        raise UserError(f"{match[1]}: can't be imported: {type(error).__name__}: {error}") from None
+    except FAILURES as error:
+        raise UserError(f"{match[1]}: can't be imported: {describe_failed_import(error)}") from None
     source = getattr(module, match[2], None)
     if not callable(source):
         known = {each for each in vars(module) if not each.startswith("_")}
@@ -51,9 +51,8 @@ def made_module(name: str, source: Callable[..., object]) -> nn.Module:
     torch.manual_seed(0)
     try:
         module = source()
-    except Exception as error:  # whatever the user's code raises
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UserError(f"{name}: can't be made: {problem}") from None
+    except FAILURES as error:
+        raise UserError(f"{name}: can't be made: {describe_failure(error)}") from None
     if not isinstance(module, nn.Module):
         raise UserError(f"{name}: makes no torch.nn.Module, but {type(module).__name__}")
     return module

@@ -14,6 +14,8 @@ from tests.support.command_line import refuse, run_command
 pytestmark = pytest.mark.usefixtures("own_registries")
 
 MODULES = '''
+import sys
+
 import torch
 from torch import nn
 
@@ -146,6 +148,41 @@ class Single(nn.Module):
         return torch.nn.functional.linear(x.float(), self.map.weight.float())
 
 
+class Named(Bag):
+    """Returns its outputs by their names."""
+
+    names = ("logits",)
+
+    def forward(self, x):
+        return dict.fromkeys(self.names, super().forward(x))
+
+
+class Features(Named):
+    names = ("features",)
+
+
+class Nothing(Bag):
+    def forward(self, x):
+        return ()
+
+
+class Quits(Bag):
+    def forward(self, x):
+        raise SystemExit(3)
+
+
+class QuitsAlone(Bag):
+    """Ends the program for a single row."""
+
+    def forward(self, x):
+        return super().forward(x) if len(x) > 1 else sys.exit()
+
+
+class Unmade(Bag):
+    def __init__(self):
+        sys.exit("no such file")
+
+
 def small():
     return Reader(20, 8)
 
@@ -164,7 +201,7 @@ WRONG = {
     "Weighted": ("the order of places changes nothing", "length 2, row 0"),
 }
 """What each module breaks, and the smallest failing case."""
-RIGHT = ("Reader", "Forgets", "Bag", "Picture", "Single", "small")
+RIGHT = ("Reader", "Forgets", "Bag", "Named", "Picture", "Single", "small")
 
 
 @pytest.fixture(autouse=True)
@@ -173,6 +210,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(__import__("sys").modules, "own_modules", raising=False)
     (tmp_path / "own_modules.py").write_text(MODULES)
+    (tmp_path / "quits.py").write_text("raise SystemExit(0)")
     return tmp_path
 
 
@@ -232,6 +270,20 @@ def test_what_does_not_apply_is_said_with_the_reason():
         (("no_such_module:Reader",), "can't be imported"),
         (("own_modules:Reader", "--input", "tokens"), "--input tokens: expected tokens:NUMBER"),
         (("own_modules:Reader", "--expect", "order"), "--expect order: expected causal or set"),
+        (("own_modules:Reader", "--input", "image:3x8x8"), "forward fails on --input image:3x8x8: "),
+        (
+            ("own_modules:Features",),
+            "own_modules:Features: forward returns a dict without 'logits': return a",
+        ),
+        (("own_modules:Features", "--input", "vectors:6"), "forward returns a dict without 'logits'"),
+        (("own_modules:Nothing",), "own_modules:Nothing: forward returns tuple, not a tensor"),
+        (("own_modules:Quits",), "unknown what forward takes (it ends the program (sys.exit))"),
+        (("own_modules:Unmade",), "can't be made: it ends the program (sys.exit)"),
+        (("own_modules.py:Unmade",), "can't be made: it ends the program (sys.exit)"),
+        (
+            ("quits:Reader",),
+            "quits: can't be imported: it ends the program (sys.exit); put what only a script",
+        ),
         (("own_modules:Reader", "model.width=3"), "model.width=3 is for the model of a preset or network"),
         (("own_modules:Reader", "--steps", "3"), "--steps is for a run, which own_modules:Reader is not"),
         (
@@ -244,6 +296,12 @@ def test_what_does_not_apply_is_said_with_the_reason():
 )
 def test_what_can_not_be_checked_is_one_plain_line(arguments: tuple[str, ...], words: str):
     assert words in refuse("check", *arguments)
+
+
+def test_a_module_that_ends_the_program_for_some_inputs_breaks_a_law():
+    result = run_command("check", "own_modules:QuitsAlone")
+    assert result.code == 1
+    assert "it ends the program (sys.exit)" in result.last
 
 
 def test_in_python_options_that_a_module_does_not_read_are_refused():
