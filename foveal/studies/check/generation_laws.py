@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -40,9 +41,11 @@ def _beam_of_one(trials: Mapping[ComputePath, DecoderTrial], path: ComputePath, 
     for token in generate(trial.head, prompts, [""] * ROWS, length, GREEDY, memory=memory):
         written[token.row].append(token.token)
     searched = beam_search(trial.head, prompts, length, beam=1, memory=memory)
-    for row, ((best,), tokens) in enumerate(zip(searched, written, strict=True)):
-        if [*best.tokens] != tokens:
-            first = next(i for i, (a, b) in enumerate(zip(best.tokens, tokens, strict=True)) if a != b)
+    for row, (hypotheses, tokens) in enumerate(zip(searched, written, strict=True)):
+        require(bool(hypotheses), f"beam search finds no hypothesis for prompt {row}")
+        pairs = zip_longest(hypotheses[0].tokens, tokens)  # one of them may end before the other
+        first = next((place for place, (token, other) in enumerate(pairs) if token != other), None)
+        if first is not None:
             raise LawBroken(
                 "a beam of 1 chooses another token than greedy decoding", None, f"row {row}, token {first}"
             )
