@@ -122,6 +122,7 @@ def test_a_published_figure_of_96_layers_stands_beside_the_count():
 def test_published_figures_stand_beside_the_count():
     shown = succeed("plan", "gpt2", "data.batch_tokens=1024", "training.budget=1steps").out
     assert "117,000,000, -6.0% (Radford et al. 2019, table 2): the paper is wrong" in shown
+    assert "lectures    117,000,000, -6.0%\n" in shown
     for other in (("data.vocab_size=1000",), ("--vocabulary", "100")):
         assert "published" not in succeed("plan", "gpt2", "data.batch_tokens=1024", *other).out
 

@@ -111,22 +111,21 @@ def _attention_facts(matrix: AttentionMatrix) -> Facts:
 
 
 def _published_facts(plan: Plan, published: PublishedModel) -> Facts:
-    facts = []
+    facts, why = Facts(), f" ({published.source}): {published.difference}"
     if published.parameters:
-        facts.append((published.parameters, plan.parameters, ""))
+        facts.append(("published", _beside(published.parameters, plan.parameters) + why))
     if published.multiplications:
         counted = round(plan.step.forward_multiplications)
         unit = f" multiplications of an image forward; counted are {counted:,}"
-        facts.append((published.multiplications, counted, unit))
-    lectures = [("lectures", f"{published.lecture:,}")] if published.lecture else []
-    why = f"({published.source}): {published.difference}"
-    return [
-        *(
-            ("published", f"{figure:,}{unit}, {figure / counted - 1:+.1%} {why}")
-            for figure, counted, unit in facts
-        ),
-        *lectures,
-    ]
+        facts.append(("published", _beside(published.multiplications, counted, unit) + why))
+    if published.lecture:
+        facts.append(("lectures", _beside(published.lecture, plan.parameters)))
+    return facts
+
+
+def _beside(figure: int, counted: int, unit: str = "") -> str:
+    """Return a published figure with its difference from the count."""
+    return f"{figure:,}{unit}, {figure / counted - 1:+.1%}"
 
 
 def _inference_facts(inference: InferenceMemory) -> Facts:
