@@ -5,14 +5,13 @@ from pathlib import Path
 
 from foveal.api.plan_options import PlanOptions
 from foveal.api.results.counted_plan import CountedPlan
-from foveal.api.results.machine_plan import THIS_MACHINE
 from foveal.config import Config, parse_overrides, preset_names
 from foveal.core.errors import UserError
 from foveal.models.network_registry import NETWORKS
 from foveal.plugins.references import resolve_references
 from foveal.store.manifest import MANIFEST_FILE
 from foveal.store.run import open_run
-from foveal.studies.plan.hardware import DEFAULT_HARDWARE, named_hardware
+from foveal.studies.plan.hardware import DEFAULT_HARDWARE, THIS_MACHINE, named_hardware
 from foveal.studies.plan.plan import make_plan
 from foveal.studies.plan.planned_model import NotCounted, sized_task
 from foveal.studies.plan.published import all_published

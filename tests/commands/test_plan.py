@@ -179,6 +179,7 @@ def test_the_matrix_of_attention_is_in_both_units():
     ("arguments", "message"),
     [
         (("attention", "--hardware", "h10"), "--hardware h10: unknown"),
+        (("attention", "--data", "x", "--hardware", "this-machin"), "did you mean 'this-machine'?"),
         (("attention", "--ranks", "6", "--tp", "4"), "--ranks 6: not a multiple of --tp 4 x --pp 1"),
         (("attention", "--ranks", "3", "--tp", "3"), "--tp 3: stack.blocks.0.mixer: 4 heads can't be split"),
         (("attention", "--ranks", "8", "--pp", "8"), "--pp 8: 4 layers are fewer than the 8 parts"),

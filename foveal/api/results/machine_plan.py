@@ -7,6 +7,7 @@ from typing import Any
 from foveal.api.training.cost import TrainingCost
 from foveal.core.terminal_text import counted
 from foveal.inspection.payload import Payload
+from foveal.studies.plan.hardware import THIS_MACHINE
 from foveal.studies.study_result import StudyResult
 from foveal.ui.console import Sections, format_bytes, format_duration
 
@@ -118,5 +119,3 @@ class MachinePlan(StudyResult):
 
 MB = 1e6
 CAVEAT = "a few steps were measured here and now: other work on this machine makes steps longer"
-THIS_MACHINE = "this-machine"
-"""The name of the machine at hand, among those of other hardware."""
