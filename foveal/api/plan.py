@@ -85,7 +85,7 @@ def plan(
     hardware
         The devices: v100-dgx2h, a100, h100, h200 or cpu; h100 if not given. Or this-machine.
     price_per_hour
-        What a device costs for an hour, in any currency, for the cost of the published training.
+        What a device costs for an hour, in any currency, for the cost of the training.
     vocabulary
         The number of tokens; if not given, that of the run, `data.vocab_size`, or that of usual characters.
     classes

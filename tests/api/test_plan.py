@@ -51,7 +51,7 @@ def test_a_network_is_counted_on_the_usual_hardware_beside_what_is_published() -
     assert (plan.parameters, plan.plan.hardware.name) == (11_689_512, "h100")
     assert plan.to_json()["published"]["multiplications"] == 1_800_000_000
     assert plan.to_json()["forward_multiplications"] == 1_814_073_344
-    with pytest.raises(foveal.UserError, match="price_per_hour: no training of resnet-18"):
+    with pytest.raises(foveal.UserError, match="price_per_hour: the budget 10m is no number of steps"):
         foveal.plan("resnet-18", price_per_hour=2.5, settings={"data.image.batch_size": 2})
 
 
