@@ -25,11 +25,14 @@ from foveal.studies.trials.folder import open_study
 from foveal.studies.trials.process import options_of_plugins
 from foveal.studies.trials.reports import write_reports
 from foveal.studies.tune.checks import Cost, FirstModel, has_checks
+from foveal.studies.tune.lengths import check_budget
 from foveal.studies.tune.regularizers import is_regularizer
 from foveal.studies.tune.report import tune_payload
+from foveal.studies.tune.space import search_space
 from foveal.studies.tune.subject import Subject
-from foveal.studies.tune.tune import Tuning, check_study
+from foveal.studies.tune.tune import Tuning
 from foveal.studies.tune.tune import tune as run_study
+from foveal.tasks.registry import task_of
 from foveal.training.plan import parse_budget
 from foveal.ui.budget_bar import BudgetBar
 from foveal.ui.console import log, silence
@@ -154,7 +157,8 @@ def tune_chosen(
     """
     check_installed("optuna", "foveal tune")
     seconds = own.seconds
-    chosen = choose(data, overrides, options)
+    chosen = choose_trained(data, overrides, options)
+    options = chosen.options
     subject = make_subject(chosen, overrides, options)
     folder = own.run or default_run_path(data, "tune")
     facts = {
@@ -166,10 +170,11 @@ def tune_chosen(
     }
 
     log_lines(chosen.lines())
+    search_space(subject.config, subject.config.optimizer.lr, own.search)  # a wrong name is said at once
     first = None
     if not has_checks(folder):
         first = first_model(chosen)
-        check_study(first, subject, seconds, own.search)
+        check_budget(first.cost, seconds)
     if open_study(folder, "tune", facts, data, options.valid, options.test):
         log(f"{folder}: goes on")
     try:
@@ -183,6 +188,21 @@ def tune_chosen(
         words += [word for each in own.search for word in ("--search", each)]
         command = shlex.join([*words, "--run", str(folder)])
         raise Interrupted(stop.number, f"; all trials are kept; go on with: {command}") from None
+
+
+def choose_trained(data: str, overrides: tuple[str, ...], options: TrainingOptions) -> ChosenTraining:
+    """Choose what is tuned: as for a training, but the preset of the task where the weights of the default
+    for these data are computed, not trained.
+
+    Raises: UserError or ConfigError: DATA can't be opened, or a setting does not fit.
+    """
+    chosen = choose(data, overrides, options)
+    config = chosen.choice.config
+    if chosen.choice.defaults is None or parse_budget(config.training.budget).amount:
+        return chosen
+    model = task_of(config).preset
+    log(f"--model {model} is tuned: the weights of {chosen.choice.preset} are computed, not trained")
+    return choose(data, overrides, replace(options, model=model))
 
 
 def make_subject(chosen: ChosenTraining, overrides: tuple[str, ...], options: TrainingOptions) -> Subject:
@@ -225,16 +245,18 @@ def first_model(chosen: ChosenTraining) -> FirstModel:
     if time.monotonic() - began > SLOW_START:  # data that were prepared now are read faster by trials
         began = time.monotonic()
         prepared = prepare(chosen)
+    steps = prepared.cost.steps
+    if steps is None:
+        task = prepared.start.task
+        raise UserError(
+            f"training.budget={task.config.training.budget}: the weights of {chosen.choice.preset} are "
+            "computed, not trained, so there are no settings to tune; give a budget, or a model that is "
+            f"trained, such as --model {task.preset}"
+        )
     if prepared.valid_batches is None:
         raise UserError(
             f"{chosen.data}: no held-out rows to choose settings by: give data.valid_fraction=0.1, or data "
             "with --valid"
-        )
-    steps = prepared.cost.steps
-    if steps is None:
-        raise UserError(
-            f"training.budget={prepared.start.task.config.training.budget}: the weights are computed, not "
-            "trained, so there are no settings to tune; choose another --model"
         )
     seconds = IMPORT_SECONDS + time.monotonic() - began
     evaluation = steps.evaluation_seconds / max(1, steps.evaluations)

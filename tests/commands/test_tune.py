@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ((*TINY, "--budget", "1s"), "--budget 1 s is too little: a trial of 20 steps takes"),
         ((*TINY, "--budget", "60m", "--run", "notes.txt"), "notes.txt"),
         (("--out", "report.exe"), "expected a name that ends in .png"),
-        (("--model", "lstm", "training.budget=0steps"), "the weights are computed, not trained"),
+        (("--model", "lstm", "training.budget=0steps"), "the weights of lstm are computed, not trained"),
     ],
 )
 def test_what_can_not_be_tuned_is_refused_and_nothing_is_written(folder, arguments, words):

@@ -19,8 +19,9 @@ if TYPE_CHECKING:  # whose methods return the report
 COLUMNS = ("trial", "why", "settings", "steps", "held-out loss", "")
 PHASES = ("coarse", "refined")
 CAVEAT = (
-    "settings are chosen by the held-out loss, which is therefore a little too low for the chosen trial; new "
-    "seeds are not chosen. Coarse trials are short, and short trainings favor high rates"
+    "a loss is the lowest of the evaluations of a trial, since a training keeps the weights of that one. "
+    "Settings are chosen by it, so it is a little too low for the chosen trial; new seeds are not chosen. "
+    "Coarse trials are short, and short trainings favor high rates"
 )
 
 
@@ -44,16 +45,19 @@ def _verdict_facts(tuning: "Tuning") -> list[tuple[str, str]]:
     settings = " ".join(f"{key}={value}" for key, value in verdict.winner.settings.items())
     whole = tuning.checks.cost.full_steps
     assert verdict.winner.loss is not None
-    length = f"{verdict.winner.steps:,} of the {whole:,} steps of a whole training"
+    length = f"the lowest in {verdict.winner.steps:,} of the {whole:,} steps of a whole training"
     facts += [
         ("recommended", settings or "the settings as given"),
-        ("held-out loss", f"{decimals(verdict.winner.loss, 4)} after {length}; {verdict.spread.words}"),
+        ("held-out loss", f"{decimals(verdict.winner.loss, 4)}, {length}; {verdict.spread.words}"),
     ]
     if verdict.unconfirmed is not None:
         facts.append(("not taken", _unconfirmed(verdict.unconfirmed)))
+    if verdict.untried is not None:
+        more = "; there was no time to try it longer: give a larger --budget"
+        facts.append(("not tried longer", f"{verdict.untried.name}: {trial_result(verdict.untried)}{more}"))
     if verdict.start is not None and verdict.start != verdict.winner:
         assert verdict.start.loss is not None
-        loss = f"{decimals(verdict.start.loss, 4)} after {verdict.start.steps:,} steps"
+        loss = f"{decimals(verdict.start.loss, 4)}, the lowest in {verdict.start.steps:,} steps"
         facts.append(("as given", loss))
     return facts
 
@@ -85,7 +89,12 @@ def _trials_in_words(trials: list[Trial], steps: int) -> str:
     failed = [trial for trial in trials if trial.state == "failed"]
     stopped = sum(trial.state == "stopped" for trial in trials)
     words = f"{counted(len(trials), 'trial')} of {counted(steps, 'step')}"
-    words += f", held-out losses from {decimals(min(ended), 4)} to {decimals(max(ended), 4)}" if ended else ""
+    if len(ended) == 1:
+        words += f", held-out loss {decimals(ended[0], 4)}"
+    elif ended:
+        words += (
+            f", {len(ended)} ended with losses from {decimals(min(ended), 4)} to {decimals(max(ended), 4)}"
+        )
     words += f", {stopped} stopped as worse than others" if stopped else ""
     return words + (f", {len(failed)} failed, the first with: {failed[0].error}" if failed else "")
 
@@ -101,6 +110,7 @@ def tune_json(tuning: "Tuning") -> dict[str, Any]:
         "faults": [vars(fault) for fault in verdict.faults],
         "recommended": dict(verdict.winner.settings),
         "not_taken": None if verdict.unconfirmed is None else _not_taken(verdict.unconfirmed),
+        "not_tried_longer": None if verdict.untried is None else verdict.untried.name,
         "held_out_loss": verdict.winner.loss,
         "held_out_losses_of_new_seeds": [*verdict.spread.losses],
         "command": [*verdict.command],

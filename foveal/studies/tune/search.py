@@ -264,7 +264,9 @@ def trial_result(trial: Trial) -> str:
     result = decimals(trial.loss, 4) if trial.loss is not None and trial.state != "failed" else "failed"
     ends = {"stopped": ", stopped as worse than others", "failed": f": {trial.error}"}.get(trial.state, "")
     tried = f"{trial.reason}: {settings}" if settings else trial.reason
-    return f"{result} after {counted(trial.steps, 'step')}{ends}; {tried}"
+    if trial.loss is not None and trial.state != "failed":
+        result += f", the lowest in {counted(trial.steps, 'step')}"
+    return f"{result}{ends}; {tried}"
 
 
 def number_or_text(value: Any) -> Any:

@@ -11,10 +11,10 @@ from foveal.inspection.payload import Payload
 from foveal.studies.study_result import StudyResult
 from foveal.studies.tune.checks import Checks, FirstModel, read_checks, run_checks, write_checks
 from foveal.studies.tune.journal import Trial
-from foveal.studies.tune.lengths import CHECKS_END, Lengths, check_budget
+from foveal.studies.tune.lengths import CHECKS_END, Lengths
 from foveal.studies.tune.report import tune_payload, tune_sections
 from foveal.studies.tune.search import Search
-from foveal.studies.tune.space import Dimension, search_space
+from foveal.studies.tune.space import Dimension
 from foveal.studies.tune.subject import Subject
 from foveal.studies.tune.verdict import Verdict, make_verdict
 from foveal.ui.console import Sections
@@ -42,16 +42,6 @@ class Tuning(StudyResult):
         return tune_payload(self)
 
 
-def check_study(first: FirstModel, subject: Subject, budget: float, only: tuple[str, ...]) -> None:
-    """Check that a study can be made, before anything is written. `only` are the searched settings, if not
-    all.
-
-    Raises: UserError: the budget is too small, or a setting of `only` is not searched.
-    """
-    check_budget(first.cost, budget)
-    search_space(subject.config, subject.config.optimizer.lr, only)
-
-
 def tune(
     folder: Path,
     subject: Subject,
@@ -62,7 +52,7 @@ def tune(
     log: Log,
     progress: ProgressCallback,
 ) -> Tuning:
-    """Make a study that was checked, or go on with one whose checks are written, which needs no `first`.
+    """Make a study, or go on with one whose checks are written, which needs no `first`.
 
     Raises: RunFailed: all trials failed.
     Raises: Interrupted: a signal came; the study goes on with the next call.
@@ -75,8 +65,9 @@ def tune(
     if first is not None:
         checks = run_checks(first, CHECKS_END * budget, report)
         write_checks(folder, checks)
-        for line in (checks.initial.meaning, checks.overfit.meaning, checks.rates.meaning):
-            log(line)
+        steps = (checks.initial, checks.overfit, checks.rates)
+        for name, check in zip(("1 first loss", "2 by heart", "3 rates"), steps, strict=True):
+            log(f"{name}: {check.meaning}")
     else:
         checks = read_checks(folder)
     search = Search(folder, subject, checks, budget, only, signals, log, progress)

@@ -68,6 +68,8 @@ class Verdict:
     """The command that trains with the recommended settings."""
     findings: tuple[Finding, ...]
     """What the curves of the recommended settings show."""
+    untried: Trial | None
+    """The best coarse trial, if there was no time for a refined one with its settings."""
 
     @property
     def headline(self) -> str:
@@ -75,7 +77,8 @@ class Verdict:
         if self.faults:
             return "; ".join(f"{fault.setting}: {fault.problem}" for fault in self.faults)
         if not self.winner.settings:
-            return "the settings as given are as good as all others that were tried"
+            others = "all others that were tried" if self.untried is None else "all others of as many steps"
+            return f"the settings as given are as good as {others}"
         changed = " ".join(f"{key}={value}" for key, value in self.winner.settings.items())
         if self.start is None or self.start.steps != self.winner.steps:
             return f"no fault in the settings as given, of which no training as long ended; take {changed}"
@@ -87,7 +90,8 @@ class Verdict:
 def make_verdict(search: Search) -> Verdict:
     """Return what the trials of a finished search say."""
     given = [each for each in search.journal.trials("coarse", "refined") if each.origin == "given"]
-    best, winner = search.best("refined"), search.recommended()
+    best, winner, coarse = search.best("refined"), search.recommended(), search.best("coarse")
+    refined = [each.settings for each in search.journal.trials("refined")]
     spread = Spread(search.new_seeds(winner))
     return Verdict(
         tuple(_faults(search, winner, spread)),
@@ -97,6 +101,7 @@ def make_verdict(search: Search) -> Verdict:
         spread,
         tuple(search.subject.command(winner.settings)),
         tuple(search.findings(winner)),
+        None if coarse.settings in refined else coarse,
     )
 
 

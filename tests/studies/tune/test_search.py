@@ -199,6 +199,18 @@ def test_settings_that_new_seeds_refute_are_not_taken_and_those_taken_get_new_se
     assert [("1.083" in line, "1.583" in line) for line in lines] == [(True, False), (False, True)]
 
 
+def test_settings_that_there_was_no_time_to_try_longer_are_named(study, tmp_path):
+    search = study(best=0.3, slowness=10)
+    search.run()
+    verdict, coarse = make_verdict(search), search.best("coarse")
+    assert verdict.headline == "the settings as given are as good as all others of as many steps"
+    assert (verdict.untried, coarse.origin) == (coarse, "drawn")
+    trials = tuple(search.journal.trials("coarse", "refined", "seeds"))
+    facts = search.space, search.lengths, trials, verdict
+    text = str(Tuning(tmp_path, search.subject, BUDGET, search.checks, *facts))
+    assert "no time to try it longer: give a larger --budget" in text
+
+
 def test_settings_without_a_training_as_long_are_not_called_worse(study):
     search = study(best=0.3, end=lambda trial: DISK_FULL if trial == "refined-0" else FINISHED)
     search.run()
