@@ -21,7 +21,6 @@ from foveal.data.open import DataPaths
 from foveal.store.run_paths import default_run_path
 from foveal.studies.compare_finetuning.advice import Strategy
 from foveal.studies.compare_finetuning.comparison import FinetuningComparison, TrainedWay, trained_way
-from foveal.studies.compare_finetuning.report import finetuning_payload
 from foveal.studies.compare_finetuning.similarity import FeatureSimilarity, feature_similarity
 from foveal.studies.compare_finetuning.ways import check_encoder, settings_of_ways
 from foveal.studies.trials.folder import open_study
@@ -193,7 +192,7 @@ def compare_ways(request: FinetuningRequest, signals: SignalHandler) -> Finetuni
             ways[way] = _measure(training.path, request.device)
     comparison = FinetuningComparison(request.folder, request.data, similarity, ways, errors)
     with Activity("writing the report"):
-        write_reports(finetuning_payload(comparison), request.folder)
+        write_reports(comparison.payload(), request.folder)
     return comparison
 
 

@@ -10,11 +10,12 @@ from foveal.api.errors import plain_errors
 from foveal.api.plan_here import plan_of_run, plan_on_data
 from foveal.api.plan_options import PlanOptions
 from foveal.api.results.counted_plan import CountedPlan
-from foveal.api.results.machine_plan import THIS_MACHINE, MachinePlan
+from foveal.api.results.machine_plan import MachinePlan
 from foveal.api.training.options import TrainingOptions, setting
 from foveal.api.training.stored import store_training
 from foveal.config.old_names import flatten
 from foveal.core.errors import UserError
+from foveal.studies.plan.hardware import THIS_MACHINE
 from foveal.studies.plan.layout import Layout
 from foveal.ui.console import silence
 
@@ -84,7 +85,7 @@ def plan(
     hardware
         The devices: v100-dgx2h, a100, h100, h200 or cpu; h100 if not given. Or this-machine.
     price_per_hour
-        What a device costs for an hour, in any currency, for the cost of the published training.
+        What a device costs for an hour, in any currency, for the cost of the training.
     vocabulary
         The number of tokens; if not given, that of the run, `data.vocab_size`, or that of usual characters.
     classes

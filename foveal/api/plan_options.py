@@ -3,8 +3,8 @@
 import math
 from dataclasses import asdict, dataclass
 
-from foveal.api.results.machine_plan import THIS_MACHINE
 from foveal.core.errors import UserError
+from foveal.studies.plan.hardware import THIS_MACHINE, named_hardware
 from foveal.studies.plan.layout import Layout
 
 DEFAULT_LAYOUT = Layout()
@@ -24,10 +24,12 @@ class PlanOptions:
     classes: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the price.
+        """Check the hardware and the price.
 
-        Raises: UserError: it is no amount above 0.
+        Raises: UserError: there is no such hardware, or the price is no amount above 0.
         """
+        if self.hardware not in (None, THIS_MACHINE):
+            named_hardware(self.hardware)
         if self.price_per_hour is not None and not 0 < self.price_per_hour < math.inf:
             raise UserError(f"--price-per-hour {self.price_per_hour:g}: expected an amount above 0")
 

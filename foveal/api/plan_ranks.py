@@ -5,14 +5,13 @@ from pathlib import Path
 
 from foveal.api.plan_options import PlanOptions
 from foveal.api.results.counted_plan import CountedPlan
-from foveal.api.results.machine_plan import THIS_MACHINE
 from foveal.config import Config, parse_overrides, preset_names
 from foveal.core.errors import UserError
 from foveal.models.network_registry import NETWORKS
 from foveal.plugins.references import resolve_references
 from foveal.store.manifest import MANIFEST_FILE
 from foveal.store.run import open_run
-from foveal.studies.plan.hardware import DEFAULT_HARDWARE, named_hardware
+from foveal.studies.plan.hardware import DEFAULT_HARDWARE, THIS_MACHINE, named_hardware
 from foveal.studies.plan.plan import make_plan
 from foveal.studies.plan.planned_model import NotCounted, sized_task
 from foveal.studies.plan.published import all_published
@@ -27,7 +26,7 @@ def plan_ranks(name: str, overrides: Sequence[str], machines: PlanOptions) -> Co
     published of its model.
 
     Raises: UserError or ConfigError: there is none of this name, a setting does not fit, the model is not
-        counted, or the layout does not fit the model.
+        counted, the layout does not fit the model, or there is a price and no known training.
     """
     hardware, sizes = named_hardware(machines.hardware or DEFAULT_HARDWARE), machines.sizes
     try:
@@ -37,8 +36,12 @@ def plan_ranks(name: str, overrides: Sequence[str], machines: PlanOptions) -> Co
         option = f"--hardware {THIS_MACHINE}" if _is_run(name) else "--data DATA"
         raise UserError(f"{error}; this machine measures it, in one process: add {option}") from None
     published = all_published().get(name) if not sizes and _has_its_model(task.config, name) else None
-    if machines.price_per_hour is not None and (published is None or published.training is None):
-        raise UserError(f"--price-per-hour: no training of {name} with these settings is published")
+    is_known = plan.training is not None or (published is not None and published.training is not None)
+    if machines.price_per_hour is not None and not is_known:
+        raise UserError(
+            f"--price-per-hour: the budget {task.config.training.budget} is no number of steps or tokens; "
+            "give one, such as training.budget=10000steps"
+        )
     return CountedPlan(name, plan, published, machines.price_per_hour)
 
 

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from foveal.api.compare_finetuning import DEFAULT_BUDGET, FinetuningRequest, compare_ways
 from foveal.core.signals import SignalHandler
 from foveal.inspection.files import check_payload_path, write_payload
-from foveal.studies.compare_finetuning.report import finetuning_json, finetuning_payload
+from foveal.studies.compare_finetuning.report import finetuning_json
 from foveal.ui.console import print_json, print_sections
 
 
@@ -58,10 +58,9 @@ def compare_finetuning(
     request = FinetuningRequest(data, overrides, from_, valid, test, budget, device, run)
     with SignalHandler() as signals:
         comparison = compare_ways(request, signals)
-    payload = finetuning_payload(comparison)
     if out is not None:
-        write_payload(payload, out)
+        write_payload(comparison.payload(), out)
     if json:
         print_json(finetuning_json(comparison))
     else:
-        print_sections([f"{payload.title}\n", *payload.sections()])
+        print_sections(comparison.sections())

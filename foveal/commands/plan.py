@@ -86,7 +86,7 @@ def plan(
     device
         The device of this machine: cpu, cuda, mps, or auto.
     price_per_hour
-        What a device costs for an hour, in any currency, for the cost of the published training.
+        What a device costs for an hour, in any currency, for the cost of the training.
     vocabulary
         The number of tokens; if not given, that of the run, data.vocab_size, or that of usual characters.
     classes

@@ -14,9 +14,10 @@ from foveal.ui.console import Sections, sections_text
 class StudyResult(ABC):
     """A result that prints as its command does, and shows its tables and pictures in a notebook."""
 
-    @abstractmethod
     def sections(self) -> Sections:
-        """Return what the command prints."""
+        """Return what the command prints: the tables of the report."""
+        payload = self.payload()
+        return [f"{payload.title}\n", *payload.sections()]
 
     @abstractmethod
     def payload(self) -> Payload:

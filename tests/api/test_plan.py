@@ -7,6 +7,7 @@ import pytest
 import foveal
 from foveal.api.results.counted_plan import CountedPlan
 from foveal.api.results.machine_plan import MachinePlan
+from foveal.ui.console import sections_text
 from tests.support.command_line import TINY_MODEL, succeed
 
 TINY = {key: int(value) for key, value in (setting.split("=") for setting in TINY_MODEL)}
@@ -19,7 +20,9 @@ def test_a_training_on_values_in_memory_is_planned() -> None:
     assert plan.memory_bytes > 1000 * plan.parameters
     assert plan.epoch_seconds is not None
     assert plan.epoch_seconds > 0
+    assert repr(plan) == str(plan) == sections_text(plan.sections())
     assert str(plan).startswith("lstm on this machine: about ")
+    assert "<caption>tensors of a step at its peak</caption>" in plan._repr_html_()
     assert plan.tensors["gradients"] == 4 * plan.parameters
     assert plan.to_json()["memory"]["free"] == plan.free_bytes
 
@@ -30,12 +33,16 @@ def test_many_processes_are_counted_as_the_command_counts_them() -> None:
     foveal.plan("attention", ranks=4, tp=2, hardware="a100", settings=small)
     plan = foveal.plan("attention", ranks=4, tp=2, hardware="a100", settings=small)
     assert isinstance(plan, CountedPlan)
-    settings = (f"{key}={value}" for key, value in small.items())
-    shown = succeed("plan", "attention", *settings, "--ranks", 4, "--tp", 2, "--hardware", "a100", "--json")
-    assert plan.to_json() == json.loads(shown.out)
+    settings = [f"{key}={value}" for key, value in small.items()]
+    arguments = "plan", "attention", *settings, "--ranks", 4, "--tp", 2, "--hardware", "a100"
+    assert plan.to_json() == json.loads(succeed(*arguments, "--json").out)
+    assert repr(plan).split() == succeed(*arguments).out.split()
     assert str(plan).startswith("attention on 4 x a100: fits (0.0 of 80 GB), ")
     assert plan.memory_bytes == sum(plan.plan.memory.values())
     assert plan.payload().title == plan.verdict
+    shown = plan._repr_html_()
+    assert "<caption>messages of a process in a step</caption>" in shown
+    assert "data:image/png;base64," in shown
 
 
 def test_a_network_is_counted_on_the_usual_hardware_beside_what_is_published() -> None:
@@ -44,7 +51,7 @@ def test_a_network_is_counted_on_the_usual_hardware_beside_what_is_published() -
     assert (plan.parameters, plan.plan.hardware.name) == (11_689_512, "h100")
     assert plan.to_json()["published"]["multiplications"] == 1_800_000_000
     assert plan.to_json()["forward_multiplications"] == 1_814_073_344
-    with pytest.raises(foveal.UserError, match="price_per_hour: no training of resnet-18"):
+    with pytest.raises(foveal.UserError, match="price_per_hour: the budget 10m is no number of steps"):
         foveal.plan("resnet-18", price_per_hour=2.5, settings={"data.image.batch_size": 2})
 
 

@@ -122,6 +122,7 @@ def test_a_published_figure_of_96_layers_stands_beside_the_count():
 def test_published_figures_stand_beside_the_count():
     shown = succeed("plan", "gpt2", "data.batch_tokens=1024", "training.budget=1steps").out
     assert "117,000,000, -6.0% (Radford et al. 2019, table 2): the paper is wrong" in shown
+    assert "lectures    117,000,000, -6.0%\n" in shown
     for other in (("data.vocab_size=1000",), ("--vocabulary", "100")):
         assert "published" not in succeed("plan", "gpt2", "data.batch_tokens=1024", *other).out
 
@@ -152,10 +153,12 @@ def test_the_translation_table():
     """Hours times the peak are about three times the operations that the training takes."""
     arguments = "plan", "transformer-base", "data.batch_tokens=1024", "--price-per-hour", "1000"
     shown = succeed(*arguments).out
-    hours = re.search(r"([\d,]+) device hours", shown)
-    assert hours is not None
-    assert f"cost        {hours[1]},".replace(",", "") in shown.replace(",", "")
-    assert "at 1,000 an hour" in shown
+    hours, cost = (
+        [float(amount.replace(",", "")) for amount in re.findall(pattern, shown)]
+        for pattern in (r"([\d.,]+) device hours", r"cost +([\d.,]+), at 1,000 an hour")
+    )
+    assert len(hours) == 2  # the training as published, and that of so small a batch
+    assert cost == pytest.approx([1000 * each for each in hours], rel=0.01)
     assert "weights in 16 bits" in shown
     assert "state of a row" not in shown
     assert "65,000,000, +3.0% (Vaswani et al. 2017, table 3)" in shown
@@ -178,6 +181,7 @@ def test_the_matrix_of_attention_is_in_both_units():
     ("arguments", "message"),
     [
         (("attention", "--hardware", "h10"), "--hardware h10: unknown"),
+        (("attention", "--data", "x", "--hardware", "this-machin"), "did you mean 'this-machine'?"),
         (("attention", "--ranks", "6", "--tp", "4"), "--ranks 6: not a multiple of --tp 4 x --pp 1"),
         (("attention", "--ranks", "3", "--tp", "3"), "--tp 3: stack.blocks.0.mixer: 4 heads can't be split"),
         (("attention", "--ranks", "8", "--pp", "8"), "--pp 8: 4 layers are fewer than the 8 parts"),
@@ -210,7 +214,8 @@ def test_the_matrix_of_attention_is_in_both_units():
         (("attention", "--valid", "x"), "--valid: is read for --hardware this-machine alone"),
         (("attention", "--data", "nowhere.txt"), "nowhere.txt"),
         (("gpt2", "--price-per-hour", "nan"), "--price-per-hour nan: expected an amount above 0"),
-        ((*SMALL, "--price-per-hour", "2"), "no training of attention with these settings is published"),
+        ((*SMALL, "--price-per-hour", "2"), "the budget 3m is no number of steps or tokens; give one"),
+        ((*SMALL, "training.budget=3"), "budget '3': expected an amount above 0"),
     ],
 )
 def test_what_does_not_fit_is_one_line(arguments, message):

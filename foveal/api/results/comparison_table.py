@@ -8,7 +8,6 @@ from foveal.inspection.payload import Payload
 from foveal.studies.compare.comparison import Comparison
 from foveal.studies.compare.report import comparison_json, comparison_payload
 from foveal.studies.study_result import StudyResult
-from foveal.ui.console import Sections
 
 
 class ComparisonTable(StudyResult, Table):
@@ -36,11 +35,6 @@ class ComparisonTable(StudyResult, Table):
     def picture(self) -> Picture:
         """The pictures of the report."""
         return Picture(self.payload())
-
-    def sections(self) -> Sections:
-        """Return what `foveal compare` prints."""
-        payload = self.payload()
-        return [f"{payload.title}\n", *payload.sections()]
 
     def payload(self) -> Payload:
         """Return the report."""

@@ -4,14 +4,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from foveal.inspection.payload import Payload
+from foveal.studies.study_result import StudyResult
+from foveal.ui.console import Sections
 
 if TYPE_CHECKING:  # a plan of this machine would count the memory of these imports
     from foveal.studies.plan.plan import Plan
     from foveal.studies.plan.published import PublishedModel
 
 
-@dataclass(frozen=True)
-class CountedPlan:
+@dataclass(frozen=True, repr=False)
+class CountedPlan(StudyResult):
     """What a training takes on many processes, of which one was counted."""
 
     name: str
@@ -49,10 +51,7 @@ class CountedPlan:
 
         return plan_verdict(self.name, self.plan)
 
-    def __str__(self) -> str:
-        return self.verdict
-
-    def sections(self) -> list[str | list[tuple[str, str]]]:
+    def sections(self) -> Sections:
         """Return the plan in lines, the verdict first."""
         from foveal.studies.plan.report import plan_sections
 

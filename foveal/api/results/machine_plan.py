@@ -7,13 +7,15 @@ from typing import Any
 from foveal.api.training.cost import TrainingCost
 from foveal.core.terminal_text import counted
 from foveal.inspection.payload import Payload
-from foveal.ui.console import format_bytes, format_duration
+from foveal.studies.plan.hardware import THIS_MACHINE
+from foveal.studies.study_result import StudyResult
+from foveal.ui.console import Sections, format_bytes, format_duration
 
 Facts = list[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class MachinePlan:
+@dataclass(frozen=True, repr=False)
+class MachinePlan(StudyResult):
     """What a training takes on this machine."""
 
     name: str
@@ -38,7 +40,7 @@ class MachinePlan:
         steps = self.cost.steps
         return None if steps is None else steps.epoch_seconds + steps.evaluation_seconds
 
-    def sections(self) -> list[str | Facts]:
+    def sections(self) -> Sections:
         """Return the plan in lines, the verdict first."""
         memory: Facts = [(kind, format_bytes(size)) for kind, size in self.tensors.most_common()]
         lines: list[str | Facts] = [
@@ -56,9 +58,6 @@ class MachinePlan:
         memory = f"{self.name} on this machine: about {format_bytes(self.memory_bytes)} of memory"
         epoch = self.epoch_seconds
         return memory if epoch is None else f"{memory}, {format_duration(epoch)} an epoch with its evaluation"
-
-    def __str__(self) -> str:
-        return self.verdict
 
     def _facts(self) -> Facts:
         free = "unknown" if self.free_bytes is None else format_bytes(self.free_bytes)
@@ -120,5 +119,3 @@ class MachinePlan:
 
 MB = 1e6
 CAVEAT = "a few steps were measured here and now: other work on this machine makes steps longer"
-THIS_MACHINE = "this-machine"
-"""The name of the machine at hand, among those of other hardware."""

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foveal.inspection.curves.log_records import read_metrics_log
+from foveal.inspection.payload import Payload
 from foveal.studies.compare_finetuning.advice import MeasuredAccuracy, Strategy, verdict
+from foveal.studies.compare_finetuning.report import finetuning_payload
 from foveal.studies.compare_finetuning.similarity import FeatureSimilarity
+from foveal.studies.study_result import StudyResult
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,8 @@ class TrainedWay:
     """Seconds of training, and the validation loss there."""
 
 
-@dataclass(frozen=True)
-class FinetuningComparison:
+@dataclass(frozen=True, repr=False)
+class FinetuningComparison(StudyResult):
     """The usual advice for a run and new images, and the measurements that test the advice."""
 
     folder: Path
@@ -47,6 +50,10 @@ class FinetuningComparison:
         if advised not in self.ways:
             return f"the training of {advised}, which was advised, failed: {self.errors[advised]}"
         return verdict(advised, {way: trained.accuracy for way, trained in self.ways.items()})
+
+    def payload(self) -> Payload:
+        """Return the report."""
+        return finetuning_payload(self)
 
 
 def trained_way(

@@ -1,23 +1,25 @@
 """A comparison of ways to fine-tune for people, for programs, and as a page."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from foveal.inspection.panels import Axis, Bars, Lines, NamedArray, Series, Table
 from foveal.inspection.payload import Payload
 from foveal.studies.compare_finetuning.advice import MANY_IMAGES_PER_CLASS
-from foveal.studies.compare_finetuning.comparison import FinetuningComparison
 from foveal.studies.compare_finetuning.similarity import NEIGHBORS, FeatureSimilarity
 from foveal.ui.console import format_duration
+
+if TYPE_CHECKING:  # whose methods return the report
+    from foveal.studies.compare_finetuning.comparison import FinetuningComparison
 
 CAVEAT = "each way is trained once: intervals are over test images, and another seed differs, too"
 WIDE = (6.4, 3.4)
 """Inches of the curves."""
 
 
-def finetuning_json(comparison: FinetuningComparison) -> dict[str, Any]:
+def finetuning_json(comparison: "FinetuningComparison") -> dict[str, Any]:
     """Return the comparison for programs."""
     similarity = comparison.similarity
     return {
@@ -44,7 +46,7 @@ def finetuning_json(comparison: FinetuningComparison) -> dict[str, Any]:
     }
 
 
-def finetuning_payload(comparison: FinetuningComparison) -> Payload:
+def finetuning_payload(comparison: "FinetuningComparison") -> Payload:
     """Return the comparison as a table and pictures."""
     return Payload(
         "compare-finetuning",
@@ -58,7 +60,7 @@ def finetuning_payload(comparison: FinetuningComparison) -> Payload:
     )
 
 
-def _table(comparison: FinetuningComparison) -> Table:
+def _table(comparison: "FinetuningComparison") -> Table:
     advised = comparison.similarity.advice.strategy
     columns = ("way", "steps", "training", "accuracy", f"95 % interval ({comparison.split})", "run")
     rows = []
@@ -78,13 +80,13 @@ def _table(comparison: FinetuningComparison) -> Table:
     return Table("", columns, (*rows, *failed))
 
 
-def _accuracies(comparison: FinetuningComparison) -> Bars:
+def _accuracies(comparison: "FinetuningComparison") -> Bars:
     values = np.array([[trained.accuracy.accuracy for trained in comparison.ways.values()]])
     axes = Axis("accuracy", ("accuracy",)), Axis("way", tuple(comparison.ways))
     return Bars(f"{comparison.split} accuracy", NamedArray(values, axes), high=1.0)
 
 
-def _curves(comparison: FinetuningComparison) -> Lines:
+def _curves(comparison: "FinetuningComparison") -> Lines:
     series = tuple(
         Series(way, [at for at, _ in trained.curve], [loss for _, loss in trained.curve], color=number)
         for number, (way, trained) in enumerate(comparison.ways.items())

@@ -112,6 +112,8 @@ HARDWARE = {
 }
 """The known hardware by name."""
 DEFAULT_HARDWARE = "h100"
+THIS_MACHINE = "this-machine"
+"""The name of the machine at hand, among those of other hardware."""
 
 
 def named_hardware(name: str) -> Hardware:
@@ -120,5 +122,5 @@ def named_hardware(name: str) -> Hardware:
     Raises: UserError: there is none.
     """
     if name not in HARDWARE:
-        raise UserError(f"--hardware {name}: unknown{suggest(name, HARDWARE)}")
+        raise UserError(f"--hardware {name}: unknown{suggest(name, [*HARDWARE, THIS_MACHINE])}")
     return HARDWARE[name]

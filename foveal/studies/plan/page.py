@@ -7,8 +7,7 @@ import numpy as np
 
 from foveal.inspection.panels import Axis, Bars, NamedArray, Panel, Table
 from foveal.inspection.payload import Payload
-
-Sections = Sequence[str | list[tuple[str, str]]]
+from foveal.ui.console import Sections
 
 
 def plan_payload(

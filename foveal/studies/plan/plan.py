@@ -15,6 +15,7 @@ from foveal.studies.plan.planned_model import check_layout, planned_model, rows_
 from foveal.studies.plan.rank_step import RankStep, count_step
 from foveal.studies.plan.recorder import MemoryKind, Message
 from foveal.studies.plan.step_time import StepTime, bubble, step_time
+from foveal.studies.plan.training_length import TrainingLength, length_of_budget
 from foveal.tasks.base import Task
 
 
@@ -40,6 +41,8 @@ class Plan:
     flops_per_token: float
     """Floating-point operations of the whole model for a token that is trained on."""
     inference: InferenceMemory
+    training: TrainingLength | None
+    """The length of the training by its budget; None for a budget in epochs or time."""
 
     @property
     def memory_total(self) -> int:
@@ -73,7 +76,7 @@ def make_plan(task: Task, layout: Layout, hardware: Hardware, utilization: Utili
     """Return the plan of a training of the model of a task that is bound to a processor.
 
     Raises: NotCounted: the model is not one that is counted.
-    Raises: UserError: the layout does not fit the model or its batch.
+    Raises: UserError: the layout does not fit the model or its batch, or the budget has another form.
     """
     config, model = task.config, planned_model(task)
     parameters, heads = sum(weight.numel() for weight in model.parameters()), attention_heads(model)
@@ -81,6 +84,7 @@ def make_plan(task: Task, layout: Layout, hardware: Hardware, utilization: Utili
     rows = rows_of_micro_batch(task, layout)
     stage = task.with_config(_with_layers(config, -(-config.model.layers // layout.pp), config.training))
     step = count_step(stage, layout, rows, copies_gathers=hardware.copies_gathers)
+    batch_tokens = step.tokens * step.micro_batches * layout.dp
     messages = all_messages(step, layout, config.training.activation_checkpointing)
     return Plan(
         layout,
@@ -92,10 +96,11 @@ def make_plan(task: Task, layout: Layout, hardware: Hardware, utilization: Utili
         messages,
         step_time(step.operations, messages, layout, step.micro_batches, hardware, utilization),
         task.row_unit,
-        step.tokens * step.micro_batches * layout.dp,
+        batch_tokens,
         attention_matrix(config, rows, heads, step.positions) if heads else None,
         _flops_per_token(task) if isinstance(model, DecoderLM) else step.flops_per_token,
         inference_memory(planned_model(task), step.parameters.own, step.positions, layout),
+        length_of_budget(config.training.budget, batch_tokens, task.row_unit),
     )
 
 

@@ -7,19 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from foveal.studies.plan.training_length import TrainingLength
+
 TABLE = Path(__file__).with_name("published.toml")
-
-
-class PublishedTraining(BaseModel):
-    """How long a model was trained. `flops` are the operations as the paper reckons them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    tokens: int
-    source: str
-    flops: float | None = None
-    reckoning: str = ""
-    """How the paper reckons them, if not 6 for each parameter and token."""
 
 
 class PublishedModel(BaseModel):
@@ -36,7 +26,7 @@ class PublishedModel(BaseModel):
     """The parameters in the lectures' table, if they have any."""
     difference: str = Field(min_length=1)
     """Why the count is another."""
-    training: PublishedTraining | None = None
+    training: TrainingLength | None = None
 
 
 @cache

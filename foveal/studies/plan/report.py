@@ -8,8 +8,9 @@ from foveal.studies.plan.attention_matrix import AttentionMatrix, in_both_units
 from foveal.studies.plan.inference import InferenceMemory
 from foveal.studies.plan.page import part_bars
 from foveal.studies.plan.plan import Plan
-from foveal.studies.plan.published import PublishedModel, PublishedTraining
+from foveal.studies.plan.published import PublishedModel
 from foveal.studies.plan.step_time import StepTime
+from foveal.studies.plan.training_report import training_json, training_sections
 
 Facts = list[tuple[str, str]]
 GB = 1e9
@@ -71,13 +72,7 @@ def plan_sections(
             *([("bubble", f"{plan.bubble:.1%} of the time that a stage computes")] * (layout.pp > 1)),
         ],
     ]
-    if published and published.training:
-        sections += ["\nthe training as published", _training_facts(plan, published.training, price)]
-    sections += [
-        "\nassumed",
-        _assumptions(plan),
-    ]
-    return sections
+    return [*sections, *training_sections(plan, published, price), "\nassumed", _assumptions(plan)]
 
 
 def plan_bars(plan: Plan) -> list[Bars]:
@@ -111,22 +106,21 @@ def _attention_facts(matrix: AttentionMatrix) -> Facts:
 
 
 def _published_facts(plan: Plan, published: PublishedModel) -> Facts:
-    facts = []
+    facts, why = Facts(), f" ({published.source}): {published.difference}"
     if published.parameters:
-        facts.append((published.parameters, plan.parameters, ""))
+        facts.append(("published", _beside(published.parameters, plan.parameters) + why))
     if published.multiplications:
         counted = round(plan.step.forward_multiplications)
         unit = f" multiplications of an image forward; counted are {counted:,}"
-        facts.append((published.multiplications, counted, unit))
-    lectures = [("lectures", f"{published.lecture:,}")] if published.lecture else []
-    why = f"({published.source}): {published.difference}"
-    return [
-        *(
-            ("published", f"{figure:,}{unit}, {figure / counted - 1:+.1%} {why}")
-            for figure, counted, unit in facts
-        ),
-        *lectures,
-    ]
+        facts.append(("published", _beside(published.multiplications, counted, unit) + why))
+    if published.lecture:
+        facts.append(("lectures", _beside(published.lecture, plan.parameters)))
+    return facts
+
+
+def _beside(figure: int, counted: int, unit: str = "") -> str:
+    """Return a published figure with its difference from the count."""
+    return f"{figure:,}{unit}, {figure / counted - 1:+.1%}"
 
 
 def _inference_facts(inference: InferenceMemory) -> Facts:
@@ -136,31 +130,6 @@ def _inference_facts(inference: InferenceMemory) -> Facts:
     return [
         *facts,
         ("state of a row", f"{_gigabytes(inference.state)}: {inference.positions:,} positions in 16 bits"),
-    ]
-
-
-def training_cost(plan: Plan, training: PublishedTraining, price: float) -> float:
-    """Return the cost of a published training on the devices of a plan, each of which costs `price` an
-    hour."""
-    return price * plan.layout.ranks * training.tokens / plan.tokens_per_second / 3600
-
-
-def _training_facts(plan: Plan, training: PublishedTraining, price: float | None) -> Facts:
-    flops, seconds = plan.flops_per_token * training.tokens, training.tokens / plan.tokens_per_second
-    way = f" ({training.reckoning})" if training.reckoning else ""
-    reckoned = f"; the paper reckons {training.flops:.3g}{way}" if training.flops else ""
-    one = plan.unit.removesuffix("s")
-    hours = f"{seconds * plan.layout.ranks / 3600:,.0f} device hours"
-    cost = (
-        []
-        if price is None
-        else [("cost", f"{training_cost(plan, training, price):,.0f}, at {price:,g} an hour")]
-    )
-    return [
-        ("tokens", f"{training.tokens:,} ({training.source})"),
-        ("operations", f"{flops:.3g} FLOP, {plan.flops_per_token / 1e9:,.2f} GFLOP a {one}{reckoned}"),
-        ("time", f"{seconds / 86400:,.1f} days on {plan.layout.ranks:,} x {plan.hardware.name}, {hours}"),
-        *cost,
     ]
 
 
@@ -215,8 +184,8 @@ def plan_json(
 ) -> dict[str, Any]:
     """Return the plan for `--json`: bytes, seconds, and tokens a second."""
     more: dict[str, Any] = {"published": published.model_dump(mode="json")} if published else {}
-    if published and published.training and price is not None:
-        more |= {"cost": training_cost(plan, published.training, price)}
+    if trainings := training_json(plan, published, price):
+        more |= {"trainings": trainings}
     if published and published.multiplications:
         more |= {"forward_multiplications": plan.step.forward_multiplications}
     if plan.attention:

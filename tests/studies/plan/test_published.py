@@ -2,12 +2,16 @@
 
 import re
 from math import prod
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from foveal.studies.plan.published import PublishedModel, all_published
 
+DOCS = Path(__file__).parents[3] / "docs/plan.md"
+ROW = r"\| (?:`(resnet-\d+)`|\[(\S+)\.toml\]\S+) \|(.*)\| ([+-][\d.]+) % \|"
+"""A preset or a network of the tables, its cells, and how far the published figure is from the count."""
 PLACE = r"(table|section|figure) [A-Z]?[\d.]+"
 REPORT = "Rosset, Microsoft Research Blog 2020"
 """A page without sections."""
@@ -49,3 +53,23 @@ def test_operations_of_the_translation_table_are_hours_times_the_peak(preset):
     assert training is not None
     hours, devices, peak = (float(number) for number in re.findall(r"[\d.]+", training.reckoning))
     assert training.flops == pytest.approx(hours * 3600 * devices * peak * 1e12, rel=0.01)
+
+
+def test_the_documentation_says_how_far_figures_are_from_counts_and_explains_more_than_1_5_percent():
+    text = DOCS.read_text("utf-8")
+    differences = {}
+    for network, preset, cells, difference in re.findall(ROW, text):
+        published = all_published()[network or preset]
+        if published.parameters:
+            figure = published.parameters
+            counted = float(re.findall(r"\| ([\d,]{8,}) \|", f"|{cells}|")[0].replace(",", ""))
+        else:
+            figure = published.multiplications
+            counted = 1e9 * float(cells.split()[-1])
+        differences[network or preset] = figure / counted - 1
+        assert f"{100 * differences[network or preset]:+.1f}" == difference
+    assert differences.keys() == all_published().keys()
+    _, explained = text.split("Where no class of Hugging Face matches", 1)
+    explained, _ = explained.split("`foveal plan` prints", 1)
+    far = {name for name, difference in differences.items() if abs(difference) > 0.015}
+    assert {*re.findall(r"`([\w.-]+)`", explained)} == {*far, "gpt2-xl"}  # of the lectures alone
