@@ -42,6 +42,7 @@ class AudioSource(Source[AudioFeatureExtractor]):
     simple_features_in_words = "summary statistics"
     max_simple_features = MAX_STATISTICS
     same_label = "all of the {count:,} recordings to train on have the label"
+    input_field = "file"
     place = "frame"
     model_sizes = ()
 

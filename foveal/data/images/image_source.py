@@ -83,6 +83,7 @@ class ImageSource(PixelSource):
     split.
     """
 
+    input_field = "picture"
     simple_features_in_words = f"{BASELINE_SIDE} x {BASELINE_SIDE} pixels"
     max_simple_features = 3 * BASELINE_SIDE**2
     settings = ("data.encoding", "data.image", "data.augment")

@@ -84,7 +84,6 @@ class LabelTarget(Target[LabelProcessor]):
         check_are_classes(data, labels)
 
     def label_list(self, row: Row) -> list[str]:
-        """Return the labels of a row."""
         return [row.fields[self.field]]
 
     def missing_error(self, row: Row) -> str:

@@ -49,6 +49,9 @@ class Source(ABC, Generic[ProcessorT]):
     """The largest number of `simple_features`."""
     label_hint: ClassVar[str] = ""
     """The part of an error message that tells users how to name another column of labels."""
+    input_field: ClassVar[str] = ""
+    """The field of a row that a model reads: `source` is a text or words, `values` a series, `picture` an
+    image, `file` a recording. Empty for others, and for several fields."""
     place: ClassVar[str] = ""
     """The word for a place if each place has a label: step, frame."""
     has_tokenizer: ClassVar[bool] = False
@@ -152,6 +155,11 @@ class Source(ABC, Generic[ProcessorT]):
     @abstractmethod
     def names(self, rows: Sequence[Row]) -> list[str]:
         """Return the name of each row."""
+
+    def input_key(self, row: Row) -> str:
+        """Return a text that rows share if a model reads the same of them. Their splits depend on `row.key`,
+        which rows may share that differ in other parts."""
+        return row.key
 
     def identity(self, row: Row) -> Any:
         """Return a JSON value that identifies a row's source. Equal sources have equal values."""

@@ -46,6 +46,8 @@ class Target(ABC, Generic[ProcessorT]):
     """Whether each place of a source has its own label."""
     is_class: ClassVar[bool] = False
     """Whether the name of a folder can be the target of all files in the folder."""
+    is_text: ClassVar[bool] = False
+    """Whether the field is a text to write."""
     is_stored: ClassVar[bool] = False
     """As of a source."""
     model_sizes: ClassVar[tuple[str, ...] | None] = None
@@ -59,6 +61,10 @@ class Target(ABC, Generic[ProcessorT]):
         """Return the value of a table's column as a row's field, or the reason why it can't be used."""
         texts = as_texts({column: value})
         return texts if isinstance(texts, str) else {self.field: texts[column].strip()}
+
+    def label_list(self, row: Row) -> list[str]:
+        """Return the labels of a row: one, or one for each place; none for a target without classes."""
+        return []
 
     def missing_error(self, row: Row) -> str:
         """Return the reason why a row's target says that there is none. Empty if it says no such thing."""

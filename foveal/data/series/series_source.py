@@ -30,6 +30,7 @@ class SeriesSource(Source[Statistics]):
     simple_features_in_words = "summary statistics"
     max_simple_features = MAX_STATISTICS
     same_label = "all of the {count:,} series to train on have the label"
+    input_field = "values"
     place = "step"
     model_sizes = ("channels",)
     is_stored = True

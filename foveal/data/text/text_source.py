@@ -62,6 +62,7 @@ class TextSource(Source[Tokenizer]):
     max_simple_features = MAX_NGRAMS
     same_label = "all {count:,} rows to train on have the label"
     label_hint = " (data.label=NAME is the column)"
+    input_field = "source"
     has_tokenizer = True
     is_stored = True
     reads_lines = True

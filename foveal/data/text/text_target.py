@@ -60,6 +60,7 @@ class TextTarget(Target[TextTargetProcessor]):
     """A text for each source, from the column that the setting `data.text` or another setting names."""
 
     field = "target"
+    is_text = True
     is_stored = True
     model_sizes = ("vocabulary",)
 

@@ -37,6 +37,7 @@ class SentenceSource(Source[ProcessorT], ABC):
     """A sentence of a CoNLL file or a table, in which each word is a place."""
 
     same_label = "all words have the tag"
+    input_field = "source"
     label_hint = " (data.tags=NAME)"
     place = "word"
 

@@ -17,9 +17,6 @@ from foveal.data.core.row_table import ListedRows, RowFiles
 from foveal.data.core.rows import SkippedRow
 from foveal.data.open import DataPaths, open_data
 from foveal.data.read_splits import open_splits, read_splits
-from foveal.data.text.text_source import TextSource
-from foveal.data.text.text_target import TextTarget
-from foveal.data.text.words_source import SentenceSource
 from foveal.inspection.payload import Payload
 from foveal.store.cache import cache_folder
 from foveal.studies.data_check.characters import check_characters
@@ -67,9 +64,11 @@ class DataCheck(StudyResult):
     sizes: Mapping[SplitName, int]
     findings: tuple[Finding, ...]
     class_counts: Mapping[str, tuple[int, ...]]
-    """The rows of each label, by split."""
-    lengths: NDArray[np.int64]
-    """The length of each row's source; empty if sources have none."""
+    """How often each label occurs, by split."""
+    label_unit: str
+    """The word for what has a label: row, word, step or frame."""
+    lengths: NDArray[np.float64]
+    """The length of each row's source, NaN if unknown; empty if sources have none."""
 
     @property
     def problems(self) -> list[Finding]:
@@ -101,13 +100,14 @@ def check_data(task: Task, paths: DataPaths, log: Log, progress: ProgressCallbac
             progress(number, len(CHECKS))
             findings += check(data)
         findings.sort(key=lambda finding: finding.severity != "problem")
-        counts = class_counts(data) if data.labels else ()
+        counts = class_counts(data)
         return DataCheck(
             data.name,
             task.name,
             data.sizes,
             tuple(findings),
-            {label: tuple(int(each[i]) for each in counts) for i, label in enumerate(data.labels)},
+            dict(zip(data.labels, map(tuple, counts.T.tolist()), strict=True)),
+            data.label_unit,
             data.lengths,
         )
 
@@ -132,6 +132,4 @@ def _read(task: Task, paths: DataPaths, folder: Path, log: Log) -> CheckedData:
     # Rows with paths, or with images of several parts, can't be written.
     sink = new_sink if data_format.source.is_stored else ListedRows
     tables = read_splits(data_format, files, config, skipped, sink)
-    texts = ("source",) * isinstance(data_format.source, (TextSource, SentenceSource))
-    texts += ("target",) * isinstance(data_format.target, TextTarget)
-    return CheckedData(name, files, tables, skipped, config, data_format.source, texts)
+    return CheckedData(name, files, tables, skipped, config, data_format)

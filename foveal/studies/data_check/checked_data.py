@@ -1,5 +1,6 @@
 """The rows of data that are checked, split as a training splits them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,8 +14,8 @@ from foveal.data.core.hash_split import SPLITS, SplitName, text_hash
 from foveal.data.core.row_table import RowTable
 from foveal.data.core.rows import Row, SkippedRow
 from foveal.data.files.data_part import DataPart
-from foveal.data.pairs.source import Source
-from foveal.data.series.series_source import SeriesSource
+from foveal.data.pairs.pair import PairFormat
+from foveal.studies.data_check.decoded_recording import DecodedRecording, decode_recording
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,8 @@ class CheckedData:
     tables: Mapping[SplitName, RowTable]
     skipped: list[SkippedRow]
     config: DataConfig
-    source: Source[Any] | None
-    """The source of the rows; None for lines of running text."""
-    text_fields: tuple[str, ...]
-    """The fields of a row that are texts."""
+    data_format: PairFormat
+    """The source and the target of the rows."""
 
     @cached_property
     def sizes(self) -> dict[SplitName, int]:
@@ -64,6 +63,17 @@ class CheckedData:
         """The number of the first row with the source of each row, (N,)."""
         return first_equal(self.keys)
 
+    @property
+    def input_field(self) -> str:
+        """The field of a row that a model reads."""
+        return self.data_format.source.input_field
+
+    @property
+    def text_fields(self) -> tuple[str, ...]:
+        """The fields of a row that are texts: of its source, and of its target."""
+        target = self.data_format.target
+        return ("source",) * (self.input_field == "source") + (target.field,) * target.is_text
+
     @cached_property
     def has_source(self) -> NDArray[np.bool]:
         """Return whether a row is compared at all, (N,): short lines of running text are not."""
@@ -82,37 +92,46 @@ class CheckedData:
         return np.array([text_hash(repr(row)) for row in rows], np.uint64)
 
     @cached_property
-    def lengths(self) -> NDArray[np.int64]:
-        """The length of each row's source, in characters, words or steps; empty if sources have none."""
-        if not ("source" in self.text_fields or isinstance(self.source, SeriesSource)):
-            return np.zeros(0, np.int64)
-        name = "source" if "source" in self.text_fields else "values"
-        return np.fromiter((len(row.fields[name]) for _, row in self.rows()), np.int64, self.count)
+    def lengths(self) -> NDArray[np.float64]:
+        """The length of each row's source, in characters, words, steps or seconds (not a number if the
+        recording can't be used), (N,); empty if sources have none."""
+        if self.input_field == "file":
+            return np.array([np.nan if isinstance(one, str) else one.seconds for one in self.recordings])
+        if self.input_field not in ("source", "values"):
+            return np.zeros(0)
+        return np.array([len(row.fields[self.input_field]) for _, row in self.rows()], np.float64)
+
+    @cached_property
+    def recordings(self) -> list[DecodedRecording | str]:
+        """What is in the recording of each row, or why it can't be used."""
+        return [decode_recording(row.fields["file"], self.config) for _, row in self.rows()]
 
     @cached_property
     def splits(self) -> NDArray[np.int64]:
         """The number of each row's split among `sizes`, (N,)."""
         return np.repeat(np.arange(len(self.sizes)), [*self.sizes.values()])
 
-    @cached_property
-    def labels(self) -> list[str]:
-        """The labels that are texts, in the order of `label_ids`."""
-        return [label for label in self._label_numbers if isinstance(label, str)]
-
-    @cached_property
-    def label_ids(self) -> NDArray[np.int64]:
-        """The number of each row's label in `labels`, or -1, (N,)."""
-        numbers: dict[Any, int] = {label: number for number, label in enumerate(self.labels)}
-        ids = []
-        for split in self.sizes:
-            table = self.tables[split]
-            known = np.array([numbers.get(label, -1) for label in table.labels] + [-1])  # the last: no label
-            ids.append(known[table.label_ids])
-        return np.concatenate(ids)
+    def row_labels(self, row: Row) -> list[str]:
+        """Return the labels of a row: one, one for each place, or none."""
+        return self.data_format.target.label_list(row)
 
     @property
-    def _label_numbers(self) -> dict[Any, None]:
-        return {label: None for split in self.sizes for label in self.tables[split].labels}
+    def label_unit(self) -> str:
+        """The word for what has a label: row, word, step or frame."""
+        return self.data_format.source.place if self.data_format.target.each_place else "row"
+
+    @cached_property
+    def label_counts(self) -> dict[SplitName, Counter[str]]:
+        """How often each split has each label."""
+        counts = {split: Counter[str]() for split in self.sizes}
+        for split, row in self.rows():
+            counts[split].update(self.row_labels(row))
+        return counts
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """All labels, in the order in which they are first read."""
+        return [*dict.fromkeys(label for counts in self.label_counts.values() for label in counts)]
 
     def locations(self, indices: NDArray[Any], most: int) -> list[str]:
         """Return where the first rows of some are."""

@@ -17,14 +17,13 @@ def check_classes(data: CheckedData) -> Iterator[Finding]:
     """Yield constant labels, classes out of balance, and classes that are rare or missing in train."""
     if not data.labels:
         return
-    counts = class_counts(data)
-    train = counts[0]
+    train, unit = class_counts(data)[0], data.label_unit
     if len(data.labels) == 1:
         yield Finding(
             "classes",
             "problem",
-            f"all rows have the label {data.labels[0]!r}, so there is nothing to learn",
-            "give rows of other labels, or name the right column (data.label=NAME)",
+            f"all {unit}s have the label {data.labels[0]!r}, so there is nothing to learn",
+            f"give rows of other labels{_column_hint(data)}",
             data.count,
         )
         return
@@ -33,7 +32,7 @@ def check_classes(data: CheckedData) -> Iterator[Finding]:
         yield Finding(
             "classes",
             "problem",
-            f"{_classes(len(missing))} only in held-out rows, so they are never trained",
+            f"{_classes(len(missing))} only in held-out rows, and so never trained",
             "add rows of them to the training data",
             len(missing),
             tuple(map(repr, missing[:MAX_ROWS])),
@@ -45,7 +44,7 @@ def check_classes(data: CheckedData) -> Iterator[Finding]:
         yield Finding(
             "classes",
             "problem",
-            f"{_classes(len(rare))} in fewer than {FEW_ROWS} training rows",
+            f"{_classes(len(rare))} in fewer than {FEW_ROWS} training {unit}s",
             "add rows of them, or join them with others",
             len(rare),
             tuple(rare[:MAX_ROWS]),
@@ -56,7 +55,7 @@ def check_classes(data: CheckedData) -> Iterator[Finding]:
         yield Finding(
             "classes",
             "note",
-            f"out of balance: {data.labels[largest]!r} has {train[largest]:,} training rows ({part:.1%}), "
+            f"out of balance: {data.labels[largest]!r} has {train[largest]:,} training {unit}s ({part:.1%}), "
             f"{data.labels[smallest]!r} has {train[smallest]:,}",
             f"always answering {data.labels[largest]!r} is right in {part:.1%}: look at macro F1, too",
             len(data.labels),
@@ -64,14 +63,15 @@ def check_classes(data: CheckedData) -> Iterator[Finding]:
 
 
 def class_counts(data: CheckedData) -> "np.ndarray[tuple[int, int], np.dtype[np.int64]]":
-    """Return the rows of each split (first axis) and label."""
-    rows = [
-        np.bincount(
-            data.label_ids[(data.splits == number) & (data.label_ids >= 0)], minlength=len(data.labels)
-        )
-        for number in range(len(data.sizes))
-    ]
-    return np.stack(rows)
+    """Return how often each split (first axis) has each label."""
+    rows = [[counts[label] for label in data.labels] for counts in data.label_counts.values()]
+    return np.array(rows, np.int64)
+
+
+def _column_hint(data: CheckedData) -> str:
+    """Name the setting for another column of labels, if there is one."""
+    settings = data.data_format.target.settings
+    return f", or name the right column ({settings[0]}=NAME)" if settings else ""
 
 
 def _classes(count: int) -> str:

@@ -9,8 +9,11 @@ from foveal.data.core.hash_split import SPLITS
 from foveal.data.core.row_table import RowSink
 from foveal.data.core.rows import Row, text_key
 from foveal.data.open import DataPaths
+from foveal.data.pairs.nothing import NoTarget
+from foveal.data.pairs.pair import PairFormat
 from foveal.data.prepare_corpus import open_corpus
 from foveal.data.text.corpus import Document
+from foveal.data.text.text_source import TextSource
 from foveal.studies.data_check.checked_data import CheckedData
 
 MIN_CHARACTERS = 40
@@ -34,7 +37,7 @@ def read_lines(
     name = paths.data if isinstance(paths.data, str) else paths.data.name
     if not len(tables["train"]):
         raise UserError(f"{name}: no text to train on; give more text")
-    return CheckedData(name, parts, tables, [], config, None, ("source",))
+    return CheckedData(name, parts, tables, [], config, PairFormat(TextSource(), NoTarget()))
 
 
 def _numbered_lines(document: Document) -> Iterator[tuple[int, str]]:

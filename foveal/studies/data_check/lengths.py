@@ -1,4 +1,4 @@
-"""Texts and series that are much longer than the others, and pairs whose lengths do not match."""
+"""Texts, series and recordings that are much longer than the others, and pairs whose lengths do not match."""
 
 from collections.abc import Iterator
 
@@ -17,27 +17,34 @@ MIN_LENGTH = 20
 
 def check_lengths(data: CheckedData) -> Iterator[Finding]:
     """Yield very long sources, pairs that do not match, and targets that are copies of their sources."""
-    lengths = data.lengths
-    if len(lengths):
-        median = float(np.median(lengths))
-        rows = np.flatnonzero(lengths > max(1.0, median) * TIMES_MEDIAN)
-        places = [
-            f"{each}: {lengths[i]:,}" for i, each in zip(rows, data.locations(rows, len(rows)), strict=True)
-        ]
+    known = data.lengths[~np.isnan(data.lengths)]
+    if len(known):
+        median = float(np.median(known))
+        rows = np.flatnonzero(data.lengths > (median or 1.0) * TIMES_MEDIAN)
+        written, setting = (_seconds, "seconds") if data.input_field == "file" else (_whole, "length")
+        locations = zip(data.lengths[rows], data.locations(rows, len(rows)), strict=True)
         yield from findings_on(
             "lengths",
             "note",
-            places,
-            f"{{}} more than {TIMES_MEDIAN} times as long as the median of {median:,.0f}",
-            "look at them: several rows may have been joined; data.max_length says what a model reads",
+            [f"{location}: {written(length)}" for length, location in locations],
+            f"{{}} more than {TIMES_MEDIAN} times as long as the median of {written(median)}",
+            f"look at them: several rows may have been joined; data.max_{setting} says what a model reads",
         )
-    if {"source", "target"} <= {*data.text_fields}:
-        yield from _check_pairs(data)
+    if len(data.text_fields) == 2:
+        yield from _check_pairs(data, *data.text_fields)
 
 
-def _check_pairs(data: CheckedData) -> Iterator[Finding]:
+def _whole(length: float) -> str:
+    return f"{length:,.0f}"
+
+
+def _seconds(length: float) -> str:
+    return f"{length:,.1f} s"
+
+
+def _check_pairs(data: CheckedData, source: str, target: str) -> Iterator[Finding]:
     sizes = np.array(
-        [(len(row.fields["source"]), len(row.fields["target"])) for _, row in data.rows()], np.float64
+        [(len(row.fields[source]), len(row.fields[target])) for _, row in data.rows()], np.float64
     ).reshape(-1, 2)
     long = sizes.min(1) >= MIN_LENGTH
     usual = np.log(np.median(sizes[long, 1] / sizes[long, 0])) if long.any() else 0.0
@@ -54,7 +61,7 @@ def _check_pairs(data: CheckedData) -> Iterator[Finding]:
     copies = [
         place(split, row)
         for split, row in data.rows()
-        if row.fields["source"] == row.fields["target"] and len(row.fields["source"]) >= MIN_LENGTH
+        if row.fields[source] == row.fields[target] and len(row.fields[source]) >= MIN_LENGTH
     ]
     yield from findings_on(
         "pairs",

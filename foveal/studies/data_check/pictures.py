@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from foveal.core.terminal_text import counted
-from foveal.data.images.image_source import ImageSource
 from foveal.data.images.pixel_levels import Pixels
 from foveal.studies.data_check.checked_data import CheckedData, place
+from foveal.studies.data_check.compared_rows import choose_rows, limit_findings
 from foveal.studies.data_check.finding import MAX_ROWS, Finding, findings_on
 
 SIDE = 8
@@ -26,30 +26,34 @@ MAX_IMAGES = 100_000
 BLOCK = 512
 """Images that are compared with all before them at a time."""
 SHOWN_PAIRS = 12
+CHECK = "images that look alike"
 
 
 def check_pictures(data: CheckedData) -> Iterator[Finding]:
     """Yield images of one color, and images that look like another but are not equal to it."""
-    if not isinstance(data.source, ImageSource):
+    if data.input_field != "picture":
         return
+    usable = np.ones(data.count, np.bool)
+    chosen = choose_rows(data, usable, MAX_IMAGES)
+    numbers = {*chosen.tolist()}
     flat, thumbnails = list[str](), list[NDArray[np.float32]]()
-    for split, row in data.rows():
+    for index, (split, row) in enumerate(data.rows()):
         picture = row.fields["picture"]
         if (picture == picture[:1, :1]).all():
             flat.append(place(split, row))
-        if len(thumbnails) < MAX_IMAGES:
+        if index in numbers:
             thumbnails.append(_thumbnail(picture))
     yield from findings_on("images", "problem", flat, "{} with an image of one color", "leave them out")
     across, within = list[tuple[int, int]](), list[tuple[int, int]]()
-    for pair in _alike(np.stack(thumbnails), data.keys, data.sizes["train"]):
-        splits = data.splits[list(pair)]
-        (within if splits[0] == splits[1] else across).append(pair)
-    of = f" (among the first {MAX_IMAGES:,})" if data.count > MAX_IMAGES else ""
+    splits = data.splits[chosen]
+    for one, other in _alike(np.stack(thumbnails), data.keys[chosen], int((splits == 0).sum())):
+        pairs = within if splits[one] == splits[other] else across
+        pairs.append((int(chosen[one]), int(chosen[other])))
     if across:
         yield Finding(
-            "images that look alike",
+            CHECK,
             "problem",
-            f"{counted(len(across), 'held-out image')} like one of another split{of}, so scores are too high",
+            f"{counted(len(across), 'held-out image')} like one of another split, so scores are too high",
             "leave them out of one of both",
             len(across),
             _lines(data, across),
@@ -57,14 +61,15 @@ def check_pictures(data: CheckedData) -> Iterator[Finding]:
         )
     if within:
         yield Finding(
-            "images that look alike",
+            CHECK,
             "note",
-            f"{counted(len(within), 'image')} like another of the same split{of}",
+            f"{counted(len(within), 'image')} like another of the same split",
             "keep one of each, if both are the same picture",
             len(within),
             _lines(data, within),
             _pictures(data, within),
         )
+    yield from limit_findings(data, CHECK, "image", usable, chosen)
 
 
 def _thumbnail(picture: NDArray[Any]) -> NDArray[np.float32]:

@@ -2,35 +2,26 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from foveal.core.errors import UserError
-from foveal.data.audio.audio_features import read_audio
-from foveal.data.audio.audio_source import AudioSource
 from foveal.studies.data_check.checked_data import CheckedData, place
 from foveal.studies.data_check.finding import Finding, findings_on
 
 QUIET = 1e-3
 """The loudest sample of a recording that is nearly silent: -60 dB of full scale."""
-CLIPPED, MAX_CLIPPED = 0.999, 0.01
-"""A sample at the limit, and the part of samples at the limit from which on a recording is distorted."""
+MAX_CLIPPED = 0.01
+"""The part of samples at full scale from which on a recording is distorted."""
 
 
 def check_recordings(data: CheckedData) -> Iterator[Finding]:
     """Yield recordings that can't be used, that are nearly silent, or whose loudest parts are cut."""
-    if not isinstance(data.source, AudioSource):
+    if data.input_field != "file":
         return
     unusable, quiet, clipped = list[str](), list[str](), list[str]()
-    for split, row in data.rows():
-        try:
-            samples = read_audio(row.fields["file"], data.config.sample_rate, data.config.max_seconds)
-        except UserError as error:
-            unusable.append(str(error))
-            continue
-        loudness = np.abs(samples)
-        if loudness.max() < QUIET:
+    for (split, row), recording in zip(data.rows(), data.recordings, strict=True):
+        if isinstance(recording, str):
+            unusable.append(recording)
+        elif recording.loudest < QUIET:
             quiet.append(place(split, row))
-        elif (loudness >= CLIPPED).mean() > MAX_CLIPPED:
+        elif recording.at_full_scale > MAX_CLIPPED:
             clipped.append(place(split, row))
     yield from findings_on(
         "recordings", "problem", unusable, "{} that can't be used", "mend them, or leave them out"

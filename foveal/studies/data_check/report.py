@@ -34,8 +34,9 @@ MAX_CLASSES, BINS = 50, 40
 MAX_CHARACTERS, MAX_NAME = 160, 20
 TILES_PER_ROW = 6
 CAVEAT = (
-    "rows are compared, not understood: data without findings can still be wrong. Of nearly equal texts, a "
-    "few pairs are missed, because not all are compared with all"
+    "rows are compared, not understood: data without findings can still be wrong. Nearly equal texts of under"
+    " 8 words are not looked for, and a few pairs of longer ones are missed. If there are too many rows to "
+    "compare all, a note says how many were compared"
 )
 
 
@@ -127,17 +128,17 @@ def _class_bars(check: "DataCheck") -> Bars:
     """Return the largest classes, the largest first."""
     order = sorted(check.class_counts, key=lambda label: -sum(check.class_counts[label]))[:MAX_CLASSES]
     values = np.array([check.class_counts[label] for label in order], np.int64).T
-    of_all = len(check.class_counts)
+    of_all, unit = len(check.class_counts), f"{check.label_unit}s"
     title = (
-        "rows of each class"
+        f"{unit} of each class"
         if len(order) == of_all
-        else f"rows of the {len(order)} largest of {of_all:,} classes"
+        else f"{unit} of the {len(order)} largest of {of_all:,} classes"
     )
     return Bars(
-        title, NamedArray(values, (Axis("split", tuple(check.sizes)), Axis("class", tuple(order))), "rows")
+        title, NamedArray(values, (Axis("split", tuple(check.sizes)), Axis("class", tuple(order))), unit)
     )
 
 
-def _length_histogram(lengths: NDArray[np.int64]) -> Histograms:
-    counts, edges = np.histogram(lengths, BINS)
+def _length_histogram(lengths: NDArray[np.float64]) -> Histograms:
+    counts, edges = np.histogram(lengths[~np.isnan(lengths)], BINS)
     return Histograms("length", edges, (Histogram("source", tuple(counts.tolist())),))

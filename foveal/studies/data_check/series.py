@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 
-from foveal.data.series.series_source import SeriesSource
 from foveal.studies.data_check.checked_data import CheckedData, place
 from foveal.studies.data_check.finding import Finding, findings_on
 
 
 def check_series(data: CheckedData) -> Iterator[Finding]:
     """Yield series of which a channel has one value."""
-    if not isinstance(data.source, SeriesSource):
+    if data.input_field != "values":
         return
     flat = []
     for split, row in data.rows():

@@ -183,6 +183,9 @@ class ImageAndTextSource(Source[ImageAndTextProcessor]):
     def names(self, rows: Sequence[Row]) -> list[str]:
         return [_row_title(row) for row in rows]
 
+    def input_key(self, row: Row) -> str:
+        return repr(self.hashed(row, None))
+
     def hashed(self, row: Row, reference: Any) -> Any:
         return [*map(row.fields.get, ("content", "history", "question", "choices")), reference]
 
