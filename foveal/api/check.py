@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 
 from torch import nn
 
+from foveal.api.arguments import one_or_several
 from foveal.api.create_model import generators_kept
 from foveal.api.errors import plain_errors
 from foveal.api.results.law_table import LawTable
@@ -24,7 +25,7 @@ def check(
     target: str | Path | nn.Module,
     *,
     input: str | None = None,
-    expect: Collection[str] = (),
+    expect: str | Collection[str] = (),
     steps: SupportsIndex | None = None,
     trust_plugin: bool = False,
     quiet: bool = False,
@@ -42,8 +43,8 @@ def check(
         What a module of your own takes: `tokens:100` (B, T), `vectors:16` (B, T, D), `vector:16` (B, D),
         `signal:2` (B, C, T), or `image:3x32x32`; if not given, what its first layer suggests.
     expect
-        What a module of your own promises: `causal` (no output sees later inputs), `set` (the order of the
-        places changes nothing).
+        What a module of your own promises: `"causal"` (no output sees later inputs), `"set"` (the order of
+        the places changes nothing), or both.
     steps
         The most steps of the training of a run that are replayed at a time; if not given, the first 10, and
         up to 1,000 between its checkpoints.
@@ -57,7 +58,7 @@ def check(
     overrides = tuple(setting(key, value) for key, value in dict(flatten(settings or {})).items())
     with silence(quiet), generators_kept():
         whole_steps = None if steps is None else index(steps)
-        options = CheckOptions(overrides, whole_steps, trust_plugin, input, frozenset(expect))
+        options = CheckOptions(overrides, whole_steps, trust_plugin, input, frozenset(one_or_several(expect)))
         if isinstance(target, nn.Module):
             name = type(target).__name__
             return LawTable(own_module_target(name, deepcopy(target), options).check())

@@ -70,13 +70,17 @@ class Comparison:
         return next((each for each in both if (each.first, each.second) == (first, second)), None)
 
     def front(self, cost: Cost) -> list[ModelResult]:
-        """Return the models that no other undercuts in both mean loss and `cost`, the cheapest first."""
-        by_cost = sorted(self.trained, key=lambda model: (getattr(model, cost), model.mean("loss")))
-        front: list[ModelResult] = []
-        for model in by_cost:
-            if not front or model.mean("loss") < front[-1].mean("loss"):
-                front.append(model)
-        return front
+        """Return the models that no other beats, the cheapest first: another is lower in mean loss or `cost`,
+        and not higher in the other."""
+
+        def pair(model: ModelResult) -> tuple[float, float]:
+            return getattr(model, cost), model.mean("loss")
+
+        def is_beaten(own: tuple[float, float]) -> bool:
+            others = (pair(other) for other in self.trained)
+            return any(x <= own[0] and y <= own[1] and (x, y) != own for x, y in others)
+
+        return [model for model in sorted(self.trained, key=pair) if not is_beaten(pair(model))]
 
 
 def read_comparison(

@@ -73,10 +73,13 @@ def _on_costs(comparison: Comparison) -> Iterator[str]:
         front = [model.name for model in comparison.front(cost)]
         beaten = [model.name for model in comparison.trained if model.name not in front]
         if not beaten:
-            yield f"By their means, no model is beaten in both loss and {name}."
+            yield f"By their means, no model is beaten in loss and {name}."
             continue
         others = f"{_listed(front)} {_are(front)} not"
-        yield f"By their means, {_listed(beaten)} {_are(beaten)} beaten in both loss and {name}; {others}."
+        yield (
+            f"By their means, {_listed(beaten)} {_are(beaten)} beaten in loss and {name}: another is lower "
+            f"in one of them and not higher in the other; {others}."
+        )
 
 
 def _on_far_context(comparison: Comparison) -> Iterator[str]:

@@ -60,7 +60,7 @@ class Terms:
 
     def words(self, first: str) -> str:
         """Return what is equal, in words. `first` is the name of the first model."""
-        sizes = "sizes are those of the presets"
+        sizes = "each model has its own size"
         if self.match in SIZES:
             origin = f"those of {first}" if self.parameters is None else f"{self.parameters:,}"
             sizes = f"{SIZES[self.match]} within 2 % ({origin})"

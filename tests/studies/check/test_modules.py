@@ -322,7 +322,7 @@ def test_a_module_is_checked_in_python_and_left_as_it_was():
 
     module, state = Map(), torch.get_rng_state()
     before = {name: weight.clone() for name, weight in module.state_dict().items()}
-    laws = foveal.check(module, input="vectors:5", expect=["causal"], quiet=True)
+    laws = foveal.check(module, input="vectors:5", expect="causal", quiet=True)
     assert laws.holds
     assert module.training
     assert all(torch.equal(before[name], weight) for name, weight in module.state_dict().items())

@@ -15,6 +15,7 @@ from foveal.studies.compare.report import comparison_json, comparison_payload
 from tests.support.comparisons import comparison, with_sequences
 
 CLEAR = {"slow": [1.50, 1.51, 1.52], "close": [1.501, 1.513, 1.519], "bad": [1.60, 1.61, 1.625]}
+LOWER = "another is lower in one of them and not higher in the other"
 NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 
 
@@ -38,15 +39,24 @@ def test_says_which_models_differ():
     text = conclusions(of)
     assert "close is indistinguishable from it (0.0010 more, p = 0.478)." in text
     assert "bad is worse (0.1017 more, p < 0.001)." in text
-    assert "close and bad are beaten in both loss and training time; slow is not." in text
-    assert "By their means, no model is beaten in both loss and FLOPs." in text
+    assert f"close and bad are beaten in loss and training time: {LOWER}; slow is not." in text
+    assert "By their means, no model is beaten in loss and FLOPs." in text
 
 
 def test_a_cheaper_model_is_on_the_front_and_a_worse_one_beaten():
     of = comparison(cheap=[1.6, 1.61, 1.62], good=[1.5, 1.51, 1.52], dear=[1.7, 1.71, 1.72])
     assert [model.name for model in of.front("seconds")] == ["cheap", "good"]
-    assert "dear is beaten in both loss and training time; cheap and good are not." in conclusions(of)
+    beaten = f"dear is beaten in loss and training time: {LOWER}; cheap and good are not."
+    assert beaten in conclusions(of)
     assert verdict(of) == "good is best"
+
+
+def test_models_that_are_equal_in_loss_and_cost_do_not_beat_each_other():
+    first = comparison(one=[1.5, 1.51, 1.52]).models[0]
+    equal = replace(first, plan=replace(first.plan, name="two"))
+    worse = comparison(three=[1.7, 1.71, 1.72]).models[0]
+    of = replace(comparison(one=[1.5, 1.51, 1.52]), models=(first, equal, worse))
+    assert [model.name for model in of.front("flops")] == ["one", "two"]
 
 
 def test_says_who_uses_far_context():
