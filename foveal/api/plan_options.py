@@ -28,7 +28,7 @@ class PlanOptions:
 
         Raises: UserError: there is no such hardware, or the price is no amount above 0.
         """
-        if self.hardware not in (None, THIS_MACHINE):
+        if self.hardware is not None and self.hardware != THIS_MACHINE:
             named_hardware(self.hardware)
         if self.price_per_hour is not None and not 0 < self.price_per_hour < math.inf:
             raise UserError(f"--price-per-hour {self.price_per_hour:g}: expected an amount above 0")

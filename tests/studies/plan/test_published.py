@@ -60,11 +60,11 @@ def test_the_documentation_says_how_far_figures_are_from_counts_and_explains_mor
     differences = {}
     for network, preset, cells, difference in re.findall(ROW, text):
         published = all_published()[network or preset]
+        figure = published.parameters or published.multiplications
+        assert figure is not None
         if published.parameters:
-            figure = published.parameters
             counted = float(re.findall(r"\| ([\d,]{8,}) \|", f"|{cells}|")[0].replace(",", ""))
         else:
-            figure = published.multiplications
             counted = 1e9 * float(cells.split()[-1])
         differences[network or preset] = figure / counted - 1
         assert f"{100 * differences[network or preset]:+.1f}" == difference
