@@ -163,6 +163,9 @@ def compare_existing(paths: Sequence[Path], device: str) -> Comparison:
 
     Raises: UserError: there are too few runs, one can't be opened, or their rows differ.
     """
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"{path}: there is no such run")
     runs = [path for path in paths if not path.is_dir() or (path / MANIFEST_FILE).exists()]
     for path in paths:
         if path not in runs:

@@ -51,6 +51,8 @@ def _task(name: str, overrides: Sequence[str]) -> Task:
     Raises: UserError or ConfigError: there is none of this name, or a setting does not fit.
     """
     if not _is_run(name):
+        if len(Path(name).parts) > 1 and not name.endswith(".toml"):
+            raise UserError(f"{name}: no run, and no preset is called so")
         return task_of(_config(name, overrides))
     run = open_run(name)
     return open_task(run).with_config(from_tables(run.config.model_dump(), parse_overrides(overrides)))

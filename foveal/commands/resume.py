@@ -23,7 +23,7 @@ def resume(
     /,
     *overrides: Annotated[str, Parameter(show=False)],
     budget: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
-    log: tuple[str, ...] = (),
+    log: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     device: str | None = None,
     parallel: ParallelOptions = NO_PARALLEL_OPTIONS,
     json: Annotated[bool, Parameter(negative="")] = False,

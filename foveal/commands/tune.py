@@ -26,7 +26,7 @@ def tune(
     valid: str | None = None,
     test: str | None = None,
     budget: Annotated[str, Parameter(allow_leading_hyphen=True)] = DEFAULT_BUDGET,
-    search: tuple[str, ...] = (),
+    search: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     lr: float | None = None,
     batch: int | None = None,
     seed: int | None = None,

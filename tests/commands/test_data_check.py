@@ -130,9 +130,9 @@ def test_empty_and_constant_columns():
     write("a.csv", rows, "text,label,year,note,rare")  # type: ignore[arg-type]
     found = {each["message"]: each["rows"] for each in findings("a.csv")}
     assert found == {
-        "a.csv: empty in all 60 rows": ["note"],
-        "a.csv: one value in all rows that have any": ["year: '7'"],
-        "a.csv: empty in more than half of the rows": ["rare: 1 of 60"],
+        "columns that are empty in all 60 rows of a.csv": ["note"],
+        "columns with one value in all rows of a.csv that have any": ["year: '7'"],
+        "columns that are empty in more than half of the rows of a.csv": ["rare: 1 of 60"],
     }
 
 

@@ -197,6 +197,7 @@ def test_the_matrix_of_attention_is_in_both_units():
         (("lstm",), "language-model has LSTM; this machine measures it, in one process: add --data DATA"),
         (("translation-gru",), "translation has AttentionRNN and Bidirectional; this machine"),
         (("resnet-51",), "unknown preset 'resnet-51'"),
+        (("runs/none",), "runs/none: no run, and no preset is called so"),
         (("tagging",), "counts no models of task tagging"),
         (("tagging",), "this machine measures it, in one process: add --data DATA"),
         (("masked-lm", "--ranks", "2", "--tp", "2"), "--tp: a plan counts it for language models alone"),

@@ -55,7 +55,7 @@ class TrainingOptions:
     """auto starts from published weights where DATA are few, and fetches them once; no never does."""
     device: str = "auto"
     """cpu, cuda, mps, or auto."""
-    log: tuple[str, ...] = ()
+    log: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     """Where the metrics go beside the run: tensorboard, mlflow, trackio, wandb or csv; may be repeated."""
 
     def overrides(self) -> list[str]:

@@ -22,11 +22,10 @@ from foveal.data.files.utf8 import AnyPath, open_lines
 TABLE_SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 NO_LINE_LIMIT = 1 << 60
 COLUMN_HINT = (
-    "give the table this column, or train with data.text=NAME, data.label=NAME, data.source=NAME or "
-    "data.target=NAME"
+    "give the table this column, or set data.text=NAME, data.label=NAME, data.source=NAME or data.target=NAME"
 )
 TEXT_COLUMN_HINT = (
-    "give the table this column, or train with data.text=NAME, and data.label=NAME beside it to learn "
+    "give the table this column, or set data.text=NAME, and data.label=NAME beside it to learn "
     "labels; with data.source=NAME and data.target=NAME to learn pairs; with data.tags=NAME to learn tags of "
     "'tokens' (or with --task)"
 )

@@ -77,12 +77,13 @@ def _findings(part: DataPart, rows: int, columns: dict[str, _Column]) -> Iterato
     empty = [name for name, each in columns.items() if not each.filled]
     constant = [name for name, each in columns.items() if each.filled > 1 and not each.varies]
     half = [name for name, each in columns.items() if 0 < each.filled < rows / 2]
-    yield from _finding(empty, f"{part}: empty in all {rows:,} rows", "leave them out, or fill them")
+    nowhere = f"columns that are empty in all {rows:,} rows of {part}"
+    yield from _finding(empty, nowhere, "leave them out, or fill them")
     values = [f"{name}: {cut_text(repr(columns[name].first), MAX_VALUE)}" for name in constant]
-    all_rows = f"{part}: one value in all rows that have any"
+    all_rows = f"columns with one value in all rows of {part} that have any"
     yield from _finding(values, all_rows, "a column that never varies says nothing")
     counts = [f"{name}: {columns[name].filled:,} of {rows:,}" for name in half]
-    mostly = f"{part}: empty in more than half of the rows"
+    mostly = f"columns that are empty in more than half of the rows of {part}"
     yield from _finding(counts, mostly, "rows without a value that is needed are skipped")
 
 
