@@ -1,17 +1,21 @@
 """The check of data before training, from Python and on the command line."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from foveal.api.errors import plain_errors
 from foveal.api.training.choose import choose
 from foveal.api.training.options import TrainingOptions
 from foveal.api.training.stored import store_training
+from foveal.store.cache import shorten_unpacked_paths
 from foveal.studies.data_check import check
 from foveal.studies.data_check.check import DataCheck
+from foveal.studies.data_check.finding import Finding
 from foveal.tasks.registry import task_of
 from foveal.ui.console import log, silence
 from foveal.ui.progress_bar import ProgressBar
+from foveal.ui.wording import reword
 
 
 @plain_errors
@@ -57,4 +61,12 @@ def check_chosen(data: str, overrides: tuple[str, ...], options: TrainingOptions
     """
     chosen = choose(data, overrides, options)
     with ProgressBar("checks", before=f"reading {data}") as progress:
-        return check.check_data(task_of(chosen.choice.config), chosen.paths, log, progress)
+        checked = check.check_data(task_of(chosen.choice.config), chosen.paths, log, progress)
+    findings = tuple(map(_with_short_paths, checked.findings))
+    return replace(checked, name=shorten_unpacked_paths(checked.name), findings=findings)
+
+
+def _with_short_paths(finding: Finding) -> Finding:
+    """Return a finding that names archives in place of what was unpacked, and values in place of their files."""
+    message, rows = shorten_unpacked_paths(finding.message), map(shorten_unpacked_paths, finding.rows)
+    return replace(finding, message=reword(message), advice=reword(finding.advice), rows=tuple(rows))

@@ -1,6 +1,7 @@
 """`foveal data check` finds each planted fault with its rows, and nothing in clean data."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -258,7 +259,9 @@ def test_values_in_memory():
     columns = {"review": [*texts, texts[1]], "mood": [*labels, "up"]}
     held_out = {"review": ["bala demi"], "mood": ["up"]}
     checked = foveal.check_data(columns, text="review", label="mood", test=held_out, quiet=True)
-    assert [finding.check for finding in checked.problems] == ["labels that disagree"]
+    (problem,) = checked.problems
+    assert (problem.check, checked.name) == ("labels that disagree", "dict")
+    assert re.fullmatch(r"dict\[60\] \(train\) is 'up', dict\[1\] \(train\) is '.*'", problem.rows[0])
     assert checked.sizes == {"train": 61, "test": 1}
     page = checked._repr_html_()
     assert "<td>labels that disagree</td>" in page
