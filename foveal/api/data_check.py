@@ -67,6 +67,6 @@ def check_chosen(data: str, overrides: tuple[str, ...], options: TrainingOptions
 
 
 def _with_short_paths(finding: Finding) -> Finding:
-    """Return a finding that names archives in place of what was unpacked, and values in place of their files."""
+    """Return a finding that names archives in place of unpacked files, and values in place of their files."""
     message, rows = shorten_unpacked_paths(finding.message), map(shorten_unpacked_paths, finding.rows)
     return replace(finding, message=reword(message), advice=reword(finding.advice), rows=tuple(rows))
