@@ -222,7 +222,8 @@ def _log_contradictions(tables: Sequence[RowTable], log: Log) -> None:
     contradictions = find_contradictions(tables)
     if contradictions.first is not None:
         places = " and ".join(f"{row.location} ('{row.fields['label']}')" for row in contradictions.first)
-        log(f"{contradictions.rows:,} rows have the source of another row, but another label: {places}")
+        rows = counted(contradictions.rows, "row")
+        log(f"{rows} with the source of another row, but another label: {places}")
 
 
 def _log_lost_classes(

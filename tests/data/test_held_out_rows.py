@@ -68,7 +68,7 @@ def test_one_source_with_two_labels_is_told_with_its_rows(kind: str, tmp_path: P
     said: list[str] = []
     prepare(kind, write(tmp_path / "a", kind, [*TEN[:8], (3, "dog"), (5, "cat")]), said.append)
     (line,) = [line for line in said if "another label" in line]
-    assert line.startswith("1 rows have the source of another row, but another label: ")
+    assert line.startswith("1 row with the source of another row, but another label: ")
     assert "('dog')" in line
     assert "('cat')" in line
     said.clear()
