@@ -42,6 +42,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def number_text(value: float) -> str:
+    """Return a number in about three digits, such as 0.125, 17 and 3,120."""
+    if math.isfinite(value) and (value == 0 or 1e-3 <= abs(value) < 1e12):
+        return f"{value:,.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:.3g}"
+
+
 def decimals(value: float, places: int) -> str:
     """Return a number with some decimals; from a million on in powers of ten, such as 8.43e+18."""
     return f"{value:.3g}" if 1e6 <= abs(value) < math.inf else f"{value:.{places}f}"

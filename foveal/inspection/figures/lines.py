@@ -30,10 +30,14 @@ WIDE = 6.0
 """Inches from which letters are larger, and the axes of panels below each other begin at one place."""
 LABEL_PLACE = -0.1
 """The place of the label beside a wide panel, in widths of its axes."""
+MILLION = 1e6
+"""Matplotlib would write the power of ten of larger numbers beside the axis."""
 FEW_DECADES = 50
 """The last value over the first up to which a logarithmic axis has three labels a decade."""
 LEGEND_LETTER = 0.08
 """Inches of a letter in the legend."""
+LONE_POINT: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3.5}
+"""How a curve of a single point is drawn, which would not be seen as a line."""
 KEY_LETTERS = 8
 """Letters as wide as the line before a name in the legend, and the gap after the name."""
 
@@ -74,6 +78,8 @@ def _write_legend(figure: "SubFigure", axes: "Axes", panel: Lines, size: float) 
 
 def _draw_series(axes: "Axes", series: Series, size: float) -> None:
     look = {"color": series_color(series.color)} | LOOKS[series.style]
+    if len(series.x) == 1 and "marker" not in look:
+        look |= LONE_POINT
     axes.plot(series.x, series.y, **look)
     if series.band is not None:
         axes.fill_between(series.x, *series.band, color=look["color"], alpha=0.15, linewidth=0)
@@ -101,6 +107,9 @@ def _scale(axes: "Axes", panel: Lines) -> None:
         _mark_decades(axes.yaxis, *axes.get_ylim())
     if panel.limits is not None:
         axes.set_ylim(*panel.limits)
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "linear" and max(map(abs, axis.get_view_interval())) >= MILLION:
+            axis.set_major_formatter(tick_label)
     if panel.equal:
         axes.set_aspect("equal", adjustable="datalim")
 

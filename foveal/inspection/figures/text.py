@@ -18,6 +18,8 @@ MAX_NAME_LENGTH = 24
 TITLE_LETTER, MAX_TITLE_LINES, MAX_AXIS_NAME = 0.075, 2, 40
 """Inches of a letter of a panel's title, lines of it, and letters of the name of an axis."""
 
+TICK_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
+
 
 def drawable(text: str, max_length: int | None = None) -> str:
     """Return a text in a single line that every file format can hold, cut to `max_length` narrow letters."""
@@ -45,7 +47,10 @@ def write_axis_names(axes: "Axes", x: str, y: str, size: float = 8.0) -> None:
 
 
 def tick_label(value: float | int, position: float | int | None = None) -> str:
-    """Return a number at an axis, such as `0.25`, `1e-6` or `\N{MINUS SIGN}2.5e-5`."""
+    """Return a number at an axis, such as `0.25`, `1e-6`, `13.5 M` or `\N{MINUS SIGN}2.5e-5`."""
+    for size, letter in TICK_UNITS:
+        if size <= abs(value) < 1e3 * size:
+            return f"{tick_label(value / size)} {letter}"
     number = re.sub(r"e([-+])0*", lambda sign: "e-" if sign[1] == "-" else "e", f"{value:g}")
     return f"\N{MINUS SIGN}{number[1:]}" if number.startswith("-") else number
 

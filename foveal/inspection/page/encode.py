@@ -129,7 +129,8 @@ def _(panel: Histograms, bundle: Bundle) -> dict[str, Any]:
         for one in panel.histograms
     ]
     edges = bundle.whole(np.asarray(panel.edges), "float64")
-    return {"edges": edges, "color": panel.color, "histograms": histograms}
+    axes = {"x_label": panel.x_label, "y_label": panel.y_label, "log_x": panel.log_x}
+    return {"edges": edges, "color": panel.color, "histograms": histograms} | axes
 
 
 @encode_panel.register

@@ -28,6 +28,8 @@ class ReportedView(NamedTuple):
 def report_page(title: str, views: Sequence[ReportedView], reasons: Mapping[str, str]) -> bytes:
     """Return an HTML file with all views. `reasons` says of other views why they are not in it.
 
+    The title of a view that is alone is not said again below that of the page.
+
     Everything that comes from data, models or file names stands in it as escaped text, or in the packed
     payloads, whose letters end no element. The policy of the file allows this script and this style alone.
     """
@@ -36,7 +38,9 @@ def report_page(title: str, views: Sequence[ReportedView], reasons: Mapping[str,
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src blob: data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    sections = "\n".join(_section(number, view) for number, view in enumerate(views))
+    sections = "\n".join(
+        _section(number, view, title if len(views) == 1 else "") for number, view in enumerate(views)
+    )
     stored = "\n".join(
         chain.from_iterable(_stored(number, view.payload) for number, view in enumerate(views))
     )
@@ -79,10 +83,17 @@ def _plain(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _section(number: int, view: ReportedView) -> str:
-    name, summary = html.escape(_plain(view.name)), html.escape(_plain(view.summary))
-    heading = f'<h2>{name}</h2>\n<p class="view-summary">{summary}</p>'
-    return f'<section class="view-section" id="view-{number}" data-payload="{number}">\n{heading}\n</section>'
+def _section(number: int, view: ReportedView, above: str) -> str:
+    """Return the place of a view. Below a title that is its own, its name is for those who hear the page."""
+    own = view.payload.title
+    look = ' class="unseen"' if own == above else ""
+    heading = [f"<h2{look}>{html.escape(_plain(view.name))}</h2>"]
+    if view.summary:
+        heading.append(f'<p class="view-summary">{html.escape(_plain(view.summary))}</p>')
+    if own != above:
+        heading.append(f'<p class="payload-title"><bdi>{html.escape(_plain(own))}</bdi></p>')
+    start = f'<section class="view-section" id="view-{number}" data-payload="{number}">'
+    return "\n".join([start, *heading, "</section>"])
 
 
 def _navigation(views: Sequence[ReportedView], reasons: Mapping[str, str]) -> str:

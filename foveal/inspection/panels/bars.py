@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from foveal.core.terminal_text import counted
 from foveal.inspection.panels.named_array import NamedArray
 
 
@@ -22,9 +23,10 @@ class Bars:
 
     def sentence(self) -> str:
         """Return a description, for those who do not see the picture."""
-        (count, positions), (_, axis) = self.array.values.shape, self.array.axes
-        names = f": {', '.join(self.array.axes[0].labels)}" if count > 1 else ""
-        return f"{self.title} for {positions:,} of {axis.name}{names}"
+        (count, positions), (series, axis) = self.array.values.shape, self.array.axes
+        by = f" by {axis.name}" if axis.name else ""
+        each = f" for each of {', '.join(series.labels) or f'{count:,} series'}" if count > 1 else ""
+        return ", ".join(filter(None, (self.title, f"{counted(positions, 'bar')}{by}{each}")))
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers with their names."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from foveal.core.terminal_text import counted
 from foveal.inspection.panels.named_array import NamedArray, is_diverging
 
 
@@ -36,7 +37,7 @@ class ColoredText:
         """Return a description, for those who do not see the picture."""
         rows = self.array.axes[0]
         names = ": ".join(filter(None, (rows.name, ", ".join(rows.labels))))
-        return f"text of {len(self.tokens):,} tokens, colored by {names}"
+        return f"text of {counted(len(self.tokens), 'token')}{f', colored by {names}' if names else ''}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the tokens and their numbers."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from foveal.core.terminal_text import counted
 from foveal.inspection.panels.images import Role
 
 
@@ -52,7 +53,7 @@ class Graph:
 
     def sentence(self) -> str:
         """Return a description, for those who do not see the picture."""
-        return f"graph of {len(self.nodes):,} nodes and {len(self.edges):,} edges"
+        return f"graph of {counted(len(self.nodes), 'node')} and {counted(len(self.edges), 'edge')}"
 
     def to_json(self) -> dict[str, Any]:
         """Return nodes and edges."""

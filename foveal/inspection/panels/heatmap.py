@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from foveal.inspection.panels.named_array import NamedArray, is_diverging
+from foveal.inspection.panels.named_array import NamedArray, is_diverging, joined_names
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Heatmap:
 
     def sentence(self) -> str:
         """Return a description, for those who do not see the picture."""
-        (rows, columns), (down, across) = self.array.values.shape, self.array.axes
+        rows, columns = self.array.values.shape
         unit = f", {self.array.unit}" if self.array.unit else ""
-        return f"{rows:,} x {columns:,} map of {down.name} by {across.name}{unit}"
+        return f"{rows:,} x {columns:,} map{joined_names(' of ', self.array.axes)}{unit}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers with their names."""

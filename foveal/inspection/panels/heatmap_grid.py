@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from foveal.inspection.panels.named_array import NamedArray, is_diverging
+from foveal.inspection.panels.named_array import NamedArray, is_diverging, joined_names
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,8 @@ class HeatmapGrid:
     def sentence(self) -> str:
         """Return a description, for those who do not see the picture."""
         (maps_down, maps_across, rows, columns), axes = self.array.values.shape, self.array.axes
-        return (
-            f"{maps_down:,} x {maps_across:,} maps by {axes[0].name} and {axes[1].name}, each {rows:,} x "
-            f"{columns:,} of {axes[2].name} by {axes[3].name}"
-        )
+        maps = f"{maps_down:,} x {maps_across:,} maps{joined_names(' by ', axes[:2], ' and ')}"
+        return f"{maps}, each {rows:,} x {columns:,}{joined_names(' of ', axes[2:])}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers with their names."""

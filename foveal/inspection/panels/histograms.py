@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foveal.core.terminal_text import number_text
+
 
 @dataclass(frozen=True)
 class Histogram:
@@ -27,6 +29,11 @@ class Histograms:
     """The limits of the bins, one more than bins."""
     histograms: tuple[Histogram, ...]
     color: int = 0
+    x_label: str = ""
+    """The variable with its unit."""
+    y_label: str = ""
+    """What is counted."""
+    log_x: bool = False
 
     def __post_init__(self) -> None:
         for one in self.histograms:
@@ -35,8 +42,11 @@ class Histograms:
 
     def sentence(self) -> str:
         """Return a description, for those who do not see the picture."""
-        low, high = self.edges[[0, -1]]
-        return f"histograms from {low:.3g} to {high:.3g}: {', '.join(one.name for one in self.histograms)}"
+        kind = "histogram" if len(self.histograms) == 1 else "histograms"
+        of = f" of {self.x_label}" if self.x_label else ""
+        low, high = map(number_text, self.edges[[0, -1]].tolist())
+        names = ", ".join(one.name for one in self.histograms if one.name)
+        return f"{kind}{of} from {low} to {high}{f': {names}' if names else ''}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the edges, and the counts by name."""

@@ -52,9 +52,10 @@ class Lines:
 
     def sentence(self) -> str:
         """Return a description, for those who do not see the picture."""
-        names = ", ".join(series.name for series in self.series)
-        by = f" by {self.x_label}" if self.x_label else ""
-        return f"{self.y_label or self.title}{by}: {names}"
+        about = self.y_label or self.title
+        names = dict.fromkeys(series.name for series in self.series if series.name not in ("", about))
+        subject = " by ".join(filter(None, (about, self.x_label)))
+        return ": ".join(filter(None, (subject, ", ".join(names))))
 
     def to_json(self) -> dict[str, Any]:
         """Return the points by the names of their series."""

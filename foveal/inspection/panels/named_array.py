@@ -1,5 +1,6 @@
 """Numbers with a name for each dimension, and labels for its positions."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,12 @@ class Axis:
 
     name: str
     labels: tuple[str, ...] = ()
+
+
+def joined_names(start: str, axes: Iterable[Axis], join: str = " by ") -> str:
+    """Return the names of axes after a start; nothing if no axis has a name."""
+    names = join.join(axis.name for axis in axes if axis.name)
+    return f"{start}{names}" if names else ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from foveal.core.terminal_text import counted
+
 
 @dataclass(frozen=True)
 class Table:
@@ -18,7 +20,8 @@ class Table:
 
     def sentence(self) -> str:
         """Return a description, for those who do not see the picture."""
-        return f"table of {len(self.rows):,} rows: {', '.join(self.columns)}"
+        names = ", ".join(filter(None, self.columns))
+        return f"table of {counted(len(self.rows), 'row')}{f': {names}' if names else ''}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the texts."""

@@ -8,7 +8,17 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
 from foveal.inspection.figures.compose import RENDERERS
-from foveal.inspection.panels import Axis, Bars, Heatmap, Lines, NamedArray, Panel, Series
+from foveal.inspection.panels import (
+    Axis,
+    Bars,
+    Heatmap,
+    Histogram,
+    Histograms,
+    Lines,
+    NamedArray,
+    Panel,
+    Series,
+)
 from foveal.inspection.style import DIVERGING_MAP, SEQUENTIAL_MAP, new_figure, series_color
 
 NUMBERS = np.array([[0.0, 0.5, 1.0], [0.25, 0.75, 0.1]])
@@ -79,3 +89,34 @@ def test_bars_without_names_are_numbered_from_one() -> None:
     axes = drawn(Bars("", NamedArray(NUMBERS[:1], (Axis("series"), Axis("unit")))))
     middles = [bar.get_x() + bar.get_width() / 2 for bar in axes.patches]
     assert middles == pytest.approx([1, 2, 3])
+
+
+@pytest.mark.parametrize("style", ["line", "dotted", "faint"])
+def test_a_curve_of_a_single_point_is_seen(style: Any) -> None:
+    axes = drawn(Lines("", (Series("front", [1.0], [2.0], style), Series("runs", [0, 2], [1, 3])), "cost"))
+    lone, line = axes.lines
+    assert (lone.get_marker(), lone.get_linestyle()) == ("o", "None")
+    assert (line.get_marker(), line.get_linestyle()) == ("None", "-")
+
+
+@pytest.mark.parametrize("is_log", [False, True])
+def test_large_numbers_have_a_letter_and_no_power_beside_the_axis(is_log: bool) -> None:
+    axes = drawn(Lines("", (Series("s", [1.5e9, 9e9], [1, 2]),), "FLOPs", log_x=is_log))
+    axes.figure.figure.draw_without_rendering()
+    labels = names(axes.get_xticklabels())
+    assert {"2 G", "5 G"} <= {*labels} or {"2 G", "8 G"} <= {*labels}
+    assert axes.xaxis.get_offset_text().get_text() == ""
+
+
+@pytest.mark.parametrize("is_log", [False, True])
+def test_a_histogram_alone_has_the_names_and_numbers_of_both_axes(is_log: bool) -> None:
+    counts = (Histogram("source", (30, 2, 1)),)
+    edges = np.array([10.0, 100.0, 1000.0, 3200.0])
+    axes = drawn(Histograms("rows of each length", edges, counts, 0, "length in words", "rows", is_log))
+    found = [(bar.get_x(), bar.get_x() + bar.get_width(), bar.get_height()) for bar in axes.patches]
+    assert found == [(10, 100, 30), (100, 1000, 2), (1000, 3200, 1)]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("length in words", "rows")
+    assert axes.get_title(loc="left") == "rows of each length"
+    assert axes.get_xscale() == ("log" if is_log else "linear")
+    assert len(axes.get_yticks()) > 2
+    assert "500" in names(axes.get_xticklabels())

@@ -12,6 +12,7 @@ from foveal.inspection.panels import (
     Edge,
     Graph,
     Heatmap,
+    HeatmapGrid,
     Histogram,
     Histograms,
     ImageRow,
@@ -20,7 +21,9 @@ from foveal.inspection.panels import (
     Mark,
     NamedArray,
     Node,
+    Panel,
     Series,
+    Table,
     Tile,
 )
 
@@ -81,7 +84,7 @@ def test_histograms_have_all_their_edges() -> None:
         "edges": [-1.0, 0.0, 2.0],
         "histograms": [{"name": "x", "counts": [3, 4]}],
     }
-    assert panel.sentence() == "histograms from -1 to 2: x"
+    assert panel.sentence() == "histogram from -1 to 2: x"
 
 
 def test_graphs_have_their_places_and_arrows() -> None:
@@ -93,5 +96,35 @@ def test_graphs_have_their_places_and_arrows() -> None:
         Graph("", (nodes[0], nodes[0]), ())
 
 
-def test_bars_are_described_by_their_series_and_positions() -> None:
-    assert Bars("shares", array()).sentence() == "shares for 3 of token: u, v"
+def unnamed(*shape: int) -> NamedArray:
+    return NamedArray(np.zeros(shape), tuple(Axis("") for _ in shape))
+
+
+NODES = Node("a", ("A",), (0, 1)), Node("b", ("B",), (2, 3))
+SENTENCES: list[tuple[Panel, str]] = [
+    (Bars("shares", array()), "shares, 3 bars by token for each of u, v"),
+    (Bars("memory: 14.3 of 80 GB", unnamed(1, 5)), "memory: 14.3 of 80 GB, 5 bars"),
+    (Bars("", unnamed(2, 1)), "1 bar for each of 2 series"),
+    (ColoredText("", ("a",), unnamed(1, 1), 0.0, 1.0), "text of 1 token"),
+    (Graph("", NODES, (Edge("a", "b"),)), "graph of 2 nodes and 1 edge"),
+    (Heatmap("", unnamed(2, 3), 0.0, 1.0), "2 x 3 map"),
+    (HeatmapGrid("", unnamed(1, 2, 3, 4), 0.0, 1.0), "1 x 2 maps, each 3 x 4"),
+    (
+        Histograms("", np.array([17, 3120.0]), (Histogram("source", (9,)),), x_label="length in words"),
+        "histogram of length in words from 17 to 3,120: source",
+    ),
+    (
+        Histograms("", np.array([0.0, 0.12345]), (Histogram("a", (9,)), Histogram("b", (9,)))),
+        "histograms from 0 to 0.123: a, b",
+    ),
+    (Lines("", (Series("loss", [1], [2]),), "step", "loss"), "loss by step"),
+    (Lines("t", (Series("a", [1], [2]), Series("a", [1], [2]), Series("", [1], [2])), ""), "t: a"),
+    (Table("", ("", "check"), (("x", "y"),)), "table of 1 row: check"),
+    (Table("", ("",), (("x",), ("y",))), "table of 2 rows"),
+]
+"""Panels with names and without, one of a thing and several, and their descriptions."""
+
+
+@pytest.mark.parametrize(("panel", "expected"), SENTENCES)
+def test_a_sentence_is_whole_without_names_and_of_one_thing(panel: Panel, expected: str) -> None:
+    assert panel.sentence() == expected

@@ -182,7 +182,8 @@ class App {
         this.versions[run] = await fetchVersion(run);
         const { bundle, notes } = await computeView(run, this.view, this.form.chosen(), this.form.control.checked, request.signal);
         if (request.signal.aborted) break;
-        columns[place].append(...notes.map((note) => html("p", { class: "note" }, note)), payloadElement(bundle));
+        const title = html("p", { class: "payload-title" }, html("bdi", {}, bundle.header.title));
+        columns[place].append(...notes.map((note) => html("p", { class: "note" }, note)), title, payloadElement(bundle));
         this.columns.children[place].replaceWith(columns[place]);
       } catch (error) {
         if (request.signal.aborted) break;

@@ -2,12 +2,16 @@
 
 import { drawAxes, Scale, svgPicture } from "./chart.js";
 import { html, svg } from "./dom.js";
-import { formatNumber, positionName, positionSentence, shorten } from "./numbers.js";
+import { formatNumber, positionName, positionSentence, shorten, wrapWords } from "./numbers.js";
 import { SERIES_COUNT } from "./palette.js";
 import { PanelElement } from "./panel-element.js";
 
 const BAR_MARGINS = { left: 52, right: 10, top: 22 };
 const BAR_HEIGHT = 280;
+const LABEL_LETTER = 6.5; // pixels of a letter of a label, and of a line of them
+const LABEL_LINE = 13;
+const LABEL_LINES = 3;
+const BAR_LABEL_LETTERS = 40;
 
 export class BarsElement extends PanelElement {
   content() {
@@ -22,7 +26,7 @@ export class BarsElement extends PanelElement {
       tabindex: 0,
       role: "application",
       "aria-roledescription": "bar chart",
-      "aria-label": `${this.panel.sentence}. Left and right move along ${positions.name}, up and down to another ${series.name}.`,
+      "aria-label": `${this.panel.sentence}. Left and right move along ${positions.name || "the bars"}, up and down to another ${series.name || "series"}.`,
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKey(event),
       onfocus: () => this.moved(),
     });
@@ -54,7 +58,7 @@ export class BarsElement extends PanelElement {
     const [series, positions] = this.panel.axes;
     const every = [...Array(series.count).keys()];
     return {
-      columns: [positions.name, ...every.map((row) => positionName(series, row))],
+      columns: [positions.name || "bar", ...every.map((row) => positionName(series, row))],
       count: positions.count,
       rows: async (/** @type {number} */ from, /** @type {number} */ to) =>
         Array.from({ length: to - from }, (_, row) => [
@@ -69,15 +73,20 @@ export class BarsElement extends PanelElement {
     if (!host || !values || !host.clientWidth) return;
     const [series, positions] = panel.axes;
     const width = host.clientWidth;
-    const letters = positions.labels.length ? Math.max(...positions.labels.map((/** @type {string} */ one) => Math.min(16, one.length))) : 0;
+    /** @type {string[]} */
+    const labels = positions.labels.map((/** @type {string} */ one) => shorten(one, BAR_LABEL_LETTERS));
     const frame = { left: BAR_MARGINS.left, right: width - BAR_MARGINS.right, top: BAR_MARGINS.top, bottom: BAR_HEIGHT - 36 };
     const finite = [...values].filter(Number.isFinite);
     const high = panel.high ?? (Math.max(0, ...finite) || 1);
     const x = new Scale({ low: -0.5, high: Math.max(0.5, positions.count - 0.5), log: false }, frame.left, frame.right);
     const y = new Scale({ low: Math.min(0, ...finite), high, log: false }, frame.bottom, frame.top);
     const room = (frame.right - frame.left) / Math.max(1, positions.count);
-    const turned = letters * 7 > room;
-    const below = letters && turned ? 14 + letters * 6.5 : letters ? 22 : 36;
+    const wrapped = labels.map((label) => wrapWords(label, room / LABEL_LETTER));
+    const turned = wrapped.some((lines) => lines.length > LABEL_LINES || lines.some((line) => line.length * LABEL_LETTER > room));
+    const lines = turned ? labels.map((label) => [label]) : wrapped;
+    const longest = Math.max(0, ...labels.map((label) => label.length));
+    const tallest = Math.max(0, ...lines.map((one) => one.length));
+    const below = !labels.length ? 36 : turned ? 14 + longest * LABEL_LETTER : 9 + tallest * LABEL_LINE;
     const wide = (0.8 * room) / Math.max(1, series.count);
     const bars = svg("g");
     for (let row = 0; row < series.count; row += 1) {
@@ -91,17 +100,17 @@ export class BarsElement extends PanelElement {
         bars.append(svg("rect", { ...bar, onpointerenter: tip }));
       }
     }
-    const every = Math.max(1, Math.ceil((letters ? 12 : 30) / room));
+    const every = Math.max(1, Math.ceil((labels.length ? 12 : 30) / room));
     const places = [...Array(positions.count).keys()].filter((place) => place % every === 0);
     /** @type {[number, string][]} */
-    const ticks = letters ? [] : places.map((place) => [place, String(place + 1)]);
-    const axes = drawAxes(frame, x, y, { x: letters ? "" : positions.name, y: panel.unit, ticksX: ticks });
-    const names = letters
+    const ticks = labels.length ? [] : places.map((place) => [place, String(place + 1)]);
+    const axes = drawAxes(frame, x, y, { x: labels.length ? "" : positions.name, y: panel.unit, ticksX: ticks });
+    const names = labels.length
       ? places.map((place) =>
           svg(
             "text",
             { class: "tick", "text-anchor": turned ? "end" : "middle", transform: turned ? `translate(${x.at(place) + 4} ${frame.bottom + 8}) rotate(-90)` : `translate(${x.at(place)} ${frame.bottom + 15})` },
-            shorten(positions.labels[place], 16),
+            ...lines[place].map((line, number) => svg("tspan", { x: 0, dy: number && LABEL_LINE }, line)),
           ),
         )
       : [];
@@ -117,7 +126,7 @@ export class BarsElement extends PanelElement {
    */
   describe(row, position) {
     const [series, positions] = this.panel.axes;
-    const name = positions.labels.length ? positionSentence(positions, position) : `${positions.name} ${position + 1}`;
+    const name = positions.labels.length ? positionSentence(positions, position) : `${positions.name} ${position + 1}`.trim();
     const prefix = series.count > 1 ? `${positionSentence(series, row)}, ` : "";
     return `${prefix}${name}: ${formatNumber(this.value(row, position))}${this.panel.unit ? ` ${this.panel.unit}` : ""}`;
   }

@@ -45,7 +45,7 @@ export class Scale {
 }
 
 /**
- * Return the domain of numbers. One that is empty or a point is widened.
+ * Return the domain of numbers, with a margin in parts of it. One that is empty or a point is widened.
  * @param {Iterable<number>} values
  * @param {boolean} log
  * @param {number} margin
@@ -59,7 +59,10 @@ export function domainOf(values, log, margin) {
     high = Math.max(high, value);
   }
   if (low > high) return { low: log ? 0.1 : 0, high: 1, log };
-  if (log) return low === high ? { low: low / 2, high: high * 2, log } : { low, high, log };
+  if (log) {
+    const factor = low === high ? 2 : (high / low) ** margin;
+    return { low: low / factor, high: high * factor, log };
+  }
   if (low === high) return { low: low - 0.5, high: high + 0.5, log };
   const wide = (high - low) * margin;
   return { low: low - wide, high: high + wide, log };
@@ -70,12 +73,13 @@ export function domainOf(values, log, margin) {
  * @param {Frame} frame
  * @param {Scale} x
  * @param {Scale} y
- * @param {{x: string, y: string, ticksX?: [number, string][]}} names
+ * @param {{x: string, y: string, ticksX?: [number, string][], areCounts?: boolean}} names
  * @returns {SVGElement}
  */
 export function drawAxes(frame, x, y, names) {
   const group = svg("g", { class: "axes" });
   for (const tick of y.ticks(Math.max(2, (frame.bottom - frame.top) / 48))) {
+    if (names.areCounts && !Number.isInteger(tick)) continue;
     const at = y.at(tick);
     group.append(
       svg("line", { class: "grid-line", x1: frame.left, x2: frame.right, y1: at, y2: at }),

@@ -1,13 +1,15 @@
-// Histograms with the same bins, side by side.
+// Histograms with the same bins, side by side; one alone has numbers at both of its axes.
 
-import { svgPicture } from "./chart.js";
+import { drawAxes, Scale, svgPicture } from "./chart.js";
 import { html, svg } from "./dom.js";
 import { formatNumber, shorten } from "./numbers.js";
 import { SERIES_COUNT } from "./palette.js";
 import { PanelElement } from "./panel-element.js";
 
 /** @typedef {{name: string, cut: number | null, note: string, counts: number[]}} Histogram */
+/** @typedef {{x: number, y: number, wide: number, top: number, bottom: number}} Place */
 
+const ALONE = { left: 52, right: 10, top: 22, bottom: 220, below: 36 };
 const ONE = { width: 148, height: 118, top: 18, bottom: 18, gap: 14 };
 const OVER_OTHERS = 1.3; // a bin that is cut off ends this far above the others
 
@@ -65,54 +67,78 @@ export class HistogramsElement extends PanelElement {
     const { host, edges } = this;
     if (!host || !edges || !host.clientWidth) return;
     const width = host.clientWidth;
-    const columns = Math.max(1, Math.floor((width + ONE.gap) / (ONE.width + ONE.gap)));
     const histograms = this.histograms();
-    const rows = Math.ceil(histograms.length / columns);
-    const wide = Math.min(260, (width - ONE.gap * (Math.min(columns, histograms.length) - 1)) / Math.max(1, Math.min(columns, histograms.length)));
-    const picture = svg("svg", { width, height: rows * (ONE.height + ONE.gap), "aria-hidden": "true", focusable: "false" });
+    const isAlone = histograms.length === 1;
+    this.places = isAlone ? [{ ...ALONE, x: ALONE.left, y: 0, wide: width - ALONE.left - ALONE.right }] : smallPlaces(histograms.length, width);
+    const height = isAlone ? ALONE.bottom + ALONE.below : Math.max(0, ...this.places.map((one) => one.y + ONE.height + ONE.gap));
+    const picture = svg("svg", { width, height, "aria-hidden": "true", focusable: "false" });
     this.mark = svg("rect", { class: "bar-cursor", visibility: "hidden" });
-    histograms.forEach((one, number) => {
-      const [x, y] = [(number % columns) * (wide + ONE.gap), Math.floor(number / columns) * (ONE.height + ONE.gap)];
-      picture.append(this.drawOne(one, number, x, y, wide));
-    });
+    for (const [number, place] of this.places.entries()) {
+      const around = isAlone ? this.axes(histograms[number], place) : this.names(histograms[number], place);
+      picture.append(svg("g", { transform: `translate(${place.x} ${place.y})` }, ...around, ...this.bins(histograms[number], number, place)));
+    }
     picture.append(this.mark);
-    this.place = (/** @type {number} */ number) => ({
-      x: (number % columns) * (wide + ONE.gap),
-      y: Math.floor(number / columns) * (ONE.height + ONE.gap),
-      wide,
-    });
     host.replaceChildren(picture);
   }
 
   /**
+   * @param {Place} place
+   * @returns {Scale}
+   */
+  scale({ wide }) {
+    const edges = /** @type {import("./bundle.js").Numbers} */ (this.edges);
+    return new Scale({ low: edges[0], high: edges[edges.length - 1], log: this.panel.log_x }, 0, wide);
+  }
+
+  /**
+   * Return the bars of a histogram.
    * @param {Histogram} one
    * @param {number} number
-   * @param {number} x
-   * @param {number} y
-   * @param {number} wide
+   * @param {Place} place
    */
-  drawOne(one, number, x, y, wide) {
+  bins(one, number, place) {
     const edges = /** @type {import("./bundle.js").Numbers} */ (this.edges);
-    const bottom = ONE.height - ONE.bottom;
     const high = top(one) || 1;
-    const group = svg("g", { transform: `translate(${x} ${y})` });
-    group.append(svg("text", { class: "axis-name", x: 0, y: 11 }, shorten(one.name, Math.floor(wide / 6.5))));
-    const [low, end] = [edges[0], edges[edges.length - 1]];
-    const at = (/** @type {number} */ value) => ((value - low) / (end - low || 1)) * wide;
-    one.counts.forEach((count, bin) => {
-      const tall = Math.min(1, count / high) * (bottom - ONE.top);
-      const left = at(edges[bin]);
-      const box = { x: left, y: bottom - tall, width: Math.max(0.5, at(edges[bin + 1]) - left - 0.4), height: tall };
+    const scale = this.scale(place);
+    return one.counts.map((count, bin) => {
+      const tall = Math.min(1, count / high) * (place.bottom - place.top);
+      const left = scale.at(edges[bin]);
+      const box = { x: left, y: place.bottom - tall, width: Math.max(0.5, scale.at(edges[bin + 1]) - left - 0.4), height: tall };
       const look = `bar series-${this.panel.color % SERIES_COUNT}${bin === one.cut ? " cut" : ""}`;
-      group.append(svg("rect", { class: look, ...box, onpointerenter: () => this.say(this.describe(number, bin), false) }));
+      return svg("rect", { class: look, ...box, onpointerenter: () => this.say(this.describe(number, bin), false) });
     });
-    group.append(
+  }
+
+  /**
+   * Return the axes of a histogram that is alone, with their numbers and names.
+   * @param {Histogram} one
+   * @param {Place} place
+   */
+  axes(one, place) {
+    const { top: upper, bottom, wide } = place;
+    const counts = new Scale({ low: 0, high: top(one) || 1, log: false }, bottom, upper);
+    const names = { x: this.panel.x_label || one.name, y: this.panel.y_label || "count", areCounts: true };
+    return [
+      drawAxes({ left: 0, right: wide, top: upper, bottom }, this.scale(place), counts, names),
+      svg("text", { class: "tick", x: wide, y: 11, "text-anchor": "end" }, one.note),
+    ];
+  }
+
+  /**
+   * Return the name of one of several histograms, its note, and the limits of its bins.
+   * @param {Histogram} one
+   * @param {Place} place
+   */
+  names(one, place) {
+    const { wide, bottom } = place;
+    const { low, high } = this.scale(place).domain;
+    return [
+      svg("text", { class: "axis-name", x: 0, y: 11 }, shorten(one.name, Math.floor(wide / 6.5))),
       svg("line", { class: "axis", x1: 0, x2: wide, y1: bottom, y2: bottom }),
       svg("text", { class: "tick", x: 0, y: bottom + 14 }, formatNumber(low)),
-      svg("text", { class: "tick", x: wide, y: bottom + 14, "text-anchor": "end" }, formatNumber(end)),
+      svg("text", { class: "tick", x: wide, y: bottom + 14, "text-anchor": "end" }, formatNumber(high)),
       svg("text", { class: "tick", x: wide, y: 11, "text-anchor": "end" }, one.note),
-    );
-    return group;
+    ];
   }
 
   /**
@@ -130,11 +156,11 @@ export class HistogramsElement extends PanelElement {
     const { number = 0, bin = 0, edges } = this;
     const one = this.histograms()[number];
     if (!one || !edges || !one.counts.length) return;
-    const place = this.place?.(number);
+    const place = this.places?.[number];
     if (place && this.mark) {
-      const unit = place.wide / (edges[edges.length - 1] - edges[0] || 1);
-      const box = { x: place.x + (edges[bin] - edges[0]) * unit, y: place.y + ONE.top - 2, width: Math.max(3, (edges[bin + 1] - edges[bin]) * unit) };
-      for (const [name, value] of Object.entries({ ...box, height: ONE.height - ONE.top - ONE.bottom + 2, visibility: "visible" })) {
+      const [left, right] = [edges[bin], edges[bin + 1]].map((edge) => this.scale(place).at(edge));
+      const box = { x: place.x + left, y: place.y + place.top - 2, width: Math.max(3, right - left) };
+      for (const [name, value] of Object.entries({ ...box, height: place.bottom - place.top + 2, visibility: "visible" })) {
         this.mark.setAttribute(name, String(value));
       }
     }
@@ -165,6 +191,25 @@ export class HistogramsElement extends PanelElement {
     this.bin = Math.max(0, Math.min(bins - 1, bin));
     this.moved();
   }
+}
+
+/**
+ * Return the places of several histograms in rows.
+ * @param {number} count
+ * @param {number} width
+ * @returns {Place[]}
+ */
+function smallPlaces(count, width) {
+  const columns = Math.max(1, Math.floor((width + ONE.gap) / (ONE.width + ONE.gap)));
+  const used = Math.max(1, Math.min(columns, count));
+  const wide = Math.min(260, (width - ONE.gap * (used - 1)) / used);
+  return Array.from({ length: count }, (_, number) => ({
+    x: (number % columns) * (wide + ONE.gap),
+    y: Math.floor(number / columns) * (ONE.height + ONE.gap),
+    wide,
+    top: ONE.top,
+    bottom: ONE.height - ONE.bottom,
+  }));
 }
 
 /**

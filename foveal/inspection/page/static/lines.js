@@ -14,6 +14,9 @@ const MARGINS = { left: 52, right: 14, top: 22, bottom: 36 };
 const POINTS = ["points", "cloud", "ring"];
 const POINTS_PER_PIXEL = 2;
 const PAGE_OF_POINTS = 10;
+const RADII = /** @type {Record<string, number>} */ ({ dots: 3, points: 3.2, cloud: 2.4, ring: 6 });
+const LONE_RADIUS = 3; // of the point of a curve that has no other
+const MARK_ROOM = 8; // pixels from the limits of the axes to the middle of a mark
 
 export class LinesElement extends PanelElement {
   content() {
@@ -74,7 +77,7 @@ export class LinesElement extends PanelElement {
     if (!this.panel.legend || curves.length < 2) return html("div", { class: "legend" });
     const buttons = curves.map((one) => {
       const swatch = svg("svg", { class: "swatch", width: 22, height: 14, "aria-hidden": "true" });
-      const isPoint = POINTS.includes(one.style);
+      const isPoint = POINTS.includes(one.style) || one.x.length === 1;
       swatch.append(...this.drawCurve({ ...one, labels: [] }, isPoint ? [11] : [4, 18], isPoint ? [7] : [7, 7], null));
       const button = html("button", { type: "button", "aria-pressed": "true" }, swatch, html("bdi", {}, one.name));
       button.addEventListener("click", () => {
@@ -95,8 +98,9 @@ export class LinesElement extends PanelElement {
     const height = Math.max(130, Math.min(460, Math.round(width * ratio)));
     const frame = { left: MARGINS.left, right: width - MARGINS.right, top: MARGINS.top, bottom: height - MARGINS.bottom };
     const shown = curves.filter((one) => !one.hidden);
-    const domainX = domainOf(joined(shown.map((one) => one.x)), panel.log_x, panel.equal ? 0.06 : 0.01);
-    let domainY = domainOf(joined(shown.flatMap((one) => [one.y, one.lower ?? [], one.upper ?? []])), panel.log_y, 0.06);
+    const domainX = domainOf(drawnX(shown, panel.log_y), panel.log_x, margin(frame.right - frame.left, panel.equal ? 0.06 : 0.01));
+    const values = joined(shown.flatMap((one) => [one.y, one.lower ?? [], one.upper ?? []]));
+    let domainY = domainOf(values, panel.log_y, margin(frame.bottom - frame.top, 0.06));
     if (panel.limits) domainY = { low: panel.limits[0], high: panel.limits[1], log: panel.log_y };
     if (panel.equal) equalize(domainX, domainY, frame);
     this.x = new Scale(domainX, frame.left, frame.right);
@@ -109,13 +113,18 @@ export class LinesElement extends PanelElement {
       const band = one.lower && one.upper ? [place(one.lower, y), place(one.upper, y)] : null;
       inside.append(...this.drawCurve(one, place(one.x, x), place(one.y, y), band));
     }
-    const frameBox = { x: frame.left, y: frame.top, width: frame.right - frame.left, height: frame.bottom - frame.top };
+    const frameBox = {
+      x: frame.left - MARK_ROOM,
+      y: frame.top - MARK_ROOM,
+      width: frame.right - frame.left + 2 * MARK_ROOM,
+      height: frame.bottom - frame.top + 2 * MARK_ROOM,
+    };
     this.mark = svg("circle", { class: "point-cursor", r: 5, visibility: "hidden" });
     host.replaceChildren(
       svg(
         "svg",
         { width, height, "aria-hidden": "true", focusable: "false" },
-        svg("clipPath", { id: clip }, svg("rect", { ...frameBox, y: frameBox.y - 6, height: frameBox.height + 12, width: frameBox.width + 6 })),
+        svg("clipPath", { id: clip }, svg("rect", frameBox)),
         drawAxes(frame, this.x, this.y, { x: panel.x_label, y: panel.y_label }),
         inside,
         this.mark,
@@ -140,7 +149,7 @@ export class LinesElement extends PanelElement {
       parts.push(svg("polygon", { class: `band ${look}`, points: [...up, ...back].join(" ") }));
     }
     if (!POINTS.includes(one.style)) parts.push(svg("path", { class: `curve ${look}`, d: pathOf(x, y) }));
-    const radius = { dots: 3, points: 3.2, cloud: 2.4, ring: 6 }[one.style];
+    const radius = RADII[one.style] ?? (x.length === 1 ? LONE_RADIUS : 0);
     if (radius) {
       x.forEach((place, point) => {
         if (Number.isFinite(y[point])) parts.push(svg("circle", { class: `dot ${look}`, cx: place, cy: y[point], r: radius }));
@@ -237,6 +246,29 @@ export class LinesElement extends PanelElement {
     [this.curve, this.point] = [best.curve, best.point];
     this.showMark(curves[best.curve], best.point);
     this.say(this.describe(curves[best.curve], best.point), false);
+  }
+}
+
+/**
+ * Return the margin of a domain that leaves room for a mark at each end of an axis of some pixels.
+ * @param {number} length
+ * @param {number} least
+ */
+function margin(length, least) {
+  return Math.max(least, MARK_ROOM / Math.max(1, length - 2 * MARK_ROOM));
+}
+
+/**
+ * Yield the x of the points that are drawn: those with a value, which is above 0 on a logarithmic axis.
+ * @param {Curve[]} curves
+ * @param {boolean} isLog
+ */
+function* drawnX(curves, isLog) {
+  for (const one of curves) {
+    const values = [one.y, one.lower, one.upper].filter((each) => each !== null);
+    for (const point of one.x.keys()) {
+      if (values.some((each) => Number.isFinite(each[point]) && (!isLog || each[point] > 0))) yield one.x[point];
+    }
   }
 }
 

@@ -1,5 +1,9 @@
 // Numbers as text, and positions of ticks.
 
+/** @type {[number, string][]} */
+const TICK_UNITS = [[1e12, "T"], [1e9, "G"], [1e6, "M"]];
+const NUMBER = /^(?:[+\-\u2212]?[\d,]*\.?\d+(?:e[+-]?\d+)?(?: ?(?:%|[a-zA-Z/]{1,4}))?|no value|(?:minus )?infinite|-?(?:nan|inf))$/;
+
 /**
  * Return a number as it is announced and written everywhere: three digits, or all of an integer.
  * @param {number} value
@@ -16,13 +20,24 @@ export function formatNumber(value) {
 }
 
 /**
- * Return a round number beside an axis.
+ * Return a round number beside an axis: from a million on with a letter, such as `13.5 M`.
  * @param {number} value
  * @returns {string}
  */
 export function formatTick(value) {
   const size = Math.abs(value);
+  const unit = TICK_UNITS.find(([least]) => size >= least && size < 1e3 * least);
+  if (unit) return `${Number((value / unit[0]).toPrecision(6))} ${unit[1]}`;
   return value !== 0 && (size >= 1e6 || size < 1e-3) ? Number(value.toPrecision(6)).toExponential() : formatNumber(value);
+}
+
+/**
+ * Return whether a text is a number, with or without a short unit, or says that there is none.
+ * @param {string} text
+ * @returns {boolean}
+ */
+export function isNumber(text) {
+  return NUMBER.test(text);
 }
 
 /**
@@ -45,7 +60,8 @@ export function linearTicks(low, high, count) {
 }
 
 /**
- * Return powers of ten from `low` to `high`, about `count` of them; linear ticks where there are too few.
+ * Return 1, 2 and 5 of each decade from `low` to `high`; if these are more than `count`, powers of ten alone,
+ * and if those are too few, linear ticks.
  * @param {number} low
  * @param {number} high
  * @param {number} count
@@ -54,6 +70,11 @@ export function linearTicks(low, high, count) {
 export function logTicks(low, high, count) {
   const first = Math.ceil(Math.log10(low) - 1e-9);
   const last = Math.floor(Math.log10(high) + 1e-9);
+  const fine = [];
+  for (let power = first - 1; power <= last; power += 1) {
+    fine.push(...[1, 2, 5].map((factor) => Number(`${factor}e${power}`)).filter((tick) => tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9)));
+  }
+  if (fine.length > 2 && fine.length <= count) return fine;
   if (last - first < 1) return linearTicks(low, high, count);
   const every = Math.max(1, Math.ceil((last - first + 1) / count));
   const ticks = [];
@@ -91,6 +112,23 @@ export function positionSentence(axis, position) {
 export function visible(text) {
   if (text === " ") return "␣";
   return text.replaceAll("\r", "␍").replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll("\0", "␀");
+}
+
+/**
+ * Return a text in lines of at most `count` letters, broken at spaces. A longer word stays whole.
+ * @param {string} text
+ * @param {number} count
+ * @returns {string[]}
+ */
+export function wrapWords(text, count) {
+  const [first, ...rest] = text.split(" ");
+  const lines = [first];
+  for (const word of rest) {
+    const longer = `${lines[lines.length - 1]} ${word}`;
+    if (longer.length <= count) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /**

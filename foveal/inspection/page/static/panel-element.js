@@ -1,6 +1,7 @@
 // What every kind of panel has: title, sentence, the value at the cursor, its table, and downloads.
 
 import { download, html } from "./dom.js";
+import { isNumber } from "./numbers.js";
 
 /** @typedef {import("./bundle.js").Bundle} Bundle */
 /** @typedef {import("./bundle.js").Panel} Panel */
@@ -10,7 +11,7 @@ const ROWS_SHOWN = 50;
 const COLUMNS_SHOWN = 40;
 const PAUSE = 150; // milliseconds without a key after which the value is announced
 const CSV_ROWS = 256;
-const LONG_TEXT = 60; // letters from which a cell has several lines
+const LONG_TEXT = 50; // letters from which a cell has several lines
 
 export class PanelElement extends HTMLElement {
   constructor() {
@@ -172,9 +173,14 @@ export class PanelElement extends HTMLElement {
     const rows = await data.rows(top, Math.min(data.count, top + ROWS_SHOWN));
     const wide = data.columns.length > COLUMNS_SHOWN;
     const picked = [...data.columns.keys()].filter((place) => !wide || place === 0 || (place > left && place < left + COLUMNS_SHOWN));
-    const head = html("tr", {}, ...picked.map((place) => html("th", { scope: "col" }, html("bdi", {}, data.columns[place]))));
+    const looks = data.columns.map((_, place) => (areNumbers(rows.map((row) => row[place])) ? "number" : null));
+    const head = html(
+      "tr",
+      {},
+      ...picked.map((place) => html("th", { scope: "col", class: looks[place] }, html("bdi", {}, data.columns[place]))),
+    );
     const lines = rows.map((row) =>
-      html("tr", {}, ...picked.map((place) => tableCell(row[place], place === 0))),
+      html("tr", {}, ...picked.map((place) => tableCell(row[place], place === 0, looks[place]))),
     );
     const label = `Table: ${this.panel.title || this.panel.sentence}`;
     const scroller = html(
@@ -238,12 +244,23 @@ export class PanelElement extends HTMLElement {
 }
 
 /**
+ * Return whether all cells of a column that are not empty are numbers. Such a column ends at the right.
+ * @param {string[]} cells
+ * @returns {boolean}
+ */
+function areNumbers(cells) {
+  const filled = cells.filter((cell) => cell !== "");
+  return filled.length > 0 && filled.every(isNumber);
+}
+
+/**
  * @param {string} text
  * @param {boolean} isFirst
+ * @param {string | null} columnLook
  * @returns {HTMLElement}
  */
-function tableCell(text, isFirst) {
-  const look = text.length > LONG_TEXT || text.includes("\n") ? "long" : null;
+function tableCell(text, isFirst, columnLook) {
+  const look = text.length > LONG_TEXT || text.includes("\n") ? "long" : columnLook;
   return isFirst ? html("th", { scope: "row", class: look }, html("bdi", {}, text)) : html("td", { class: look }, html("bdi", {}, text));
 }
 

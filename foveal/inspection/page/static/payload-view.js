@@ -1,4 +1,4 @@
-// A payload on the page: title, facts, panels, and what the numbers do not say.
+// A payload on the page: facts, panels, and what the numbers do not say.
 
 import { BarsElement } from "./bars.js";
 import { Bundle } from "./bundle.js";
@@ -42,7 +42,7 @@ for (const [kind, element] of Object.entries(ELEMENTS)) customElements.define(`f
  * @returns {HTMLElement}
  */
 export function payloadElement(bundle) {
-  const { title, facts, exactness, caveat, panels } = bundle.header;
+  const { facts, exactness, caveat, panels } = bundle.header;
   const shown = panels.map((panel) => {
     const element = custom(`foveal-${panel.kind}`);
     element.show(panel, bundle);
@@ -53,7 +53,6 @@ export function payloadElement(bundle) {
   return html(
     "div",
     { class: "payload" },
-    html("p", { class: "payload-title" }, html("bdi", {}, title)),
     names.length > 0 && html("dl", { class: "facts" }, ...names),
     html("div", { class: "panels" }, ...shown),
     html("p", { class: "caveat" }, html("span", { class: "exactness" }, EXACTNESS[exactness] ?? exactness), ` ${caveat}`),
