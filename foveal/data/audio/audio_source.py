@@ -43,6 +43,7 @@ class AudioSource(Source[AudioFeatureExtractor]):
     max_simple_features = MAX_STATISTICS
     same_label = "all of the {count:,} recordings to train on have the label"
     input_field = "file"
+    length_unit = "seconds"
     place = "frame"
     model_sizes = ()
 

@@ -52,6 +52,8 @@ class Source(ABC, Generic[ProcessorT]):
     input_field: ClassVar[str] = ""
     """The field of a row that a model reads: `source` is a text or words, `values` a series, `picture` an
     image, `file` a recording. Empty for others, and for several fields."""
+    length_unit: ClassVar[str] = ""
+    """The unit of that field's length: characters, words, steps or seconds. Empty if it has none."""
     place: ClassVar[str] = ""
     """The word for a place if each place has a label: step, frame."""
     has_tokenizer: ClassVar[bool] = False

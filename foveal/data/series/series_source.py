@@ -31,6 +31,7 @@ class SeriesSource(Source[Statistics]):
     max_simple_features = MAX_STATISTICS
     same_label = "all of the {count:,} series to train on have the label"
     input_field = "values"
+    length_unit = "steps"
     place = "step"
     model_sizes = ("channels",)
     is_stored = True

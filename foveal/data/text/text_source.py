@@ -63,6 +63,7 @@ class TextSource(Source[Tokenizer]):
     same_label = "all {count:,} rows to train on have the label"
     label_hint = " (data.label=NAME is the column)"
     input_field = "source"
+    length_unit = "characters"
     has_tokenizer = True
     is_stored = True
     reads_lines = True

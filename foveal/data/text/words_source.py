@@ -38,6 +38,7 @@ class SentenceSource(Source[ProcessorT], ABC):
 
     same_label = "all words have the tag"
     input_field = "source"
+    length_unit = "words"
     label_hint = " (data.tags=NAME)"
     place = "word"
 

@@ -69,6 +69,8 @@ class DataCheck(StudyResult):
     """The word for what has a label: row, word, step or frame."""
     lengths: NDArray[np.float64]
     """The length of each row's source, NaN if unknown; empty if sources have none."""
+    length_unit: str
+    """The unit of the lengths: characters, words, steps or seconds."""
 
     @property
     def problems(self) -> list[Finding]:
@@ -109,6 +111,7 @@ def check_data(task: Task, paths: DataPaths, log: Log, progress: ProgressCallbac
             dict(zip(data.labels, map(tuple, counts.T.tolist()), strict=True)),
             data.label_unit,
             data.lengths,
+            data.data_format.source.length_unit,
         )
 
 

@@ -33,6 +33,8 @@ MAX_CLASSES, BINS = 50, 40
 """Classes that are drawn, and bins of lengths."""
 MAX_CHARACTERS, MAX_NAME = 160, 20
 TILES_PER_ROW = 6
+FAR = 10
+"""Times the median from which on the longest source makes the axis of lengths logarithmic."""
 CAVEAT = (
     "rows are compared, not understood: data without findings can still be wrong. Nearly equal texts of under"
     " 8 words are not looked for, and a few pairs of longer ones are missed. If there are too many rows to "
@@ -89,8 +91,9 @@ def check_payload(check: "DataCheck") -> Payload:
     panels += [_rows_table(finding) for finding in check.findings if finding.rows]
     if check.class_counts:
         panels.append(_class_bars(check))
-    if len(check.lengths):
-        panels.append(_length_histogram(check.lengths))
+    known = check.lengths[~np.isnan(check.lengths)]
+    if len(known):
+        panels.append(_length_histogram(known, check.length_unit))
     if not panels:
         panels.append(Table("", ("found",), (("nothing",),)))
     facts = [(split, counted(size, "row")) for split, size in check.sizes.items()]
@@ -108,13 +111,14 @@ def check_payload(check: "DataCheck") -> Payload:
 
 def _findings_table(findings: Sequence[Finding]) -> Table:
     rows = tuple((each.severity, each.check, each.message, each.advice) for each in findings)
-    return Table("", ("", "check", "found", "advice"), rows)
+    return Table("", ("severity", "check", "found", "advice"), rows)
 
 
 def _rows_table(finding: Finding) -> Table:
     shown = tuple((cut_text(row, MAX_CHARACTERS),) for row in finding.rows[:TABLE_ROWS])
     title = f"{finding.check}: {finding.message}"
-    return Table(title, (f"the first {len(shown)} of {finding.count:,}",), shown)
+    column = "found" if len(shown) == finding.count else f"the first {len(shown)} of {finding.count:,}"
+    return Table(title, (column,), shown)
 
 
 def _images(finding: Finding) -> Images:
@@ -139,6 +143,20 @@ def _class_bars(check: "DataCheck") -> Bars:
     )
 
 
-def _length_histogram(lengths: NDArray[np.float64]) -> Histograms:
-    counts, edges = np.histogram(lengths[~np.isnan(lengths)], BINS)
-    return Histograms("length", edges, (Histogram("source", tuple(counts.tolist())),))
+def _length_histogram(lengths: NDArray[np.float64], unit: str) -> Histograms:
+    is_far = bool(lengths.min() > 0 and lengths.max() > FAR * np.median(lengths))
+    counts, edges = np.histogram(lengths, _length_edges(lengths, is_far))
+    histogram = Histogram("source", tuple(counts.tolist()))
+    label = f"length of the source in {unit}"
+    return Histograms("rows of each length", edges, (histogram,), x_label=label, y_label="rows", log_x=is_far)
+
+
+def _length_edges(lengths: NDArray[np.float64], is_far: bool) -> NDArray[np.float64]:
+    """Return the limits of the bins. Lengths that are whole have whole limits: bins as wide hold as many."""
+    low, high = float(lengths.min()), float(lengths.max())
+    if (lengths != lengths.round()).any():
+        return np.geomspace(low, high, BINS + 1) if is_far else np.histogram_bin_edges(lengths, BINS)
+    if is_far:
+        return np.unique(np.geomspace(low, high + 1, BINS + 1).round())
+    step = np.ceil((high + 1 - low) / BINS)
+    return np.arange(low, high + 1 + step, step)
