@@ -17,10 +17,11 @@ from foveal.tasks.session import Session
 
 SIZE = (6.4, 3.4)
 COST_TITLES = {
-    "training_speed": "tokens trained on a second",
-    "generation_speed": "tokens generated a second",
-    "memory": "bytes of a training step",
+    "training_speed": ("tokens trained on a second", 1.0),
+    "generation_speed": ("tokens generated a second", 1.0),
+    "memory": ("MB of a training step", 1e6),
 }
+"""The titles of the pictures of costs, and the size of their units."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,12 @@ class SequenceFacts:
 
     def _cost_curves(self) -> Iterator[Lines]:
         """Yield a picture of each cost, on logarithmic scales."""
-        for name, title in COST_TITLES.items():
+        for name, (title, unit) in COST_TITLES.items():
             series = tuple(
                 Series(
                     model,
                     [cost.length for cost in of_model],
-                    [getattr(cost, name) for cost in of_model],
+                    [getattr(cost, name) / unit for cost in of_model],
                     "dots",
                     number,
                 )

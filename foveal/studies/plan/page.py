@@ -29,5 +29,5 @@ def plan_payload(
 
 def part_bars(title: str, parts: Mapping[str, float], unit: str) -> Bars:
     """Return a bar for each part of memory or of time, in an order of its own."""
-    axes = Axis("", (unit,)), Axis("", tuple(parts))
+    axes = Axis("amount", (unit,)), Axis("part", tuple(parts))
     return Bars(title, NamedArray(np.array([[*parts.values()]], float), axes, unit))

@@ -16,7 +16,7 @@ from foveal.ui.console import format_duration
 if TYPE_CHECKING:  # whose methods return the report
     from foveal.studies.tune.tune import Tuning
 
-COLUMNS = ("trial", "why", "settings", "steps", "held-out loss", "")
+COLUMNS = ("trial", "why", "settings", "steps", "held-out loss", "end")
 PHASES = ("coarse", "refined")
 CAVEAT = (
     "a loss is the lowest of the evaluations of a trial, since a training keeps the weights of that one. "
