@@ -8,7 +8,7 @@ from math import nan
 import pytest
 
 from foveal.inspection.files import payload_file
-from foveal.inspection.panels import Table
+from foveal.inspection.panels import Lines, Table
 from foveal.studies.compare.comparison import Comparison
 from foveal.studies.compare.conclusions import conclusions, verdict
 from foveal.studies.compare.report import comparison_json, comparison_payload
@@ -111,3 +111,14 @@ def test_is_drawn_in_every_format(suffix):
     assert content
     if suffix == ".json":
         assert json.loads(content)["models"][0]["parameters"] == 123_456
+
+
+def test_memory_is_drawn_in_the_unit_of_the_table():
+    of = with_sequences(comparison(**CLEAR))
+    panels = {panel.title: panel for panel in comparison_payload(of).panels}
+    drawn = panels["MB of a training step"]
+    assert isinstance(drawn, Lines)
+    assert [*drawn.series[0].y] == [10.0, 10.0]
+    table = panels["tokens a second, and memory of a step, by length of the context"]
+    assert isinstance(table, Table)
+    assert all("10.0 MB" in row for row in table.rows)
