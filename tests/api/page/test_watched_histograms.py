@@ -94,7 +94,7 @@ def test_histograms_appear_and_go_on(browser: Any, tmp_path: Path, monkeypatch: 
             assert before.items() <= shares(run, 1).items()
             write(3)
             page.wait_for_function(
-                "() => document.querySelector('.payload')?.textContent.includes('over 30 steps')",
+                "() => document.querySelector('.payload-title')?.textContent.includes('over 30 steps')",
                 timeout=30_000,
             )
             after = announced_shares(page, "30")
