@@ -261,7 +261,8 @@ function areNumbers(cells) {
  */
 function tableCell(text, isFirst, columnLook) {
   const look = text.length > LONG_TEXT || text.includes("\n") ? "long" : columnLook;
-  return isFirst ? html("th", { scope: "row", class: look }, html("bdi", {}, text)) : html("td", { class: look }, html("bdi", {}, text));
+  const names = isFirst && text !== ""; // a heading without text says nothing
+  return names ? html("th", { scope: "row", class: look }, html("bdi", {}, text)) : html("td", { class: look }, html("bdi", {}, text));
 }
 
 /**
