@@ -65,9 +65,9 @@ def tune(
     if first is not None:
         checks = run_checks(first, CHECKS_END * budget, report)
         write_checks(folder, checks)
-        steps = (checks.initial, checks.overfit, checks.rates)
-        for name, check in zip(("1 first loss", "2 by heart", "3 rates"), steps, strict=True):
-            log(f"{name}: {check.meaning}")
+        log(f"1 first loss: {checks.initial.meaning}")
+        log(f"2 by heart: {checks.overfit.meaning}")
+        log(f"3 rates: {checks.rates.meaning}")
     else:
         checks = read_checks(folder)
     search = Search(folder, subject, checks, budget, only, signals, log, progress)
