@@ -21,6 +21,14 @@ def patched_copy(folder: Path, patch: Path | None) -> Path:
 
 def apply_patch(patch: str, folder: Path) -> None:
     """Apply a unified diff to files below a folder, wherever their lines stand now."""
+    for path, text in patched_files(patch, folder).items():
+        path.unlink()  # a link to the file of the package
+        path.write_text(text)
+
+
+def patched_files(patch: str, folder: Path) -> dict[Path, str]:
+    """Return the content of the files below a folder that a unified diff changes, after the change."""
+    changed = {}
     _, *files = re.split(r"^--- ", patch, flags=re.MULTILINE)
     for file in files:
         header, *hunks = HUNK.split(file)
@@ -35,5 +43,5 @@ def apply_patch(patch: str, folder: Path) -> None:
             )
             assert text.count(before) == 1, f"{path}: the patch does not fit\n{before}"
             text = text.replace(before, after)
-        path.unlink()  # a link to the file of the package
-        path.write_text(text)
+        changed[path] = text
+    return changed

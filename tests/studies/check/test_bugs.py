@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import foveal
 from tests.support.checked_run import train_run
-from tests.support.patches import patched_copy
+from tests.support.patches import patched_copy, patched_files
 
 BUGS = Path(__file__).parent / "bugs"
 STACK = ("model.width=16", "model.layers=2")
@@ -101,6 +102,11 @@ def test_the_bug_of_a_run_is_found(name: str, run: Path, tmp_path: Path) -> None
     assert result.returncode == 1, result.stderr
     broken = [each for each in laws_of(result) if each["verdict"] == "BROKEN"]
     assert any(each["part"] == part and law in each["law"] for each in broken), broken
+
+
+@pytest.mark.parametrize("name", [*FINDINGS, *RUN_FINDINGS])
+def test_each_patch_fits(name: str) -> None:
+    assert patched_files((BUGS / f"{name}.patch").read_text(), Path(foveal.__file__).parents[1])
 
 
 def test_each_bug_is_searched() -> None:
