@@ -212,7 +212,7 @@ def test_a_long_text_and_a_long_table(suffix: str, tmp_path: Path) -> None:
 def test_a_missing_column_is_named_with_those_there_are(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"rows{suffix}"
     write(path, ROWS)
-    for words in ("no column 'texts' among ", "'text'", "train with data.text=NAME"):
+    for words in ("no column 'texts' among ", "'text'", "set data.text=NAME"):
         assert words in refusal(path, "texts")
 
 
@@ -252,7 +252,7 @@ def test_the_line_of_a_csv_row_is_right_after_rows_of_several_lines(tmp_path: Pa
         (
             "a.jsonl",
             b'{"text": "a"}\n{"txt": "b"}',
-            "line 2: no column 'text' among 'txt'; is it 'txt'? Else give the table this column, or train",
+            "line 2: no column 'text' among 'txt'; is it 'txt'? Else give the table this column, or set",
         ),
         ("a.jsonl", b'{"text": "a"}\n{"text": 3}', "line 2: 'text' is int, not text"),
         ("a.jsonl", b'{"text": null}', "line 1: 'text' is null, not text"),
