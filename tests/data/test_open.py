@@ -175,5 +175,5 @@ def test_kinds(tmp_path: Path) -> None:
 def test_a_zip_that_is_none_is_refused_when_its_splits_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "bad.zip").write_text("no zip")
     opened = open_path(str(tmp_path / "bad.zip"))
-    with pytest.raises(UserError, match="not a folder, nor readable as a zip"):
+    with pytest.raises(UserError, match=r"not a folder, nor readable as a zip: .*; get the file again"):
         opened.splits  # noqa: B018

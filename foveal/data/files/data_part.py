@@ -236,9 +236,9 @@ def _open_zip(path: Path) -> Listing:
     except UnicodeDecodeError:
         raise UserError(f"{archive}: the name of a file in it is not UTF-8; make the zip again") from None
     except (zipfile.BadZipFile, OSError) as error:
-        raise UserError(
-            f"{archive}: not a folder, nor readable as a zip: {error}; get the file again"
-        ) from None
+        is_zip = archive.suffix.lower() == ".zip"
+        advice = "get the file again" if is_zip else "give a folder or a zip, or another --task or --model"
+        raise UserError(f"{archive}: not a folder, nor readable as a zip: {error}; {advice}") from None
     mend_member_names(archive, tree.root)
     listing = Listing(ZipTree(tree))
     if path != archive:
