@@ -43,8 +43,7 @@ SUBJECTS = {
         "tinyshakespeare.txt",
         ("--model", "demo"),
         {
-            "rate": ("optimizer.lr=1.2",),
-            "initialization": ("model.initialization=1",),
+            "rate": ("optimizer.lr=1.2",),  # no first weights: `demo` has no linear layer that they are for
             "regularization": ("model.dropout=0", "optimizer.weight_decay=0"),
         },
     ),

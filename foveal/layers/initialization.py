@@ -23,9 +23,16 @@ def initialize(model: nn.Module, rule: str, last: nn.Module) -> None:
     """
     if rule == "default":
         return
-    for module in model.modules():
-        if isinstance(module, nn.Linear | _ConvNd) and module is not last and module.weight.requires_grad:
-            nn.init.normal_(module.weight, std=init_std(rule, *fan_in_and_fan_out(module)))
+    for layer in layers_of_rule(model, last):
+        if layer.weight.requires_grad:
+            nn.init.normal_(layer.weight, std=init_std(rule, *fan_in_and_fan_out(layer)))
+
+
+def layers_of_rule(model: nn.Module, last: nn.Module) -> list[nn.Linear | _ConvNd]:
+    """Return the layers that a rule is for: all linear layers and convolutions except `last`."""
+    return [
+        layer for layer in model.modules() if isinstance(layer, nn.Linear | _ConvNd) and layer is not last
+    ]
 
 
 def fan_in_and_fan_out(layer: nn.Linear | _ConvNd) -> tuple[int, int]:

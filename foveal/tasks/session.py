@@ -20,7 +20,7 @@ from foveal.data.core.split_data import evenly_spaced
 from foveal.data.files.aligned import check_same_order
 from foveal.data.files.data_part import open_part
 from foveal.data.open import DataPaths
-from foveal.layers.initialization import initialize
+from foveal.layers.initialization import initialize, layers_of_rule
 from foveal.store.cache import shorten_unpacked_paths, with_short_paths
 from foveal.store.manifest import data_facts
 from foveal.store.run import RunFolder, create_run
@@ -182,11 +182,29 @@ def build_model(task: Task, device: torch.device) -> nn.Module:
     check_model_size(task)
     seed_everything(config.training.seed, "weights")
     model = task.new_model()
-    head = model.get_submodule("head") if hasattr(model, "head") else model
-    initialize(model, config.model.initialization, head.get_submodule("projection"))
+    initialize(model, config.model.initialization, _projection(model))
     freeze(model, config.training.freeze)
     check_activation_checkpointing(model, config.training)
     return model.to(device)
+
+
+def check_initialization(task: Task) -> None:
+    """Check that the model of a new training has layers that its rule of first weights is for.
+
+    Raises: UserError: it has none.
+    """
+    rule = task.config.model.initialization
+    if rule != "default" and not layers_of_rule(task.model, _projection(task.model)):
+        raise UserError(
+            f"model.initialization={rule}: the model has no linear layers or convolutions between its input "
+            "and its projection, so the setting changes nothing; leave it out"
+        )
+
+
+def _projection(model: nn.Module) -> nn.Module:
+    """Return the layer from the last features to the outputs."""
+    head = model.get_submodule("head") if hasattr(model, "head") else model
+    return head.get_submodule("projection")
 
 
 def load(

@@ -17,6 +17,7 @@ from foveal.layers.vision.whitening import WhiteningConv2d
 from foveal.tasks.config import load_config
 from foveal.tasks.registry import task_of
 from foveal.tasks.session import build_model
+from tests.support.command_line import TINY_MODEL, run_command
 from tests.support.trained_presets import trained_presets
 
 RULES = {
@@ -118,3 +119,14 @@ def test_nonsense_is_told():
         ):
             load_config("image-classification", [f"model.initialization={rule}"])
     assert load_config("image-classification", ["model.initialization=0.01"]).model.initialization == "0.01"
+
+
+def test_a_rule_for_layers_that_the_model_lacks_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("a man rides the horse.\nthe dog sees a man.\n" * 60)
+    trained = ("train", "notes.txt", *TINY_MODEL, "--budget", "1steps", "model.initialization=0.5")
+    refused = run_command(*trained, "--model", "lstm")
+    assert refused.code == 2
+    assert "model.initialization=0.5: the model has no linear layers or convolutions" in refused.last
+    assert not (tmp_path / "runs").exists()
+    assert run_command(*trained, "--model", "attention").code == 0

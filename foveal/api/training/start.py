@@ -17,7 +17,7 @@ from foveal.store.run import RunExistsError, RunFolder
 from foveal.store.run_paths import next_run_path
 from foveal.tasks.base import Task
 from foveal.tasks.data_init import data_dependent_init
-from foveal.tasks.session import build_model, new_run
+from foveal.tasks.session import build_model, check_initialization, new_run
 from foveal.tasks.warm_start import processors_to_reuse, warm_start
 from foveal.ui.activity import Activity
 from foveal.ui.console import log
@@ -57,6 +57,7 @@ def prepare_training(
     keep_freed_memory()
     task = task.bind(prepared.processor)
     task = task.bind(prepared.processor, build_model(task, device))
+    check_initialization(task)
     _check_held_out(task, prepared, paths)
     with Activity("computing first weights"):
         initialized = data_dependent_init(task, prepared, reused=base_run is not None)
