@@ -103,7 +103,7 @@ class CheckedData:
 
     @cached_property
     def recordings(self) -> list[DecodedRecording | str]:
-        """What is in the recording of each row, or why it can't be used."""
+        """The facts of each row's recording, or the reason why it can't be used."""
         return [decode_recording(row.fields["file"], self.config) for _, row in self.rows()]
 
     @cached_property
@@ -122,7 +122,7 @@ class CheckedData:
 
     @cached_property
     def label_counts(self) -> dict[SplitName, Counter[str]]:
-        """How often each split has each label."""
+        """The count of each label, by split."""
         counts = {split: Counter[str]() for split in self.sizes}
         for split, row in self.rows():
             counts[split].update(self.row_labels(row))
