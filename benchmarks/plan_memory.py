@@ -6,7 +6,7 @@ is 15 %.
 
 from benchmarks.timing import Measurement, parse_options, report
 from foveal.distributed.world import ONE_PROCESS
-from foveal.studies.plan.hardware import named_hardware
+from foveal.studies.plan.hardware import ASSUMED, named_hardware
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.plan import make_plan
 from foveal.tasks.config import load_config
@@ -42,7 +42,7 @@ def predicted_and_measured(
 ) -> tuple[int, int]:
     """Return the bytes of a process at the peak of a step: planned, and of the largest real process."""
     settings, preset = (*settings, FLOAT32), preset or preset_of(layout)
-    plan = make_plan(measured_task(load_config(preset, settings)), layout, named_hardware("cpu"))
+    plan = make_plan(measured_task(load_config(preset, settings)), layout, named_hardware("cpu"), ASSUMED)
     arguments = (preset, settings, layout)
     if layout.ranks == 1:
         return plan.memory_total, measured_peak(ONE_PROCESS, *arguments)

@@ -20,7 +20,7 @@ from foveal.studies.compare.comparison import Comparison, read_comparison, with_
 from foveal.studies.compare.existing import compare_runs
 from foveal.studies.compare.report import comparison_payload
 from foveal.studies.compare.terms import Match, make_terms
-from foveal.studies.trials.reports import write_reports
+from foveal.studies.report_files import write_report
 from foveal.studies.trials.trainings import train_all
 from foveal.tasks.session import load
 from foveal.ui.activity import Activity
@@ -154,7 +154,7 @@ def compare_models(request: ComparisonRequest, signals: SignalHandler) -> Compar
     comparison = read_comparison(request.folder, request.data, request.terms, planned, trainings, ends)
     comparison = _with_sequences(comparison, request.options.device)
     with Activity("writing the report"):
-        write_reports(comparison_payload(comparison), request.folder)
+        write_report(comparison_payload(comparison), request.folder)
     return comparison
 
 

@@ -23,9 +23,9 @@ from foveal.studies.compare_finetuning.advice import Strategy
 from foveal.studies.compare_finetuning.comparison import FinetuningComparison, TrainedWay, trained_way
 from foveal.studies.compare_finetuning.similarity import FeatureSimilarity, feature_similarity
 from foveal.studies.compare_finetuning.ways import check_encoder, settings_of_ways
+from foveal.studies.report_files import write_report
 from foveal.studies.trials.folder import open_study
 from foveal.studies.trials.process import options_of_plugins
-from foveal.studies.trials.reports import write_reports
 from foveal.studies.trials.trainings import Training, train_all
 from foveal.tasks.registry import network_task
 from foveal.tasks.session import Session, load
@@ -192,7 +192,7 @@ def compare_ways(request: FinetuningRequest, signals: SignalHandler) -> Finetuni
             ways[way] = _measure(training.path, request.device)
     comparison = FinetuningComparison(request.folder, request.data, similarity, ways, errors)
     with Activity("writing the report"):
-        write_reports(comparison.payload(), request.folder)
+        write_report(comparison.payload(), request.folder)
     return comparison
 
 

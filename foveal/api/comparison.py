@@ -18,7 +18,13 @@ from foveal.store.run import check_outside_data, check_run_path
 from foveal.store.run_paths import default_run_path
 from foveal.studies.compare.candidates import Candidate, on_equal_terms, unique_names
 from foveal.studies.compare.plan import plan_models
-from foveal.studies.compare.study import PlannedModels, model_file, read_models, training_path, write_models
+from foveal.studies.compare.stored_models import (
+    PlannedModels,
+    model_file,
+    read_models,
+    training_path,
+    write_models,
+)
 from foveal.studies.compare.terms import Terms
 from foveal.studies.trials.folder import open_study
 from foveal.studies.trials.process import options_of_plugins

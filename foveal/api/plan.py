@@ -43,6 +43,7 @@ def plan(
     fsdp: bool = False,
     micro_batches: SupportsIndex = 1,
     hardware: str | None = None,
+    utilization: float | None = None,
     price_per_hour: float | None = None,
     vocabulary: SupportsIndex | None = None,
     classes: SupportsIndex | None = None,
@@ -51,7 +52,7 @@ def plan(
 ) -> MachinePlan | CountedPlan:
     """Return what a training takes on many processes, or on this machine. `foveal plan` does the same.
 
-    Of many processes one is counted: it takes a step without numbers, and without the others. With `data`, or
+    Of many processes one is counted: it takes a step on fake tensors, without the others. With `data`, or
     `hardware="this-machine"` for a run, a step is measured here.
 
     Raises: UserError: there is no such model, the data can't be read, a setting or the layout does not fit,
@@ -83,7 +84,9 @@ def plan(
     micro_batches
         Micro-batches that a process computes one after another in a step.
     hardware
-        The devices: v100-dgx2h, a100, h100, h200 or cpu; h100 if not given. Or this-machine.
+        The devices: p100, v100-dgx2h, a100, h100, h200 or cpu; h100 if not given. Or this-machine.
+    utilization
+        The part of the peak that matrix products reach, such as 0.4; 0.66 if not given.
     price_per_hour
         What a device costs for an hour, in any currency, for the cost of the training.
     vocabulary
@@ -99,7 +102,7 @@ def plan(
         index(ranks), index(tp), index(pp), index(virtual_stages), index(ep), fsdp, index(micro_batches)
     )
     sizes = (None if size is None else index(size) for size in (vocabulary, classes))
-    machines = PlanOptions(layout, hardware, price_per_hour, *sizes)
+    machines = PlanOptions(layout, hardware, utilization, price_per_hour, *sizes)
     options = TrainingOptions(
         task=task, model=str(model), text=text, label=label, target=target, device=device
     )

@@ -31,7 +31,7 @@ def plan_ranks(name: str, overrides: Sequence[str], machines: PlanOptions) -> Co
     hardware, sizes = named_hardware(machines.hardware or DEFAULT_HARDWARE), machines.sizes
     try:
         task = sized_task(_task(name, resolve_references(overrides)), sizes)
-        plan = make_plan(task, machines.layout, hardware)
+        plan = make_plan(task, machines.layout, hardware, machines.reached)
     except NotCounted as error:
         option = f"--hardware {THIS_MACHINE}" if _is_run(name) else "--data DATA"
         raise UserError(f"{error}; this machine measures it, in one process: add {option}") from None

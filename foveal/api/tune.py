@@ -21,9 +21,9 @@ from foveal.core.errors import UserError
 from foveal.core.extras import check_installed
 from foveal.core.signals import Interrupted, SignalHandler
 from foveal.store.run_paths import default_run_path
+from foveal.studies.report_files import write_report
 from foveal.studies.trials.folder import open_study
 from foveal.studies.trials.process import options_of_plugins
-from foveal.studies.trials.reports import write_reports
 from foveal.studies.tune.checks import Cost, FirstModel, has_checks
 from foveal.studies.tune.lengths import check_budget
 from foveal.studies.tune.regularizers import is_regularizer
@@ -180,7 +180,7 @@ def tune_chosen(
     try:
         with BudgetBar("seconds of tuning") as progress:
             tuning = run_study(folder, subject, first, seconds, own.search, signals, log, progress)
-        write_reports(tune_payload(tuning), tuning.folder)
+        write_report(tune_payload(tuning), tuning.folder)
         return tuning
     except Interrupted as stop:
         words = ["foveal", "tune", data, *overrides, *options.words(), "--budget", own.budget]

@@ -9,10 +9,10 @@ from foveal.api.check import check_named
 from foveal.core.errors import RunFailed
 from foveal.core.signals import SignalHandler
 from foveal.core.whole_number import WholeNumber
-from foveal.inspection.files import check_payload_path, write_payload
 from foveal.plugins.references import resolve_references
 from foveal.studies.check.report import check_json, check_payload, check_sections
 from foveal.studies.check.target import CheckOptions
+from foveal.studies.report_files import check_report_path, write_report
 from foveal.ui.console import log, print_json, print_sections
 
 
@@ -48,17 +48,18 @@ def check(
         The most steps of the training of a run that are replayed at a time; if not given, the first 10, and
         up to 1,000 between its checkpoints.
     out
-        A file for the report: .html, .json, .png, .svg or .pdf.
+        A file for the report: .html, .json, .png, .svg or .pdf; or a folder for report.html, report.json and
+        report.png.
     json
         Print one JSON object on standard output.
     """
     with SignalHandler():
-        check_payload_path(out)
+        check_report_path(out)
         expected = frozenset(filter(None, expect.split(",")))
         options = CheckOptions(resolve_references(overrides), steps, False, input_, expected)
         checked = check_named(target, options)
         if out is not None:
-            write_payload(check_payload(checked), out)
+            write_report(check_payload(checked), out)
     for note in checked.notes:
         log(note)
     if json:

@@ -10,9 +10,9 @@ from foveal.api.comparison import ComparisonRequest, model_names
 from foveal.api.results.comparison_table import ComparisonTable
 from foveal.api.training.options import TrainingOptions
 from foveal.core.signals import SignalHandler
-from foveal.inspection.files import check_payload_path, write_payload
 from foveal.studies.compare.comparison import Comparison
 from foveal.studies.compare.terms import Match, make_terms
+from foveal.studies.report_files import check_report_path, write_report
 from foveal.ui.console import print_json, print_sections
 
 
@@ -78,11 +78,12 @@ def compare(
     device
         cpu, cuda, mps, or auto.
     out
-        A file for the report, beside those in the folder: .html, .json, .png, .svg or .pdf.
+        A file for the report, beside those in the folder of --run: .html, .json, .png, .svg or .pdf; or
+        another folder for them.
     json
         Print one JSON object on standard output.
     """
-    check_payload_path(out)
+    check_report_path(out)
     if models is None:
         given = {
             "match": match,
@@ -121,7 +122,7 @@ def _print(comparison: Comparison, out: Path | None, json: bool) -> None:
     """Write the report to a file, if one is named, and print the result."""
     result = ComparisonTable(comparison)
     if out is not None:
-        write_payload(result.payload(), out)
+        write_report(result.payload(), out)
     if json:
         print_json(result.values)
     else:

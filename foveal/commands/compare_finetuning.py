@@ -7,8 +7,8 @@ from cyclopts import Parameter
 
 from foveal.api.compare_finetuning import DEFAULT_BUDGET, FinetuningRequest, compare_ways
 from foveal.core.signals import SignalHandler
-from foveal.inspection.files import check_payload_path, write_payload
 from foveal.studies.compare_finetuning.report import finetuning_json
+from foveal.studies.report_files import check_report_path, write_report
 from foveal.ui.console import print_json, print_sections
 
 
@@ -50,16 +50,17 @@ def compare_finetuning(
     device
         cpu, cuda, mps, or auto.
     out
-        A file for the report, beside those in the folder: .html, .json, .png, .svg or .pdf.
+        A file for the report, beside those in the folder of --run: .html, .json, .png, .svg or .pdf; or
+        another folder for them.
     json
         Print one JSON object with the result on standard output.
     """
-    check_payload_path(out)
+    check_report_path(out)
     request = FinetuningRequest(data, overrides, from_, valid, test, budget, device, run)
     with SignalHandler() as signals:
         comparison = compare_ways(request, signals)
     if out is not None:
-        write_payload(comparison.payload(), out)
+        write_report(comparison.payload(), out)
     if json:
         print_json(finetuning_json(comparison))
     else:

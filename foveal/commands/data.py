@@ -11,7 +11,7 @@ from foveal.tasks.registry import all_tasks, dataset_task, default_task
 from foveal.ui.console import STDOUT, log, print_facts, print_json, print_plain
 
 app = cyclopts.App(
-    name="data", help="List, describe or download the named data sets, or check data of your own."
+    name="data", help="List, describe or download the named data sets, or check your own data."
 )
 app.command("foveal.commands.data_check:check", name="check", help="Look through DATA before a training.")
 Json = Annotated[bool, Parameter(negative="")]

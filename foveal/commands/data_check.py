@@ -8,8 +8,8 @@ from cyclopts import Parameter
 from foveal.api.data_check import check_chosen
 from foveal.api.training.options import TrainingOptions
 from foveal.core.signals import SignalHandler
-from foveal.inspection.files import check_payload_path, write_payload
 from foveal.studies.data_check.report import check_json, check_payload, check_sections
+from foveal.studies.report_files import check_report_path, write_report
 from foveal.ui.console import print_json, print_sections
 
 
@@ -51,16 +51,17 @@ def check(
     test
         Held-out data for the reported score.
     out
-        A file for the report: .html, .json, .png, .svg or .pdf.
+        A file for the report: .html, .json, .png, .svg or .pdf; or a folder for report.html, report.json and
+        report.png.
     json
         Print one JSON object on standard output.
     """
     with SignalHandler():
-        check_payload_path(out)
+        check_report_path(out)
         options = TrainingOptions(task=task, text=text, label=label, target=target, valid=valid, test=test)
         checked = check_chosen(data, overrides, options)
         if out is not None:
-            write_payload(check_payload(checked), out)
+            write_report(check_payload(checked), out)
     if json:
         print_json(check_json(checked))
     else:

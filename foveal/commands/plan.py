@@ -10,8 +10,8 @@ from foveal.api.plan_options import PlanOptions
 from foveal.api.training.options import TrainingOptions
 from foveal.core.signals import SignalHandler
 from foveal.core.whole_number import WholeNumber
-from foveal.inspection.files import check_payload_path, write_payload
 from foveal.studies.plan.layout import Layout
+from foveal.studies.report_files import check_report_path, write_report
 from foveal.ui.console import print_json, print_sections
 
 
@@ -27,6 +27,7 @@ def plan(
     fsdp: Annotated[bool, Parameter(negative="")] = False,
     micro_batches: WholeNumber = 1,
     hardware: str | None = None,
+    utilization: float | None = None,
     data: str | None = None,
     task: str | None = None,
     text: str | None = None,
@@ -44,7 +45,7 @@ def plan(
     """Show what a training of PRESET, of a network for images, or of a run takes on many processes, or on
     this machine.
 
-    Of many processes one is counted: it takes a step without numbers, and without the others. With --data, or
+    Of many processes one is counted: it takes a step on fake tensors, without the others. With --data, or
     --hardware this-machine for a run, a step is measured here.
 
     Parameters
@@ -68,7 +69,7 @@ def plan(
     micro_batches
         Micro-batches that a process computes one after another in a step.
     hardware
-        The devices: v100-dgx2h, a100, h100, h200 or cpu; h100 if not given. Or this-machine.
+        The devices: p100, v100-dgx2h, a100, h100, h200 or cpu; h100 if not given. Or this-machine.
     data
         What to train on, on this machine: a path or a name, as for foveal train.
     task
@@ -85,6 +86,8 @@ def plan(
         Held-out data for the reported score.
     device
         The device of this machine: cpu, cuda, mps, or auto.
+    utilization
+        The part of the peak that matrix products reach, such as 0.4; 0.66 if not given.
     price_per_hour
         What a device costs for an hour, in any currency, for the cost of the training.
     vocabulary
@@ -92,20 +95,21 @@ def plan(
     classes
         The number of classes of images; if not given, that of the run, of the published network, or 1000.
     out
-        A file for the report: .html, .json, .png, .svg or .pdf.
+        A file for the report: .html, .json, .png, .svg or .pdf; or a folder for report.html, report.json and
+        report.png.
     json
         Print one JSON object on standard output.
     """
     layout = Layout(ranks, tp, pp, virtual_stages, ep, fsdp, micro_batches)
-    machines = PlanOptions(layout, hardware, price_per_hour, vocabulary, classes)
+    machines = PlanOptions(layout, hardware, utilization, price_per_hour, vocabulary, classes)
     options = TrainingOptions(
         task=task, model=preset, text=text, label=label, target=target, valid=valid, test=test, device=device
     )
     with SignalHandler():
-        check_payload_path(out)
+        check_report_path(out)
         made = plan_named(preset, data, overrides, options, machines)
         if out is not None:
-            write_payload(made.payload(), out)
+            write_report(made.payload(), out)
     if json:
         print_json(made.to_json())
     else:

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from foveal.api.training.options import TrainingOptions
 from foveal.api.tune import DEFAULT_BUDGET, TuneOptions, tune_chosen
 from foveal.core.signals import SignalHandler
-from foveal.inspection.files import check_payload_path, write_payload
+from foveal.studies.report_files import check_report_path, write_report
 from foveal.studies.tune.report import tune_json, tune_payload, tune_sections
 from foveal.ui.console import print_json, print_sections
 
@@ -38,7 +38,7 @@ def tune(
 ) -> None:
     """Choose the settings of a training on DATA in seven steps, and say why.
 
-    The steps are the first loss against that of a guess, a few rows learned by heart, a sweep of learning
+    The steps are the first loss against that of a guess, a few rows that are overfitted, a sweep of learning
     rates, coarse trials, refined trials, their curves, and again while the budget lasts.
 
     Parameters
@@ -84,7 +84,7 @@ def tune(
     json
         Print one JSON object on standard output.
     """
-    check_payload_path(out)
+    check_report_path(out)
     options = TrainingOptions(
         task=task,
         model=model,
@@ -103,7 +103,7 @@ def tune(
     with SignalHandler() as signals:
         tuning = tune_chosen(data, overrides, options, TuneOptions(budget, search, run), signals)
         if out is not None:
-            write_payload(tune_payload(tuning), out)
+            write_report(tune_payload(tuning), out)
     if json:
         print_json(tune_json(tuning))
     else:

@@ -15,6 +15,6 @@ RAISE_TRAINING_LOSS = (
 )
 """Settings that make the training loss higher than that of the same rows without them."""
 REGULARIZERS = (*RAISE_TRAINING_LOSS[:-2], "weight_decay", "label_smoothing")
-"""Settings that keep a model from learning its training rows by heart."""
+"""Settings that keep a model from overfitting its training rows."""
 OFF = (0, False, "none")
 """The values at which such a setting does nothing."""

@@ -30,6 +30,11 @@ class TaskTable(BaseModel):
     name: str = ""
 
 
+DECOUPLED_DECAY = ("adamw", "muon")
+"""Optimizers whose weight decay is a share of the learning rate (Loshchilov and Hutter 2019). In others it is
+added to the gradient, and so is many times as small."""
+
+
 class OptimizerConfig(StrictModel):
     """The section `optimizer`."""
 

@@ -43,6 +43,15 @@ class CausalDecoder(Protocol):
     def parameters(self) -> Iterator[nn.Parameter]: ...
 
 
+class DecodingStart(NamedTuple):
+    """What a text is generated from: a decoder, the tokens that it reads first, and the memory that it
+    attends to."""
+
+    head: CausalDecoder
+    prompt: Prompt
+    memory: Memory | None = None
+
+
 class GeneratedToken(NamedTuple):
     """A generated token. `row` is prompt * samples + sample. `finish_reason` is set for the last token of the
     row."""

@@ -138,6 +138,14 @@ def reset_everything(module: nn.Module, parts: Iterable[tuple[str, Tensor]]) -> 
         require(part.isfinite().all(), f"reset_parameters leaves {name} as it was")
 
 
+def reset_all_parameters(module: nn.Module) -> None:
+    """Check that `reset_parameters` fills all parameters of a module, which lose their numbers.
+
+    Raises: LawBroken: one was not filled.
+    """
+    reset_everything(module, module.named_parameters())
+
+
 def randomize(module: nn.Module, size: float) -> None:
     """Fill the parameters of a module with weights so large that errors become visible.
 

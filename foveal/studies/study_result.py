@@ -4,10 +4,12 @@ import base64
 import html
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
 
 from foveal.inspection.files import payload_file
 from foveal.inspection.panels import Table
 from foveal.inspection.payload import Payload
+from foveal.studies.report_files import write_report
 from foveal.ui.console import Sections, sections_text
 
 
@@ -22,6 +24,17 @@ class StudyResult(ABC):
     @abstractmethod
     def payload(self) -> Payload:
         """Return the tables and pictures of the report."""
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report to a `.html`, `.json`, `.png`, `.svg` or `.pdf`, or as `report.html`,
+        `report.json` and `report.png` into a folder. Return the path.
+
+        Raises: UserError: the name has another ending, or a picture would be too large.
+        Raises: RunFailed: a file can't be written.
+        """
+        path = Path(path)
+        write_report(self.payload(), path)
+        return path
 
     def __repr__(self) -> str:
         return sections_text(self.sections())

@@ -25,11 +25,10 @@ from foveal.data.text.token_batches import (
     WindowBatches,
 )
 from foveal.data.text.token_store import TokenArray
-from foveal.generation.decoding_loop import GeneratedToken, generate
+from foveal.generation.decoding_loop import DecodingStart
 from foveal.generation.events import Chunk, GenerationEvent, Output
 from foveal.generation.options import DEFAULT_BEAM_SEARCH
 from foveal.generation.request import BEAM_OPTIONS, SAMPLING_OPTIONS, GenerateRequest
-from foveal.generation.sampling import Sampling
 from foveal.generation.text_stream import GeneratedText, encode_prompt
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.inspection.chosen_input import ChosenInput
@@ -139,9 +138,8 @@ class LanguageModelTask(CorpusTask):
         tokens = zeros(rows, self.config.data.context_length, dtype=int64)
         return TokenBatch(tokens, tokens)
 
-    def generated_tokens(self, batch: TokenBatch, count: int) -> Iterator[GeneratedToken]:
-        prompt = batch.inputs[0, :-count].numpy()
-        return generate(self.model, [prompt], [""], count, Sampling(seed=0))
+    def decoding_start(self, batch: TokenBatch, count: int) -> DecodingStart:
+        return DecodingStart(self.model, batch.inputs[0, :-count].numpy())
 
     def objective(self, preview_examples: TokenArray | None = None) -> LanguageModelObjective:
         """Return the objective. Previews need no examples, since the model generates without a prompt."""

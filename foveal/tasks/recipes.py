@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foveal.config import OptimizerConfig, parse_overrides, validate_section
+from foveal.config.sections import DECOUPLED_DECAY
 from foveal.core.log import Log
 from foveal.models.image_networks import published_input, smallest_size, training_settings
 from foveal.models.network_registry import NETWORKS
@@ -18,8 +19,6 @@ USUAL_RATES = {
     "muon": 4e-3,
 }
 """Learning rates with which the optimizers train alike; only their ratios matter."""
-DECOUPLED_DECAY = ("adamw", "muon")
-"""Optimizers whose weight decay is not added to the gradient, and so is many times as large."""
 
 
 def network_overrides(name: str) -> list[str]:

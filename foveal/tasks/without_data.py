@@ -1,6 +1,6 @@
 """The part of a task that says what its models and batches are without data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
@@ -40,7 +40,7 @@ class TaskWithoutData:
     """The setting below `data` of the longest row, whose costs `foveal compare` measures; empty if rows have
     no length."""
 
-    def generated_tokens(self, batch: Any, count: int) -> Iterator[Any]:
-        """Yield `count` tokens that the model writes at the end of the first row of a `longest_batch`, or as
-        its answer. Only tasks with a `length_setting` need it."""
+    def decoding_start(self, batch: Any, count: int) -> Any:
+        """Return the `DecodingStart` of `count` tokens that the model writes at the end of the first row of a
+        `longest_batch`, or as its answer. Only tasks with a `length_setting` need it."""
         raise NotImplementedError

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from foveal.config import OptimizerConfig
+from foveal.config.sections import DECOUPLED_DECAY
 from foveal.core.errors import UserError
 from foveal.core.module_facts import parameters_not_hidden, parameters_without_decay
 from foveal.core.stored_tensor import StoredTensor
@@ -140,12 +141,12 @@ def _update_rules(
         matrix_groups, other_groups = (
             _parameter_groups(model, part, config, placement) for part in (matrices, others)
         )
-        parts: list[UpdateRule] = [_adam(other_groups, config, decoupled=True)] if other_groups else []
+        parts: list[UpdateRule] = [_adam(other_groups, config)] if other_groups else []
         muon = Muon(matrix_groups, config.momentum, placement)
         return [muon, *parts] if matrix_groups else parts
     groups = _parameter_groups(model, trainable, config, placement)
     if config.name in ("adam", "adamw"):
-        return [_adam(groups, config, decoupled=config.name == "adamw")]
+        return [_adam(groups, config)]
     if config.name == "adagrad":
         return [Adagrad(groups, config.epsilon)]
     if config.name == "rmsprop":
@@ -153,8 +154,9 @@ def _update_rules(
     return [SGD(groups, config.momentum if config.name == "momentum" else 0.0)]
 
 
-def _adam(groups: ParameterGroups, config: OptimizerConfig, decoupled: bool) -> Adam:
-    return Adam(groups, (config.beta1, config.beta2), config.epsilon, decoupled)
+def _adam(groups: ParameterGroups, config: OptimizerConfig) -> Adam:
+    betas, is_decoupled = (config.beta1, config.beta2), config.name in DECOUPLED_DECAY
+    return Adam(groups, betas, config.epsilon, is_decoupled)
 
 
 def _parameter_groups(

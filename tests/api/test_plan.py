@@ -51,8 +51,21 @@ def test_a_network_is_counted_on_the_usual_hardware_beside_what_is_published() -
     assert (plan.parameters, plan.plan.hardware.name) == (11_689_512, "h100")
     assert plan.to_json()["published"]["multiplications"] == 1_800_000_000
     assert plan.to_json()["forward_multiplications"] == 1_814_073_344
-    with pytest.raises(foveal.UserError, match="price_per_hour: the budget 10m is no number of steps"):
-        foveal.plan("resnet-18", price_per_hour=2.5, settings={"data.image.batch_size": 2})
+    assert plan.to_json()["trainings"]["published"]["tokens"] == 600_000 * 256
+    with pytest.raises(foveal.UserError, match="price_per_hour: the budget 3m is no number of steps"):
+        foveal.plan("attention", price_per_hour=2.5)
+
+
+def test_the_reached_part_of_the_peak_can_be_given() -> None:
+    """Products of matrices take the other part of the time; the rest is that of the memory."""
+    usual, slow = (
+        foveal.plan("attention", hardware="p100", utilization=utilization) for utilization in (None, 0.1)
+    )
+    assert isinstance(usual, CountedPlan)
+    assert isinstance(slow, CountedPlan)
+    assert slow.step_seconds > usual.step_seconds
+    assert slow.plan.flops / (21.2e12 * 0.1) < slow.step_seconds < usual.step_seconds * 6.6
+    assert "10% of 21 TFLOP/s in 16 bits" in str(slow)
 
 
 def test_what_does_not_fit_is_said_in_words_of_python() -> None:

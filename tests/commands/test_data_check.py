@@ -99,7 +99,7 @@ def test_a_class_that_is_never_trained():
     write("b.csv", [*clean_rows(seed=1), ("bala demi foru guke", "left")])
     finding = only("classes", "a.csv", "--test", "b.csv")
     assert "a class is only in held-out rows" in finding["message"]
-    assert finding["rows"] == ["'left'"]
+    assert finding["rows"] == ["'left': b.csv, line 62 (test)"]
 
 
 def test_rows_that_cannot_be_used():

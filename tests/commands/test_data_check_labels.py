@@ -49,10 +49,11 @@ def test_tags_of_words() -> None:
     ]
     missing, rare_tags, balance = (each for each in found.values() if each["check"] == "classes")
     assert missing["message"] == "a class is only in held-out rows, and so never trained"
-    assert missing["rows"] == ["'Z'"]
+    assert missing["rows"] == ["'Z': b.jsonl, line 4 (test)"]
     assert rare_tags["message"] == "a class is in fewer than 5 training words"
-    assert rare_tags["rows"] == ["'X': 2"]
+    assert rare_tags["rows"] == ["'X': 2, the first in a.jsonl, line 32 (train)"]
     assert balance["message"] == ("out of balance: 'N' has 197 training words (51.3%), 'X' has 2")
+    assert balance["rows"] == ["'X': the first in a.jsonl, line 32 (train)"]
     told = json.loads(succeed("data", "check", "a.jsonl", "--test", "b.jsonl", "--json").out)
     assert told["classes"]["X"] == [2, 0]
     assert told["classes"]["Z"] == [0, 1]
@@ -76,7 +77,9 @@ def test_labels_of_steps() -> None:
     assert found["1 row with the source of another row, and with another label"]["rows"] == [
         "a.jsonl, line 21 (train) is 'low' at step 8, a.jsonl, line 3 (train) is 'high' at step 8"
     ]
-    assert found["a class is only in held-out rows, and so never trained"]["rows"] == ["'new'"]
+    assert found["a class is only in held-out rows, and so never trained"]["rows"] == [
+        "'new': b.jsonl, line 1 (test)"
+    ]
 
 
 def test_labels_of_frames() -> None:

@@ -160,7 +160,7 @@ def test_the_translation_table():
     assert len(hours) == 2  # the training as published, and that of so small a batch
     assert cost == pytest.approx([1000 * each for each in hours], rel=0.01)
     assert "weights in 16 bits" in shown
-    assert "state of a row" not in shown
+    assert "key-value cache" not in shown
     assert "65,000,000, +3.0% (Vaswani et al. 2017, table 3)" in shown
     assert "9.79e+17 FLOP, 0.39 GFLOP a target token; the paper reckons 3.3e+18 (12 hours of" in shown
 
@@ -169,10 +169,9 @@ def test_the_matrix_of_attention_is_in_both_units():
     """100,000 positions and 64 heads in 16 bits: 1.28 TB, which are 1.164 TiB."""
     long = ("model.layers=1", "model.width=128", "model.attention.heads=64", "data.context_length=100000")
     arguments = "plan", "attention", *long, "data.batch_tokens=100000", "training.precision=bfloat16"
-    assert (
-        "would take 1.28 TB (1.164 TiB) in a layer of all processes; the kernel keeps 25.6 MB"
-        in succeed(*arguments).out
-    )
+    shown = succeed(*arguments).out
+    assert "would take 1.28 TB (1.164 TiB) in a layer of all processes, which grow with their square" in shown
+    assert "; the kernel keeps 25.6 MB (24.41 MiB), which grow with their number" in shown
     told = json.loads(succeed(*arguments, "--json").out)
     assert told["attention_matrix"] == {"bytes": 64 * 100_000**2 * 2, "kept_bytes": 64 * 100_000 * 4}
 
@@ -180,7 +179,9 @@ def test_the_matrix_of_attention_is_in_both_units():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("attention", "--hardware", "h10"), "--hardware h10: unknown"),
+        (("attention", "--hardware", "h10"), "--hardware h10: unknown; did you mean 'h100'?"),
+        (("attention", "--utilization", "40"), "--utilization 40: expected a part of the peak, such as 0.4"),
+        (("attention", "--data", "x", "--utilization", "0.4"), "--utilization: this machine is measured"),
         (("attention", "--data", "x", "--hardware", "this-machin"), "did you mean 'this-machine'?"),
         (("attention", "--ranks", "6", "--tp", "4"), "--ranks 6: not a multiple of --tp 4 x --pp 1"),
         (("attention", "--ranks", "3", "--tp", "3"), "--tp 3: stack.blocks.0.mixer: 4 heads can't be split"),

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from foveal.laws import head_laws
-from foveal.laws.law import LawBroken, largest_difference, require_close, require_equal, reset_everything
+from foveal.laws.law import LawBroken, largest_difference, require_close, require_equal, reset_all_parameters
 
 NAN, INF = float("nan"), float("inf")
 
@@ -36,7 +36,7 @@ def test_a_parameter_that_is_not_reset() -> None:
             self.gain = nn.Parameter(torch.ones(2))
 
     with pytest.raises(LawBroken, match="reset_parameters leaves gain as it was"):
-        reset_everything(module := Forgets(), module.named_parameters())
+        reset_all_parameters(Forgets())
 
 
 class WholeMean(nn.Module):

@@ -9,7 +9,7 @@ from foveal.studies.compare.comparison import OVER_SEEDS, Comparison
 from foveal.studies.compare.differences import paired_differences
 from foveal.studies.compare.results import MIN_SEEDS, ModelResult, TrainedRun
 from foveal.studies.compare.sequences import SequenceFacts
-from foveal.studies.compare.study import PlannedModel
+from foveal.studies.compare.stored_models import PlannedModel
 
 
 def trained_run(model: str, seed: int, loss: float, seconds: float) -> TrainedRun:
@@ -24,7 +24,9 @@ def with_sequences(of: Comparison) -> Comparison:
     """Return the comparison as if of language models, whose far context is worth 0.01, 0.02 and so on."""
     costs, by_position = {}, {}
     for number, model in enumerate(of.models):
-        costs[model.name] = [LengthCost(length, 900.0, 80.0 - number, 10**7, 1e6) for length in (64, 256)]
+        costs[model.name] = [
+            LengthCost(length, 900.0, 80.0 - number, 10**7, 10**4, 1e6) for length in (64, 256)
+        ]
         by_position[model.name] = {1: 3.0, 2: 2.5, 3: 2.4 - number / 100, 5: 2.39 - number / 50}
     runs = {name: [losses] for name, losses in by_position.items()}
     return replace(of, sequences=SequenceFacts(costs, by_position, runs))

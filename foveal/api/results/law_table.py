@@ -1,14 +1,16 @@
 """The verdicts of a check, which show themselves in a notebook and on a terminal."""
 
-import html
 from typing import Any
 
 from foveal.api.results.table import Table
+from foveal.inspection.payload import Payload
 from foveal.studies.check.check import Check
-from foveal.studies.check.report import check_json, law_json
+from foveal.studies.check.report import check_json, check_payload, check_sections, law_json
+from foveal.studies.study_result import StudyResult
+from foveal.ui.console import Sections
 
 
-class LawTable(Table):
+class LawTable(StudyResult, Table):
     """The laws that were checked: a row for each, with its verdict.
 
     `laws.holds` is True if none is broken, `laws.broken` has those that are, and `laws.verdict` says the
@@ -17,6 +19,8 @@ class LawTable(Table):
 
     def __init__(self, check: Check):
         super().__init__([law_json(result) for result in check.results])
+        self.check = check
+        """The target with the result of each law."""
         self.verdict = check.verdict
         """The result in one line."""
         self.holds = not check.broken
@@ -26,11 +30,10 @@ class LawTable(Table):
         self.values: dict[str, Any] = check_json(check)
         """All of it for programs, as `foveal check --json` prints it."""
 
-    def __repr__(self) -> str:
-        return f"{super().__repr__()}\n{self.verdict}"
+    def sections(self) -> Sections:
+        """Return the laws of each part with their verdicts, and the result in one line."""
+        return [*check_sections(self.check), f"\n{self.verdict}"]
 
-    def _repr_html_(self) -> str:
-        return f"{super()._repr_html_()}<p>{html.escape(self.verdict)}</p>"
-
-    def _shown_rows(self) -> list[dict[str, Any]]:
-        return [{name: row[name] for name in self.columns} for row in self]
+    def payload(self) -> Payload:
+        """Return the report."""
+        return check_payload(self.check)

@@ -73,6 +73,7 @@ class WordPieceTokenizer(Tokenizer):
 
     kind = "wordpiece"
     add_bos = True
+    keeps_spaces = False
 
     def __init__(self, fast: Any):
         self._fast = fast

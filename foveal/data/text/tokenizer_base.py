@@ -39,6 +39,8 @@ class Tokenizer(ABC):
     """The tokens that a language model reads before a prompt."""
     end_tokens: frozenset[int] = frozenset()
     """The tokens at which a generated text ends."""
+    keeps_spaces = True
+    """Whether decoding restores the white space of a text."""
 
     def __init__(self, pieces: Sequence[bytes]):
         self.pieces = tuple(pieces)

@@ -22,7 +22,7 @@ from foveal.ops.jit.code_cache import LANES, kernel_address
 
 _PLAIN = {Tensor, nn.Parameter}
 _shapes_alone: ContextVar[frozenset[type]] = ContextVar("shapes_alone", default=frozenset())
-"""Classes of tensors without numbers, for which kernels are chosen, but compute nothing."""
+"""Classes of fake tensors, for which kernels are chosen, but compute nothing."""
 _is_forked_child = False
 """True in a forked process, which lacks the threads of its parent and uses only one."""
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from foveal.core.module_facts import HasInputBlock
 from foveal.laws import encoder_laws, head_laws, mixer_laws
-from foveal.laws.law import reset_everything
+from foveal.laws.law import reset_all_parameters
 from foveal.laws.trial import T, Trial
 from foveal.layers.data_dependent_init import DataDependentInit
 from foveal.studies.check.example_sources import ExampleSource
@@ -47,7 +47,7 @@ def laws_of_whole_row_mixer(trial: Callable[[], Trial]) -> Iterator[Law]:
 
 def law_of_reset(make: Make) -> Law:
     """Return the law that `reset_parameters` fills everything."""
-    return law_without_length("reset_parameters fills everything", lambda: _reset(make()))
+    return law_without_length("reset_parameters fills everything", lambda: reset_all_parameters(make()))
 
 
 def laws_of_encoder(make: Make, example: ExampleSource, each_place: bool) -> Iterator[Law]:
@@ -103,10 +103,6 @@ def laws_of_head(make: Make, width: int, classes: int, each_place: bool) -> Iter
 
 def _on_trial(law: Callable[[Trial], object], trial: Callable[[], Trial]) -> None:
     law(trial())
-
-
-def _reset(module: nn.Module) -> None:
-    reset_everything(module, module.named_parameters())
 
 
 def _every_place_sees_no_future(trial: Trial) -> None:

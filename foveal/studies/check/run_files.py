@@ -47,7 +47,7 @@ def laws_of_processor(run: RunFolder, task: Task, texts: Sequence[str]) -> Itera
     tokenizers = tokenizers_of(task.processor)
     reason = "" if tokenizers else "it has no tokenizer"
     yield Law(
-        "it decodes what it encodes", lambda path, length: _round_trip(tokenizers, texts), reason=reason
+        "it decodes what it encodes", lambda path, length: check_round_trip(tokenizers, texts), reason=reason
     )
     if task.labels:
         yield law_of_run("each label has its own number", partial(_labels, task))
@@ -108,7 +108,7 @@ def _fits(run: RunFolder, task: Task) -> None:
         raise LawBroken(str(error)) from None
 
 
-def _round_trip(tokenizers: Sequence[Tokenizer], texts: Sequence[str]) -> None:
+def check_round_trip(tokenizers: Sequence[Tokenizer], texts: Sequence[str]) -> None:
     """Check that a text of tokens is encoded to tokens of the same text.
 
     Raises: LawBroken: it is encoded to other tokens.
@@ -118,8 +118,10 @@ def _round_trip(tokenizers: Sequence[Tokenizer], texts: Sequence[str]) -> None:
         for number, ids in enumerate([*each, torch.arange(min(tokenizer.size, MAX_TOKENS)).numpy()]):
             text = tokenizer.decode(ids)
             again = tokenizer.decode(tokenizer.encode_known(text)[0])
-            if again != text and tokenizer.kind != "wordpiece":  # which writes spaces of its own
-                place = next(i for i, (a, b) in enumerate(zip(text, f"{again}\0", strict=False)) if a != b)
+            if again != text and tokenizer.keeps_spaces:
+                place = next(
+                    i for i, (a, b) in enumerate(zip(f"{text}\0", f"{again}\0", strict=False)) if a != b
+                )
                 change = f"{text[place : place + 10]!r} becomes {again[place : place + 10]!r}"
                 where = f"text {number}" if number < len(each) else "the text of all tokens"
                 raise LawBroken(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from foveal.laws.law import require, require_equal, reset_everything
+from foveal.laws.law import require, require_equal, reset_all_parameters
 from foveal.store.sealed import load_weights, open_tensors, seal_tensors, unique_state_dict
 from foveal.studies.check.law import Law, law_without_length
 
@@ -26,7 +26,9 @@ def laws_of_weights(
         yield law_without_length("stored weights are the model", partial(_stored, model, another, logits))
     reason = "" if ties_tables else "the config ties none"
     yield Law("tied tables are one", lambda path, length: _one_table(model), reason=reason)
-    yield law_without_length("reset_parameters fills everything", lambda: _reset(deepcopy(model)))
+    yield law_without_length(
+        "reset_parameters fills everything", lambda: reset_all_parameters(deepcopy(model))
+    )
 
 
 @torch.no_grad()
@@ -50,7 +52,3 @@ def _one_table(model: Any) -> None:
     embedding = head.embedding if hasattr(head, "embedding") else model.encoder.embedding
     problem = "the projection has weights of its own, and the config ties them to the embedding"
     require(head.projection.weight is embedding.table, problem)
-
-
-def _reset(model: nn.Module) -> None:
-    reset_everything(model, model.named_parameters())

@@ -1,4 +1,4 @@
-"""What models take by the length of their rows: speed of training and generation, and memory."""
+"""What models take by the length of their rows: speed and memory of training and of generation."""
 
 import time
 from dataclasses import dataclass
@@ -8,7 +8,10 @@ import torch
 
 from foveal.config import Config
 from foveal.data.core.prepared_data import PreparedData
+from foveal.generation.decoding_loop import generate
+from foveal.generation.sampling import Sampling
 from foveal.studies.compare.step_size import bound_task, flops_on
+from foveal.studies.plan.inference import state_size
 from foveal.studies.plan.step_memory import memory_on
 from foveal.tasks.base import Task
 from foveal.tasks.registry import task_of
@@ -18,6 +21,7 @@ LENGTHS = (64, 256, 1024)
 """The lengths, in tokens. A batch has as many tokens as the longest, whatever its length."""
 GENERATED_TOKENS = 32
 """Tokens whose generation is timed, at the end of a row of each length or as its answer."""
+FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class LengthCost:
     """Tokens a second of a text that is generated from a row of the length."""
     memory: int
     """Bytes of the tensors of a training step."""
+    state: int
+    """Bytes of the state of a row after a text of the length, in float32: what generation remembers."""
     flops: float
     """Floating-point operations of a training for a token."""
 
@@ -58,8 +64,16 @@ def _cost(task: Task, length: int) -> LengthCost:
         batch.tokens / (step.seconds + step.update_seconds),
         _generation_speed(task, batch),
         sum(memory_on(task, batch).values()),
+        _state_bytes(task, batch, length),
         flops_on(task, batch),
     )
+
+
+def _state_bytes(task: Task, batch: Any, length: int) -> int:
+    """Return the bytes of the state of a row that has written a text of a length."""
+    with torch.no_grad():
+        start = task.decoding_start(batch, 1)
+        return FLOAT_BYTES * state_size(start.head.init_state(start.memory, 1, length))
 
 
 def _generation_speed(task: Task, batch: Any) -> float:
@@ -67,7 +81,9 @@ def _generation_speed(task: Task, batch: Any) -> float:
     out."""
     task.model.eval()
     with torch.no_grad():
-        tokens = task.generated_tokens(batch, GENERATED_TOKENS)
+        start = task.decoding_start(batch, GENERATED_TOKENS)
+        prompts, sampling = [start.prompt], Sampling(seed=0)
+        tokens = generate(start.head, prompts, [""], GENERATED_TOKENS, sampling, memory=start.memory)
         next(tokens)
         started = time.perf_counter()
         count = sum(1 for _ in tokens)

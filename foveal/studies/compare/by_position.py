@@ -1,4 +1,4 @@
-"""The loss of models by the position of its targets: who uses what lies far back."""
+"""The loss of models by the position of its targets: which models use what lies far back."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -13,7 +13,7 @@ from foveal.store.manifest import LogUnits, read_manifest
 from foveal.studies.compare.differences import Difference, paired_differences
 from foveal.studies.compare.results import MIN_SEEDS, ModelResult, TrainedRun, read_run
 from foveal.studies.compare.sequences import SequenceFacts, sequence_facts
-from foveal.studies.compare.study import PlannedModel, PlannedModels
+from foveal.studies.compare.stored_models import PlannedModel, PlannedModels
 from foveal.studies.compare.terms import Terms
 from foveal.studies.trials.process import TrialEnd
 from foveal.studies.trials.same_data import check_same_data

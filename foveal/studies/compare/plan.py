@@ -7,7 +7,7 @@ from foveal.config import Config, StackConfig
 from foveal.data.core.prepared_data import PreparedData
 from foveal.studies.compare.candidates import EqualTerms
 from foveal.studies.compare.step_size import step_memory, training_flops
-from foveal.studies.compare.study import PlannedModel, PlannedModels
+from foveal.studies.compare.stored_models import PlannedModel, PlannedModels
 from foveal.studies.compare.terms import SIZES, Match, Terms
 from foveal.studies.compare.widths import Size, count_parameters, solve_width
 from foveal.tasks.read_settings import read_settings

@@ -8,7 +8,7 @@ from foveal.core.errors import UserError
 from foveal.inspection.curves.log_records import read_metrics_log
 from foveal.metrics.student_t import Mean
 from foveal.store.scores import read_scores
-from foveal.studies.compare.study import PlannedModel
+from foveal.studies.compare.stored_models import PlannedModel
 
 MIN_SEEDS = 3
 """Runs of a model at least, whose spread gives an interval."""

@@ -20,6 +20,7 @@ COST_TITLES = {
     "training_speed": ("tokens trained on a second", 1.0),
     "generation_speed": ("tokens generated a second", 1.0),
     "memory": ("MB of a training step", 1e6),
+    "state": ("kB of the state of a row in generation", 1e3),
 }
 """The titles of the pictures of costs, and the size of their units."""
 
@@ -62,13 +63,23 @@ class SequenceFacts:
                 f"{cost.training_speed:,.0f}",
                 f"{cost.generation_speed:,.0f}",
                 f"{cost.memory / 1e6:,.1f} MB",
+                f"{cost.state / 1e3:,.1f} kB",
                 f"{cost.flops:.3g}",
             )
             for name, of_model in self.costs.items()
             for cost in of_model
         )
-        columns = ("model", "length", "trained a second", "generated a second", "memory", "FLOPs per token")
-        return Table(f"tokens a second, and memory of a step, by length of the {self.row}", columns, rows)
+        columns = (
+            "model",
+            "length",
+            "trained a second",
+            "generated a second",
+            "memory",
+            "state",
+            "FLOPs per token",
+        )
+        title = "tokens a second, memory of a step, and state of a row in generation, by length of the"
+        return Table(f"{title} {self.row}", columns, rows)
 
     def _cost_curves(self) -> Iterator[Lines]:
         """Yield a picture of each cost, on logarithmic scales."""

@@ -133,6 +133,16 @@ class CheckedData:
         """All labels, in the order in which they are first read."""
         return [*dict.fromkeys(label for counts in self.label_counts.values() for label in counts)]
 
+    @cached_property
+    def first_of_label(self) -> dict[str, str]:
+        """The place of the first row with each label."""
+        first: dict[str, str] = {}
+        for split, row in self.rows():
+            for label in self.row_labels(row):
+                if label not in first:
+                    first[label] = place(split, row)
+        return first
+
     def locations(self, indices: NDArray[Any], most: int) -> list[str]:
         """Return where the first rows of some are."""
         return [place(*self.row(int(index))) for index in indices[:most]]

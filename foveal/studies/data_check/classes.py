@@ -35,10 +35,12 @@ def check_classes(data: CheckedData) -> Iterator[Finding]:
             f"{_classes(len(missing))} only in held-out rows, and so never trained",
             "add rows of them to the training data",
             len(missing),
-            tuple(map(repr, missing[:MAX_ROWS])),
+            tuple(f"{label!r}: {data.first_of_label[label]}" for label in missing[:MAX_ROWS]),
         )
     rare = [
-        f"{label!r}: {count}" for label, count in zip(data.labels, train, strict=True) if 0 < count < FEW_ROWS
+        f"{label!r}: {count}, the first in {data.first_of_label[label]}"
+        for label, count in zip(data.labels, train, strict=True)
+        if 0 < count < FEW_ROWS
     ]
     if rare:
         yield Finding(
@@ -58,7 +60,8 @@ def check_classes(data: CheckedData) -> Iterator[Finding]:
             f"out of balance: {data.labels[largest]!r} has {train[largest]:,} training {unit}s ({part:.1%}), "
             f"{data.labels[smallest]!r} has {train[smallest]:,}",
             f"always answering {data.labels[largest]!r} is right in {part:.1%}: look at macro F1, too",
-            len(data.labels),
+            1,
+            (f"{data.labels[smallest]!r}: the first in {data.first_of_label[data.labels[smallest]]}",),
         )
 
 

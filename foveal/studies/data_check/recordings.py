@@ -24,7 +24,7 @@ def check_recordings(data: CheckedData) -> Iterator[Finding]:
         elif recording.at_full_scale > MAX_CLIPPED:
             clipped.append(place(split, row))
     yield from findings_on(
-        "recordings", "problem", unusable, "{} that can't be used", "mend them, or leave them out"
+        "recordings", "problem", unusable, "{} that can't be used", "fix them, or leave them out"
     )
     yield from findings_on(
         "recordings", "problem", quiet, "{} below -60 dB, which is nearly silent", "record them again"

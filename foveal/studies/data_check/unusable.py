@@ -21,5 +21,5 @@ def check_unusable(data: CheckedData) -> Iterator[Finding]:
         same = len({row.reason for row in rows}) == 1
         reason = (rows[0].reason if same else kind).replace("{", "{{").replace("}", "}}")
         places = [row.location if same else f"{row.location}: {row.reason}" for row in rows]
-        advice = "mend them, or leave them out"
+        advice = "fix them, or leave them out"
         yield from findings_on("rows that can't be used", "problem", places, f"{{}}: {reason}", advice)

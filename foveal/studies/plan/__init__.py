@@ -1,1 +1,1 @@
-"""What a training on many processes takes: memory, messages and time, counted on one rank without numbers."""
+"""What a training on many processes takes: memory, messages and time, counted on a rank of fake tensors."""

@@ -31,7 +31,7 @@ class _SplittingRanks(_Alone, MeshRanks):
 
 
 class _SharingRanks(_Alone, Ranks):
-    """Processes that share the weights. `sharded_memory.py` and `messages.py` count what they share."""
+    """Processes that share the weights. `memory.py` and `messages.py` count what they share."""
 
     def sum(self, tree: TreeSum[Gradients], weights: Any) -> Gradients:
         return next(iter(tree.nodes.values()))

@@ -35,7 +35,7 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Utilization:
-    """The parts of the peaks that a step reaches, one set for all devices."""
+    """The parts of the peaks that a step reaches, one set for all devices, where no other is given."""
 
     products: float = 0.66
     """Of matrix products: 83 of 125 TFLOP/s on a V100 (Markidis et al. 2018)."""
@@ -51,6 +51,17 @@ ASSUMED = Utilization()
 HARDWARE = {
     each.name: each
     for each in (
+        Hardware(
+            "p100",
+            21.2 * TERA,
+            10.6 * TERA,
+            16 * GB,
+            732 * GB,
+            8,
+            80 * GB,
+            50 * GB,
+            "NVIDIA Tesla P100 SXM2 data sheet; DGX-1: 160 GB/s NVLink in both directions, 4 x 100 Gb/s",
+        ),
         Hardware(
             "v100-dgx2h",
             130 * TERA,

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from foveal.core.shapes_only import shapes_only
-from foveal.core.state import map_state
+from foveal.core.state import State, map_state
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.studies.plan.layout import Layout
 
@@ -34,14 +34,19 @@ class InferenceMemory:
 
 
 def inference_memory(model: nn.Module, parameters: int, positions: int, layout: Layout) -> InferenceMemory:
-    """Return the memory of a process that uses a model without numbers, of which it holds some parameters."""
+    """Return the memory of a process that uses a model of fake tensors, of which it holds some parameters."""
     if not isinstance(model, DecoderLM):
         return InferenceMemory(parameters, 0, 0)
     with shapes_only():
-        state = model.init_state(None, 1, positions)
+        size = state_size(model.init_state(None, 1, positions))
+    return InferenceMemory(parameters, positions, STATE_BYTES * size // (layout.tp * layout.pp))
+
+
+def state_size(state: State) -> int:
+    """Return how many numbers a state holds, such as those of keys and values."""
     sizes = list[int]()
     map_state(lambda leaf: sizes.append(leaf.numel() if _has_numbers(leaf) else 0), state)
-    return InferenceMemory(parameters, positions, STATE_BYTES * sum(sizes) // (layout.tp * layout.pp))
+    return sum(sizes)
 
 
 def _has_numbers(leaf: Any) -> bool:

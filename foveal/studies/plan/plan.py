@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from foveal.config import Config, TrainingConfig
 from foveal.heads.decoder_lm import DecoderLM
 from foveal.studies.plan.attention_matrix import AttentionMatrix, attention_heads, attention_matrix
-from foveal.studies.plan.hardware import ASSUMED, Hardware, Utilization
+from foveal.studies.plan.hardware import Hardware, Utilization
 from foveal.studies.plan.inference import InferenceMemory, inference_memory
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.memory import peak_memory
@@ -72,7 +72,7 @@ class Plan:
         return self.flops / (self.time.total * self.hardware.half_flops)
 
 
-def make_plan(task: Task, layout: Layout, hardware: Hardware, utilization: Utilization = ASSUMED) -> Plan:
+def make_plan(task: Task, layout: Layout, hardware: Hardware, utilization: Utilization) -> Plan:
     """Return the plan of a training of the model of a task that is bound to a processor.
 
     Raises: NotCounted: the model is not one that is counted.

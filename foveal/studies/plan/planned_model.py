@@ -44,7 +44,7 @@ def sized_task(task: Task, sizes: Mapping[str, int]) -> Task:
 
 
 def planned_model(task: Task) -> nn.Module:
-    """Return the whole model of a task that is bound to a processor, without numbers.
+    """Return the whole model of a task that is bound to a processor, of fake tensors.
 
     Raises: NotCounted: the model has other mixers than attention.
     """

@@ -1,4 +1,4 @@
-"""The parameters and the training of models, as its paper and the lectures give them."""
+"""The parameters and the training of models, as their papers and the lectures give them."""
 
 import tomllib
 from functools import cache

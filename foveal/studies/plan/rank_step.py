@@ -1,4 +1,4 @@
-"""A process of a training, which takes the step of a training on tensors without numbers, and is counted."""
+"""A process of a training, which takes the step of a training on fake tensors, and is counted."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,10 +16,10 @@ from foveal.distributed.sharded import sharded_blocks
 from foveal.layers.blocks.moe import Experts
 from foveal.layers.blocks.stack import Stack
 from foveal.studies.plan.fake_processes import process_of
+from foveal.studies.plan.fake_tensors import with_dropout_of_gpus, without_numbers
 from foveal.studies.plan.layout import Layout
 from foveal.studies.plan.recorder import MemoryKind, Message, Operation, StepRecorder
 from foveal.studies.plan.watched_step import WatchedObjective, WatchedOptimizer
-from foveal.studies.plan.without_numbers import with_dropout_of_gpus, without_numbers
 from foveal.tasks.base import Task
 from foveal.training.averaging import make_average
 from foveal.training.slots import Slots
@@ -32,7 +32,7 @@ Counted = TypeVar("Counted", Operation, Message)
 
 @dataclass(frozen=True)
 class Parameters:
-    """Parameters of a model without numbers, as a process holds them."""
+    """Parameters of a model of fake tensors, as a process holds them."""
 
     own: int
     experts: int

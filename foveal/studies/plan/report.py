@@ -10,7 +10,7 @@ from foveal.studies.plan.page import part_bars
 from foveal.studies.plan.plan import Plan
 from foveal.studies.plan.published import PublishedModel
 from foveal.studies.plan.step_time import StepTime
-from foveal.studies.plan.training_report import training_json, training_sections
+from foveal.studies.plan.training_report import flops_of_each, training_json, training_sections
 
 Facts = list[tuple[str, str]]
 GB = 1e9
@@ -58,7 +58,7 @@ def plan_sections(
         ],
         f"\nmemory of a process at its peak, of {hardware.memory / GB:,.0f} GB",
         [*memory, ("in all", _gigabytes(plan.memory_total))],
-        "\nmemory of a process that uses the model",
+        "\nmemory of a process in inference",
         _inference_facts(plan.inference),
     ]
     if plan.messages:
@@ -69,6 +69,7 @@ def plan_sections(
             *times,
             ("in all", f"{time.total:.3f} s, {plan.tokens_per_second:,.0f} {plan.unit}/s"),
             ("operations", f"{plan.flops / 1e12:,.1f} TFLOP, {plan.model_flop_utilization:.1%} of the peak"),
+            ("", flops_of_each(plan)),
             *([("bubble", f"{plan.bubble:.1%} of the time that a stage computes")] * (layout.pp > 1)),
         ],
     ]
@@ -100,9 +101,8 @@ def _seconds(time: StepTime) -> dict[str, float]:
 
 def _attention_facts(matrix: AttentionMatrix) -> Facts:
     pairs = f"all pairs of {matrix.positions:,} positions would take {in_both_units(matrix.whole)}"
-    return [
-        ("attention", f"{pairs} in a layer of all processes; the kernel keeps {in_both_units(matrix.kept)}")
-    ]
+    kept = f"the kernel keeps {in_both_units(matrix.kept)}, which grow with their number"
+    return [("attention", f"{pairs} in a layer of all processes, which grow with their square; {kept}")]
 
 
 def _published_facts(plan: Plan, published: PublishedModel) -> Facts:
@@ -115,6 +115,8 @@ def _published_facts(plan: Plan, published: PublishedModel) -> Facts:
         facts.append(("published", _beside(published.multiplications, counted, unit) + why))
     if published.lecture:
         facts.append(("lectures", _beside(published.lecture, plan.parameters)))
+    if published.training is None:
+        facts.append(("training", "the paper does not say how long it was"))
     return facts
 
 
@@ -129,7 +131,7 @@ def _inference_facts(inference: InferenceMemory) -> Facts:
         return facts
     return [
         *facts,
-        ("state of a row", f"{_gigabytes(inference.state)}: {inference.positions:,} positions in 16 bits"),
+        ("key-value cache", f"{_gigabytes(inference.state)}: {inference.positions:,} positions in 16 bits"),
     ]
 
 

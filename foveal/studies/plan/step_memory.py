@@ -6,9 +6,9 @@ from typing import Any
 from foveal.core.recompute import recomputing
 from foveal.core.runtime import autocast, resolve_precision
 from foveal.distributed.placement import WHOLE_WEIGHTS
+from foveal.studies.plan.fake_tensors import made_without_numbers, reading_numbers
 from foveal.studies.plan.recorder import MemoryKind, StepRecorder
 from foveal.studies.plan.watched_step import WatchedOptimizer
-from foveal.studies.plan.without_numbers import made_without_numbers, reading_numbers
 from foveal.tasks.base import Task
 from foveal.training.averaging import make_average
 from foveal.training.carry import starting_carry
@@ -18,7 +18,7 @@ from foveal.training.slot_steps import total_loss, total_weights
 
 def counted_memory(task: Task, batch: Any) -> Counter[MemoryKind]:
     """Return the bytes of all tensors at the peak of a step on a batch, without taking them: the task's model
-    is made again, without numbers."""
+    is made again, of fake tensors."""
     model = made_without_numbers(task.new_model, next(task.model.parameters()).device)
     freeze(model, task.config.training.freeze)
     with reading_numbers():

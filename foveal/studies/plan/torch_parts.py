@@ -1,4 +1,4 @@
-"""Parts of torch for steps without numbers and without other processes. torch documents them, but in private
+"""Parts of torch for steps on fake tensors and without other processes. torch documents them, but in private
 modules."""
 
 from typing import Any

@@ -42,17 +42,21 @@ def _facts(plan: Plan, length: TrainingLength, price: float | None) -> Facts:
     values, unit = _values(plan, length, price), plan.unit
     way = f" ({length.reckoning})" if length.reckoning else ""
     reckoned = f"; the paper reckons {length.flops:.3g}{way}" if length.flops else ""
-    each = f"{plan.flops_per_token / 1e9:,.2f} GFLOP a {unit.removesuffix('s')}"
     seconds, devices = values["seconds"], plan.layout.ranks
     days = f"{seconds / DAY:,.1f} days" if seconds >= DAY else format_duration(seconds)
     hours = f"{_amount(seconds * devices / HOUR)} device hours"
     cost = [] if price is None else [("cost", f"{_amount(values['cost'])}, at {price:,g} an hour")]
     return [
         (unit, f"{length.tokens:,} ({length.source})"),
-        ("operations", f"{values['flops']:.3g} FLOP, {each}{reckoned}"),
+        ("operations", f"{values['flops']:.3g} FLOP, {flops_of_each(plan)}{reckoned}"),
         ("time", f"{days} on {devices:,} x {plan.hardware.name}, {hours}"),
         *cost,
     ]
+
+
+def flops_of_each(plan: Plan) -> str:
+    """Return the operations of a training for a token or an image, in words."""
+    return f"{plan.flops_per_token / 1e9:,.2f} GFLOP a {plan.unit.removesuffix('s')}"
 
 
 def _amount(value: float) -> str:

@@ -98,7 +98,7 @@ class FirstModel:
 
 
 def run_checks(first: FirstModel, seconds: float, progress: ProgressCallback) -> Checks:
-    """Measure the first loss, learn a few rows by heart, and sweep the learning rate, in about `seconds`."""
+    """Measure the first loss, overfit a few rows, and sweep the learning rate, in about `seconds`."""
     task, batches, knows_outcomes, cost = first.task, first.batches, first.knows_outcomes, first.cost
     began = time.monotonic()
     initial = measure_initial_loss(task, batches, knows_outcomes)

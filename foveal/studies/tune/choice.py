@@ -10,7 +10,7 @@ AS_GOOD = 0.005
 PAYS_LATER = 0.02
 """A loss higher by less than this share is as good with the regularization of the preset where there is none
 else, in trials shorter than a whole training: regularization pays in long ones."""
-NOT_SEARCHED: tuple[Origin, ...] = ("given", "mended", "preset")
+NOT_SEARCHED: tuple[Origin, ...] = ("given", "corrected", "preset")
 """The origins of settings that were not chosen among many."""
 
 

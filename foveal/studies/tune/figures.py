@@ -1,4 +1,4 @@
-"""The pictures of a study: losses at each rate, rows learned by heart, trials, and random against grid."""
+"""The pictures of a study: losses at each rate, overfitted rows, trials, and random against grid."""
 
 import math
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def _sweep(tuning: "Tuning") -> Iterator[Panel]:
 def _by_heart(tuning: "Tuning") -> Panel:
     losses = tuning.checks.overfit.losses
     curve = Series("loss", range(1, len(losses) + 1), _with_gaps(losses), "line", OWN)
-    title = "step 2: rows by heart"
+    title = "step 2: overfitting a few rows"
     return Lines(title, (curve,), "iteration", "loss", size=HALF)
 
 

@@ -49,7 +49,7 @@ class InitialLoss:
             return (
                 f"{loss}, but {guess}: the first outputs are large and wrong, so training begins by making "
                 "them small; smaller first weights (model.initialization=default), or standardized inputs, "
-                "mend this"
+                "correct this"
             )
         if self.measured < (1 - BELOW) * self.expected:
             return (

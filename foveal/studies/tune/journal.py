@@ -11,9 +11,9 @@ if TYPE_CHECKING:  # an extra, which is imported when a study begins
     from optuna.trial import FrozenTrial
 
 Phase = Literal["coarse", "refined", "seeds"]
-Origin = Literal["given", "mended", "preset", "drawn", "changed", "seed"]
-"""Where the settings of a trial come from: those given, those mended by the checks, the preset's, drawn ones,
-those that a diagnosis has changed, or the best with another seed."""
+Origin = Literal["given", "corrected", "preset", "drawn", "changed", "seed"]
+"""Where the settings of a trial come from: those given, those corrected by the checks, the preset's, drawn
+ones, those that a diagnosis has changed, or the best with another seed."""
 SPARED = 1 / 3
 """The first part of a trial, in which it is not stopped for being worse than others."""
 State = Literal["begun", "finished", "stopped", "failed"]

@@ -1,4 +1,4 @@
-"""Step 2: a few rows, learned by heart. A model that can't do so has a fault, or is trained wrongly."""
+"""Step 2: a few rows, overfitted. A model that can't do so has a fault, or is trained wrongly."""
 
 import math
 import time
@@ -21,7 +21,7 @@ FACTORS = (1.0, 0.1, 0.01, 10.0)
 
 @dataclass(frozen=True)
 class Overfit:
-    """How well a few rows were learned by heart."""
+    """How well a few rows were overfitted."""
 
     rows: int | None
     """None for a whole batch, whose rows can't be taken apart."""
@@ -48,10 +48,10 @@ class Overfit:
         fall = f"from {decimals(self.losses[0], 3)} to {decimals(self.lowest, 3)} at a rate of {self.lr:.2g}"
         rows = "the rows of a batch" if self.rows is None else f"{self.rows} rows"
         if not self.holds:
-            return f"{rows} are not learned by heart: {fall} at best; {self._reason()}"
+            return f"{rows} are not overfitted: {fall} at best; {self._reason()}"
         rates = ", ".join(f"{rate:.2g}" for rate in self.failed_rates)
         others = f", but not at {rates}" if rates else ""
-        return f"{rows} are learned by heart in {len(self.losses)} steps: {fall}{others}"
+        return f"{rows} are overfitted in {len(self.losses)} steps: {fall}{others}"
 
     def _reason(self) -> str:
         if math.isinf(self.losses[-1]):
@@ -59,6 +59,8 @@ class Overfit:
         if self.idle:
             names = ", ".join(self.idle[:3]) + (" ..." if len(self.idle) > 3 else "")
             return f"{len(self.idle)} weights get no gradient ({names})"
+        if len(self.losses) == 1:
+            return "there was time for one step only: give a larger --budget"
         tenth = max(1, len(self.losses) // 10)
         before, last = end_level(self.losses[:-tenth]), end_level(self.losses)
         if before - last > FALLS * before:

@@ -9,31 +9,31 @@ from foveal.studies.tune.subject import Subject
 
 
 def planned_trials(subject: Subject, checks: Checks) -> list[Planned]:
-    """Return the settings as given, mended if they are at fault; the preset's; and where no regularization is
-    given, the first with that of the preset."""
-    mended, preset = mended_settings(subject, checks), subject.preset_settings
-    first = Planned("mended", "as given, mended by the checks", mended)
-    planned = [first if mended else Planned("given", "as given", {})]
-    if preset and preset != mended:
+    """Return the settings as given, corrected if they are at fault; the preset's; and where no regularization
+    is given, the first with that of the preset."""
+    corrected, preset = corrected_settings(subject, checks), subject.preset_settings
+    first = Planned("corrected", "as given, corrected by the checks", corrected)
+    planned = [first if corrected else Planned("given", "as given", {})]
+    if preset and preset != corrected:
         planned.append(Planned("preset", f"as in the preset {subject.preset}", preset))
-    regularized = {**mended, **turned_off(subject.config, preset)}
-    if regularized not in (mended, preset):
+    regularized = {**corrected, **turned_off(subject.config, preset)}
+    if regularized not in (corrected, preset):
         reason = f"{planned[0].reason}, with the regularization of the preset"
         planned.append(Planned("preset", reason, regularized))
     return planned
 
 
-def mended_settings(subject: Subject, checks: Checks) -> dict[str, str]:
-    """Return the settings by which the checks mend those that were given."""
+def corrected_settings(subject: Subject, checks: Checks) -> dict[str, str]:
+    """Return the settings by which the checks correct those that were given."""
     settings: dict[str, str] = {}
     if checks.initialization_is_at_fault:
         settings["model.initialization"] = "default"
     if checks.rates.is_off:
-        settings["optimizer.lr"] = _mended_lr(subject, checks)
+        settings["optimizer.lr"] = _corrected_lr(subject, checks)
     return settings
 
 
-def _mended_lr(subject: Subject, checks: Checks) -> str:
+def _corrected_lr(subject: Subject, checks: Checks) -> str:
     """Return the preset's rate if it is near the best one of the sweep, else the latter.
 
     A sweep is short, which favors high rates.

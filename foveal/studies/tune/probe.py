@@ -1,7 +1,8 @@
 """Short trainings of a model from the same first weights, which are restored exactly."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -38,9 +39,15 @@ class Probe:
         A loss that is not finite, or several times the first, ends the training; the last loss is then
         infinite.
         """
+        with self._restored():
+            return self._train(lr, steps, stop, batch)
+
+    @contextmanager
+    def _restored(self) -> Iterator[None]:
+        """Return a context after which weights and random numbers are those of before, without gradients."""
         before = random_state()
         try:
-            return self._train(lr, steps, stop, batch)
+            yield
         finally:
             copy_tensors(unique_state_dict(self.task.model), self._weights, "")
             self.task.model.zero_grad(set_to_none=True)
@@ -79,18 +86,13 @@ class Probe:
 
     def idle_weights(self, batch: Any) -> list[str]:
         """Return the names of the weights that a batch gives no gradient at the first weights."""
-        before, model = random_state(), self.task.model
-        try:
+        with self._restored():
             self._train(0.0, 1, lambda losses: True, batch)
             return [
                 name
-                for name, weight in model.named_parameters()
+                for name, weight in self.task.model.named_parameters()
                 if weight.requires_grad and (weight.grad is None or not torch.any(weight.grad))
             ]
-        finally:
-            copy_tensors(unique_state_dict(model), self._weights, "")
-            model.zero_grad(set_to_none=True)
-            restore_random_state(before)
 
 
 def end_level(losses: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""The settings that hold a model back from learning its training rows by heart."""
+"""The settings that hold a model back from overfitting its training rows."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from foveal.core.terminal_text import counted, decimals
 from foveal.inspection.panels import Panel, Table
 from foveal.inspection.payload import Payload
-from foveal.studies.trials.reports import REPORTS
+from foveal.studies.report_files import REPORTS
 from foveal.studies.tune.figures import study_figures
 from foveal.studies.tune.journal import Trial
 from foveal.studies.tune.search import trial_result
@@ -75,12 +75,12 @@ def _evidence(tuning: "Tuning") -> list[tuple[str, str]]:
     trials = {phase: [trial for trial in tuning.trials if trial.phase == phase] for phase in PHASES}
     return [
         ("1 first loss", checks.initial.meaning),
-        ("2 by heart", checks.overfit.meaning),
+        ("2 overfit", checks.overfit.meaning),
         ("3 rates", checks.rates.meaning),
         ("4 coarse", _trials_in_words(trials["coarse"], tuning.lengths.coarse)),
         ("5 refined", _trials_in_words(trials["refined"], tuning.lengths.refined)),
         ("6 curves", "; ".join(curves) or f"nothing stands out in those of {verdict.winner.name}"),
-        ("7 again", f"until {format_duration(tuning.budget)} were spent"),
+        ("7 again", f"until the budget of {format_duration(tuning.budget)} was spent"),
     ]
 
 

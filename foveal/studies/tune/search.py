@@ -23,7 +23,7 @@ from foveal.studies.tune.checks import Checks
 from foveal.studies.tune.choice import best_trial, recommended_trial
 from foveal.studies.tune.journal import Journal, Phase, Planned, Trial
 from foveal.studies.tune.lengths import COARSE_END, REFINED_END, choose_lengths
-from foveal.studies.tune.planned import mended_settings, planned_trials
+from foveal.studies.tune.planned import corrected_settings, planned_trials
 from foveal.studies.tune.regularizers import turned_off
 from foveal.studies.tune.sampler import draw_settings
 from foveal.studies.tune.space import Dimension, search_space
@@ -200,10 +200,10 @@ class Search:
         return [dimension for dimension in self.space if not dimension.choices]
 
     def _fixed_settings(self) -> dict[str, str]:
-        """Return the mended settings that are not searched."""
+        """Return the corrected settings that are not searched."""
         searched = {key for dimension in self.space for key in dimension.keys}
-        mended = {**self.subject.preset_settings, **mended_settings(self.subject, self.checks)}
-        return {key: value for key, value in mended.items() if key not in searched}
+        corrected = {**self.subject.preset_settings, **corrected_settings(self.subject, self.checks)}
+        return {key: value for key, value in corrected.items() if key not in searched}
 
     def _check_same_data(self) -> None:
         """Check that all trials that ended have the same rows.
@@ -242,7 +242,9 @@ class Search:
             if record["kind"] != "evaluation" or record["loss"] is None:
                 return False
             losses.append(record["loss"])
-            return self.journal.is_worse_than_others(trial, record["step"], record["loss"])
+            # The losses of new seeds are an estimate, which would be too low without the worse ones.
+            is_chosen = trial.phase != "seeds"
+            return is_chosen and self.journal.is_worse_than_others(trial, record["step"], record["loss"])
 
         arguments = self.subject.arguments(trial.settings, trial.steps)
         end = train_in_process(self.folder / trial.name, arguments, self.signals, watch)

@@ -7,14 +7,13 @@ from typing import Any
 
 from foveal.config import Config, suggest
 from foveal.config.old_names import flatten
+from foveal.config.sections import DECOUPLED_DECAY
 from foveal.config.sections_by_path import setting_text
 from foveal.core.errors import UserError
 from foveal.tasks.read_settings import read_settings
 
 Value = float | str
 INITIALIZATIONS = ("default", "kaiming", "xavier")
-DECOUPLED = ("adamw", "muon")
-"""Optimizers whose weight decay is a share of the learning rate, not a part of the gradient."""
 REFINED = 3.0
 """A refined range reaches from a third of the best value to three times it, or that part of its width."""
 
@@ -67,7 +66,7 @@ def search_space(config: Config, best_lr: float, only: Sequence[str]) -> tuple[D
     dimensions = [Dimension(("optimizer.lr",), best_lr / 10, best_lr * math.sqrt(10), True)]
     if dropouts:
         dimensions.append(Dimension(dropouts, 0.0, 0.5))
-    decay = (1e-3, 1.0) if config.optimizer.name in DECOUPLED else (1e-6, 1e-2)
+    decay = (1e-3, 1.0) if config.optimizer.name in DECOUPLED_DECAY else (1e-6, 1e-2)
     dimensions.append(Dimension(("optimizer.weight_decay",), *decay, True))
     if config.model.initialization not in INITIALIZATIONS:
         dimensions.append(Dimension(("model.initialization",), choices=INITIALIZATIONS))

@@ -66,7 +66,7 @@ def tune(
         checks = run_checks(first, CHECKS_END * budget, report)
         write_checks(folder, checks)
         log(f"1 first loss: {checks.initial.meaning}")
-        log(f"2 by heart: {checks.overfit.meaning}")
+        log(f"2 overfit: {checks.overfit.meaning}")
         log(f"3 rates: {checks.rates.meaning}")
     else:
         checks = read_checks(folder)

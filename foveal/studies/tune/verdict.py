@@ -9,7 +9,7 @@ from foveal.inspection.diagnosis.held_out import OVERFITTING
 from foveal.studies.tune.checks import Checks
 from foveal.studies.tune.choice import AS_GOOD
 from foveal.studies.tune.journal import Trial
-from foveal.studies.tune.planned import mended_settings
+from foveal.studies.tune.planned import corrected_settings
 from foveal.studies.tune.rate_sweep import RateSweep, factor_between
 from foveal.studies.tune.regularizers import is_regularizer, regularizers_off, turned_off
 from foveal.studies.tune.search import Search
@@ -110,10 +110,10 @@ def _faults(search: Search, winner: Trial, spread: Spread) -> list[Fault]:
     if checks.initialization_is_at_fault:
         faults.append(_initialization(search, checks))
     if checks.rates.is_off:
-        lr = winner.settings.get("optimizer.lr", mended_settings(search.subject, checks)["optimizer.lr"])
+        lr = winner.settings.get("optimizer.lr", corrected_settings(search.subject, checks)["optimizer.lr"])
         faults.append(_rate(checks.rates, lr))
-    if regularization := _regularization(search, winner, spread):
-        faults.append(regularization)
+    if beside_preset := _beside_preset(search, winner, spread):
+        faults.append(beside_preset)
     return faults
 
 
@@ -139,45 +139,84 @@ def _initialization(search: Search, checks: Checks) -> Fault:
     return Fault(f"model.initialization={value}", problem, evidence, "model.initialization=default")
 
 
-def _regularization(search: Search, winner: Trial, spread: Spread) -> Fault | None:
-    """Return whether the given regularization is at fault: the preset's ends lower, or is taken since it pays
-    in longer trainings, or there is none and the curves show overfitting."""
-    subject, refined = search.subject, search.journal.trials("refined")
-    ended = [each for each in refined if each.state == "finished"]
-    own = next((each for each in ended if each.origin in ("given", "mended")), None)
-    if own is None or own.loss is None:
+def _beside_preset(search: Search, winner: Trial, spread: Spread) -> Fault | None:
+    """Return which of the given settings are at fault beside the preset's: with these, all else alike, a
+    trial ends lower, or there is no regularization and the curves show overfitting."""
+    refined = search.journal.trials("refined")
+    ended = [each for each in refined if each.state == "finished" and each.loss is not None]
+    own = next((each for each in ended if each.origin in ("given", "corrected")), None)
+    if own is None:
         return None
-    findings = [each for each in search.findings(own) if each.name == OVERFITTING]
-    for preset in [each for each in ended if each.origin == "preset"]:
-        keys = _differing(preset.settings, own.settings)
-        if not keys or not all(map(is_regularizer, keys)) or preset.loss is None:
+    overfitting = [each for each in search.findings(own) if each.name == OVERFITTING]
+    by_preset = [(each, _differing(each.settings, own.settings)) for each in ended if each.origin == "preset"]
+    for preset, keys in sorted(by_preset, key=lambda each: len(each[1])):
+        if not keys:
             continue
-        is_better = preset.loss < own.loss and bool(findings or _is_lower(preset, own, spread))
-        is_taken = not is_better and winner == preset
-        if is_better or is_taken:
-            instead = " ".join(f"{key}={preset.settings[key]}" for key in keys)
-            losses = f"{decimals(own.loss, 4)}, and {decimals(preset.loss, 4)} with {instead}"
-            evidence = [
-                f"with the rest alike the held-out loss is {losses}",
-                *(each.evidence for each in findings),
-            ]
-            if is_taken:
-                whole = search.checks.cost.full_steps
-                evidence.append(
-                    f"that is as good after {own.steps:,} of the {whole:,} steps of a whole training, and "
-                    "regularization pays in longer trainings"
-                )
-            given = " ".join(f"{key}={subject.given[key]}" for key in keys)
-            is_off = {*keys} <= {*turned_off(subject.config, subject.preset_settings)}
-            problem = "no regularization" if is_off else "regularization with which less is learned"
-            return Fault(given, problem, "; ".join(evidence), instead)
-    if findings and not regularizers_off(subject.config):
-        return Fault("no regularization", "the model overfits", findings[0].evidence, findings[0].advice)
+        if all(map(is_regularizer, keys)):
+            fault = _regularization(search, own, preset, overfitting, winner, spread)
+        else:
+            fault = _other_settings(search, own, preset, spread)
+        if fault is not None:
+            return fault
+    if overfitting and not regularizers_off(search.subject.config):
+        return Fault(
+            "no regularization", "the model overfits", overfitting[0].evidence, overfitting[0].advice
+        )
     return None
+
+
+def _regularization(
+    search: Search, own: Trial, preset: Trial, overfitting: list[Finding], winner: Trial, spread: Spread
+) -> Fault | None:
+    """Return the fault of the given regularization: the preset's ends lower, or is taken since it pays in
+    longer trainings."""
+    keys = _differing(preset.settings, own.settings)
+    is_better = _is_lower(preset, own, spread) or bool(overfitting and _ends_lower(preset, own))
+    is_taken = not is_better and winner == preset
+    if not (is_better or is_taken):
+        return None
+    evidence = [_losses(own, preset, keys), *(each.evidence for each in overfitting)]
+    if is_taken:
+        whole = search.checks.cost.full_steps
+        evidence.append(
+            f"that is as good after {own.steps:,} of the {whole:,} steps of a whole training, and "
+            "regularization pays in longer trainings"
+        )
+    is_off = {*keys} <= {*turned_off(search.subject.config, search.subject.preset_settings)}
+    problem = "no regularization" if is_off else "regularization with which less is learned"
+    return Fault(_given(search, keys), problem, "; ".join(evidence), _named(preset, keys))
+
+
+def _other_settings(search: Search, own: Trial, preset: Trial, spread: Spread) -> Fault | None:
+    """Return the fault of given settings with which less is learned than with the preset's."""
+    keys = _differing(preset.settings, own.settings)
+    if any(key in own.settings for key in keys) or not _is_lower(preset, own, spread):
+        return None
+    problem = "less is learned than with the preset's"
+    return Fault(_given(search, keys), problem, _losses(own, preset, keys), _named(preset, keys))
+
+
+def _given(search: Search, keys: list[str]) -> str:
+    return " ".join(f"{key}={search.subject.given[key]}" for key in keys)
+
+
+def _named(trial: Trial, keys: list[str]) -> str:
+    return " ".join(f"{key}={trial.settings[key]}" for key in keys)
+
+
+def _losses(own: Trial, preset: Trial, keys: list[str]) -> str:
+    assert own.loss is not None
+    assert preset.loss is not None
+    losses = f"{decimals(own.loss, 4)}, and {decimals(preset.loss, 4)} with {_named(preset, keys)}"
+    return f"with the rest alike the held-out loss is {losses}"
 
 
 def _differing(settings: dict[str, str], others: dict[str, str]) -> list[str]:
     return [key for key in {**settings, **others} if settings.get(key) != others.get(key)]
+
+
+def _ends_lower(trial: Trial, other: Trial) -> bool:
+    return trial.loss is not None and other.loss is not None and trial.loss < other.loss
 
 
 def _is_lower(trial: Trial, other: Trial, spread: Spread) -> bool:

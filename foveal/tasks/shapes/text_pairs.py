@@ -1,7 +1,7 @@
 """Tasks that read a text and generate a text."""
 
 from abc import ABC
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,10 +17,9 @@ from foveal.data.text.special_tokens import SpecialTokens
 from foveal.data.text.text_source import PairedTextSource, encode_text
 from foveal.data.text.text_target import TextTarget
 from foveal.generation.beam_search import Hypothesis
-from foveal.generation.decoding_loop import GeneratedToken, generate
+from foveal.generation.decoding_loop import DecodingStart
 from foveal.generation.options import AttentionMapOptions
 from foveal.generation.request import GenerateRequest
-from foveal.generation.sampling import Sampling
 from foveal.models.decoder import decoder
 from foveal.models.encoder import EncoderWithHead
 from foveal.models.encoder_registry import TokenSizes, make_encoder
@@ -86,11 +85,10 @@ class TextToTextTask(SequenceToSequenceTask, ABC):
         columns, each = {"source": tokens, "target": tokens}, {"source": lengths, "target": lengths}
         return ExampleBatch(torch.arange(rows), columns, each, lengths)
 
-    def generated_tokens(self, batch: ExampleBatch, count: int) -> Iterator[GeneratedToken]:
+    def decoding_start(self, batch: ExampleBatch, count: int) -> DecodingStart:
         objective = self.objective()
-        start = [objective.special_tokens.bos]
         memory = objective.memory(batch.cut(slice(0, 1)))
-        return generate(self.model.head, [start], [""], count, Sampling(seed=0), memory=memory)
+        return DecodingStart(self.model.head, [objective.special_tokens.bos], memory)
 
     def preview_title(self, source: str) -> str:
         return source

@@ -167,6 +167,7 @@ def test_in_python_the_laws_are_a_table(run: Path, monkeypatch: pytest.MonkeyPat
     assert set(laws["verdict"]) == {"holds", "not applicable"}
     assert "<table>" in laws._repr_html_()
     assert laws.verdict in laws._repr_html_()
+    assert "every parameter learns " in repr(laws)
     assert "keeps" in repr(laws)
     assert laws["law"][-1] == f"2 steps from checkpoint {FIRST} are those of the log"
     replay, resumed = [(0, 2), (1, 2), (2, 2)], [(0, 1), (1, 1)]
@@ -183,6 +184,8 @@ def test_options_that_a_run_does_not_read_are_refused(run: Path):
 
 
 def test_a_report(run: Path, tmp_path: Path):
-    for suffix in (".html", ".json"):
-        succeed("check", run, "--steps", "2", "--out", tmp_path / f"report{suffix}")
-    assert "beam 1 is greedy" in (tmp_path / "report.json").read_text()
+    succeed("check", run, "--steps", "2", "--out", tmp_path / "laws")
+    assert {path.suffix for path in (tmp_path / "laws").iterdir()} == {".html", ".json", ".png"}
+    assert "beam 1 is greedy" in (tmp_path / "laws" / "report.json").read_text()
+    foveal.check(run, steps=2, quiet=True).save(tmp_path / "laws.json")
+    assert "beam 1 is greedy" in (tmp_path / "laws.json").read_text()

@@ -8,7 +8,7 @@ from foveal.core.errors import RunFailed
 from foveal.studies.compare import comparison as comparison_module
 from foveal.studies.compare.comparison import NO_LOSS, Comparison, read_comparison
 from foveal.studies.compare.results import TrainedRun
-from foveal.studies.compare.study import PlannedModel, PlannedModels
+from foveal.studies.compare.stored_models import PlannedModel, PlannedModels
 from foveal.studies.compare.terms import Terms
 from foveal.studies.trials.process import TrialEnd
 from foveal.studies.trials.trainings import Training

@@ -119,6 +119,8 @@ def test_memory_is_drawn_in_the_unit_of_the_table():
     drawn = panels["MB of a training step"]
     assert isinstance(drawn, Lines)
     assert [*drawn.series[0].y] == [10.0, 10.0]
-    table = panels["tokens a second, and memory of a step, by length of the context"]
+    table = panels[
+        "tokens a second, memory of a step, and state of a row in generation, by length of the context"
+    ]
     assert isinstance(table, Table)
-    assert all("10.0 MB" in row for row in table.rows)
+    assert all("10.0 MB" in row and "10.0 kB" in row for row in table.rows)

@@ -77,6 +77,18 @@ def test_losses_by_position_are_those_of_windows_without_history():
     assert np.average([*losses.values()], weights=sizes) == pytest.approx(mean, rel=0.01)
 
 
+def test_the_state_of_attention_grows_with_the_text_and_others_do_not(three_lengths):
+    """A key and a value of 16 numbers of 4 bytes for each token; h and c of an LSTM."""
+    Path("notes.txt").write_text("".join(f"{line}.\n" for line in SENTENCES * 10))
+    sizes = {}
+    for preset in ("attention", "lstm"):
+        run = untrained_run("notes.txt", preset, *STACK, *CORPUS)
+        costs = costs_by_length(run.config, run.prepared, torch.device("cpu"))
+        sizes[preset] = [cost.state for cost in costs]
+    assert sizes["attention"] == [2 * 16 * 4 * length for length in three_lengths]
+    assert sizes["lstm"] == [2 * 16 * 4] * 3
+
+
 def test_losses_by_position_of_targets_are_those_of_all_their_tokens():
     run = pairs_run("gru")
     losses = losses_by_position(run, run.prepared.held_out)

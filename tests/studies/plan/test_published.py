@@ -39,7 +39,7 @@ def test_a_figure_without_an_explanation_is_refused():
 def test_the_tokens_of_a_training_have_a_place_or_follow_from_its_steps(preset):
     training = all_published()[preset].training
     assert training is not None
-    if phases := re.findall(r"([\d,]+) steps of ([\d,]+)(?: x ([\d,]+))?", training.source):
+    if phases := re.findall(r"([\d,]+) (?:steps|epochs) of ([\d,]+)(?: x ([\d,]+))?", training.source):
         numbers = [[int(number.replace(",", "") or 1) for number in phase] for phase in phases]
         assert training.tokens == sum(map(prod, numbers))
     else:

@@ -1,4 +1,4 @@
-"""The tensors of a step without numbers are those of a real step."""
+"""The tensors of a step on fake tensors are those of a real step."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Steps 1 to 3 of a study: the first loss, rows learned by heart, and the sweep, with planted faults."""
+"""Steps 1 to 3 of a study: the first loss, overfitted rows, and the sweep, with planted faults."""
 
 import copy
 import math
@@ -85,7 +85,7 @@ def test_the_first_loss_is_that_of_a_guess_and_large_first_weights_are_said(star
     assert measure_initial_loss(run.task, probe.batches, True).expected is None
 
 
-def test_rows_are_learned_by_heart_without_regularization(start):
+def test_rows_are_overfitted_without_regularization(start):
     run, probe = start("model.dropout=0.4", "optimizer.weight_decay=0.5", "optimizer.lr=0.02")
     assert regularizers_off(run.config) == {"model.dropout": 0.0, "optimizer.weight_decay": 0.0}
     with without_regularizers(run.task) as bare:
@@ -94,10 +94,10 @@ def test_rows_are_learned_by_heart_without_regularization(start):
     assert {module.p for module in run.model.modules() if isinstance(module, torch.nn.Dropout)} == {0.4}
     learned = overfit(probe, 60.0, no_progress)
     assert learned.holds
-    assert "learned by heart" in learned.meaning
+    assert "are overfitted in" in learned.meaning
 
 
-def test_a_rate_that_learns_nothing_by_heart_is_named_with_one_that_does(start):
+def test_a_rate_that_overfits_nothing_is_named_with_one_that_does(start):
     _, probe = start("optimizer.lr=2.0")
     learned = overfit(probe, 60.0, no_progress)
     assert learned.holds

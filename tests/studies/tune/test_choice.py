@@ -24,7 +24,7 @@ def test_the_lowest_loss_is_taken_or_one_as_good_with_fewer_changes() -> None:
 
 @pytest.mark.parametrize(("loss", "taken"), [(1.019, 1), (1.021, 0), (0.9, 1)])
 def test_regularization_that_is_missing_is_taken_if_little_is_lost(loss: float, taken: int) -> None:
-    trials = [trial(0, "mended", 1.0, lr="1"), trial(1, "preset", loss, lr="1", dropout="0.3")]
+    trials = [trial(0, "corrected", 1.0, lr="1"), trial(1, "preset", loss, lr="1", dropout="0.3")]
     assert best_trial(trials, {"dropout": "0.3"}) == trials[taken]
     assert best_trial(trials, {"decay": "0.3"}) == trials[loss < 1]
 

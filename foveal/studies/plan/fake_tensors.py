@@ -50,7 +50,7 @@ def reading_numbers() -> Iterator[None]:
 
 
 class _NumberReads(OperationMode):  # type: ignore[no-untyped-call]
-    """Answers what the step reads of tensors without numbers.
+    """Answers what the step reads of fake tensors.
 
     Groups whose members are counted have equal numbers of them, which are read one after another.
     """
