@@ -8,7 +8,8 @@ Class attributes name parameters or submodules of the module itself:
 * `auxiliary`: models trained alongside this model, such as a proxy; freezing does not apply to them.
 
 `keeps_statistics` is True for a norm with running statistics of the batches, `attends_to_memory` for a mixer
-whose tap `weights` is over the positions of a memory.
+whose tap `weights` is over the positions of a memory. `ignores_order` is True for a mixer that does not know
+the order of the positions of its memory, or of its row if it reads no memory.
 
 Methods:
 

@@ -1,11 +1,13 @@
 """The laws of every mixer, block and stack, as functions. Inputs are drawn from torch's global generator."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from foveal.core.memory import Memory
 from foveal.core.state import detach_state, map_state, reset_rows, select_rows
 from foveal.laws.law import LawBroken, require, require_equal, require_gradients, require_nothing_kept
 from foveal.laws.module_states import run_module, state_entries
@@ -125,6 +127,30 @@ def padding_and_batch(trial: Trial) -> None:
             else:
                 own_last = module.init_state(1) if alone is None else alone
             trial.same(own_last, select_rows(end, row), "a row alone ends in another state than in a batch")
+
+
+def order_of_memory(trial: Trial) -> None:
+    """Check that the order of the positions of the memory changes nothing.
+
+    Raises: LawBroken: it changes outputs.
+    """
+    assert trial.memory is not None
+    vectors, mask, summary = trial.parts()
+    order = torch.arange(mask.shape[1] - 1, -1, -1)
+    other = replace(trial, memory=Memory(vectors[:, order], mask[:, order], summary))
+    x = trial.inputs()
+    y, permuted = (run_module(each.module, x, each.start())[0] for each in (trial, other))
+    trial.close(permuted, y, "the order of the memory changes outputs")
+
+
+def order_of_places(trial: Trial) -> None:
+    """Check that permuted inputs have permuted outputs, f(x_p)_t = f(x)_p(t).
+
+    Raises: LawBroken: they have others.
+    """
+    x, order = trial.inputs(), torch.randperm(T)
+    y, permuted = (run_module(trial.module, each, None)[0] for each in (x, x[:, order]))
+    trial.close(permuted, y[:, order], "permuted inputs have other outputs: the order of places is known")
 
 
 def select_and_reset(trial: Trial) -> None:

@@ -83,6 +83,7 @@ class AttentionRNN(TappedModule):
     ):
         super().__init__()
         self.d_in, self.d_out, self.hard = d_in, width, hard
+        self.ignores_order = not hard  # the noise of a sampled position depends on its number
         joined = 0 if score == "initial-state" else memory_width
         self.recurrent = Recurrent(CELLS[cell](d_in + joined, width))
         self.first = Linear(memory_width, width)

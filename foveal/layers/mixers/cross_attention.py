@@ -37,6 +37,7 @@ class CrossAttention(MultiHeadAttention):
 
     bounded = True
     attends_to_memory = True
+    ignores_order = True
 
     def __init__(self, width: int, heads: int, memory_width: int):
         super().__init__(width, heads, memory_width)

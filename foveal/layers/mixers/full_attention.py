@@ -31,6 +31,7 @@ class FullAttention(MultiHeadAttention):
     def __init__(self, width: int, heads: int, rotary: bool = False, options: HeadOptions = PUBLISHED_HEADS):
         super().__init__(width, heads, width, options)
         self.rotary = rotary
+        self.ignores_order = not rotary
 
     def init_state(self, batch: int, capacity: int | None = None, memory: Memory | None = None) -> State:
         return None

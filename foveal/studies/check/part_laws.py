@@ -21,7 +21,7 @@ Make = Callable[[], nn.Module]
 
 def laws_of_mixer(trial: Callable[[], Trial]) -> Iterator[Law]:
     """Yield the laws of a mixer that goes on from a state."""
-    trial()
+    reads_memory = trial().memory is not None
     for name, law in (
         ("keeps nothing between calls", mixer_laws.keeps_nothing),
         ("pieces equal the whole", partial(mixer_laws.chunks, cuts=EVERY_CUT)),
@@ -34,6 +34,9 @@ def laws_of_mixer(trial: Callable[[], Trial]) -> Iterator[Law]:
         ("every parameter learns", mixer_laws.every_parameter_learns),
     ):
         yield law_without_length(name, partial(_on_trial, law, trial))
+    if reads_memory:
+        name = "the order of the memory changes nothing"
+        yield _law_of_order(name, mixer_laws.order_of_memory, trial)
 
 
 def laws_of_whole_row_mixer(trial: Callable[[], Trial]) -> Iterator[Law]:
@@ -43,6 +46,13 @@ def laws_of_whole_row_mixer(trial: Callable[[], Trial]) -> Iterator[Law]:
         ("every parameter learns", mixer_laws.every_parameter_learns),
     ):
         yield law_without_length(name, partial(_on_trial, law, trial))
+    yield _law_of_order("permuted places have permuted outputs", mixer_laws.order_of_places, trial)
+
+
+def _law_of_order(name: str, law: Callable[[Trial], object], trial: Callable[[], Trial]) -> Law:
+    """Return a law of a mixer that states not to know an order."""
+    reason = "" if getattr(trial().module, "ignores_order", False) else "the mixer knows the order"
+    return Law(name, lambda path, length: law(trial()), reason=reason)
 
 
 def law_of_reset(make: Make) -> Law:
