@@ -38,8 +38,8 @@ class Faults:
     planted: dict[str, tuple[str, ...]]
 
 
-# Wrong first weights are planted in `attention` and in the network for images: `demo` and the preset of movie
-# reviews are recurrent and refuse `model.initialization`, which no layer of theirs is for.
+# Wrong first weights are planted in models with attention and in the network for images: `demo` and the preset of
+# movie reviews are recurrent and refuse `model.initialization`, which no layer of theirs is for.
 SUBJECTS = {
     "shakespeare": Faults(
         "tinyshakespeare.txt",
@@ -60,13 +60,24 @@ SUBJECTS = {
             "regularization": ("model.dropout=0", "model.encoder.dropout=0", "optimizer.weight_decay=0"),
         },
     ),
+    "movies-attention": Faults(
+        "movie-reviews",
+        (
+            "model.encoder.mixers=attention",
+            "model.encoder.feedforward=mlp",
+            "model.encoder.norm=layer",
+            "model.encoder.residual=true",
+            "model.encoder.positions.kind=rotary",
+        ),
+        {"initialization": ("model.initialization=1",)},
+    ),
     "fashion": Faults(
         "fashion-mnist",
         (),
         {
             "rate": ("optimizer.lr=10",),
             "initialization": ("model.initialization=1",),
-            "regularization": ("optimizer.weight_decay=0", "data.augment.crop=0"),
+            "regularization": ("optimizer.weight_decay=0", "data.augment.crop=none"),
         },
     ),
 }

@@ -170,8 +170,8 @@ def test_the_matrix_of_attention_is_in_both_units():
     long = ("model.layers=1", "model.width=128", "model.attention.heads=64", "data.context_length=100000")
     arguments = "plan", "attention", *long, "data.batch_tokens=100000", "training.precision=bfloat16"
     shown = succeed(*arguments).out
-    assert "would take 1.28 TB (1.164 TiB) in a layer of all processes, which grow with their square" in shown
-    assert "; the kernel keeps 25.6 MB (24.41 MiB), which grow with their number" in shown
+    assert "would take 1.28 TB (1.164 TiB) in a layer of all processes, O(T²)" in shown
+    assert "; the kernel keeps 25.6 MB (24.41 MiB), O(T)" in shown
     told = json.loads(succeed(*arguments, "--json").out)
     assert told["attention_matrix"] == {"bytes": 64 * 100_000**2 * 2, "kept_bytes": 64 * 100_000 * 4}
 

@@ -68,8 +68,11 @@ def plan_sections(
         [
             *times,
             ("in all", f"{time.total:.3f} s, {plan.tokens_per_second:,.0f} {plan.unit}/s"),
-            ("operations", f"{plan.flops / 1e12:,.1f} TFLOP, {plan.model_flop_utilization:.1%} of the peak"),
-            ("", flops_of_each(plan)),
+            (
+                "operations",
+                f"{plan.flops / 1e12:,.1f} TFLOP, {plan.model_flop_utilization:.1%} of the peak; "
+                f"{flops_of_each(plan)}",
+            ),
             *([("bubble", f"{plan.bubble:.1%} of the time that a stage computes")] * (layout.pp > 1)),
         ],
     ]
@@ -101,8 +104,8 @@ def _seconds(time: StepTime) -> dict[str, float]:
 
 def _attention_facts(matrix: AttentionMatrix) -> Facts:
     pairs = f"all pairs of {matrix.positions:,} positions would take {in_both_units(matrix.whole)}"
-    kept = f"the kernel keeps {in_both_units(matrix.kept)}, which grow with their number"
-    return [("attention", f"{pairs} in a layer of all processes, which grow with their square; {kept}")]
+    kept = f"the kernel keeps {in_both_units(matrix.kept)}, O(T)"
+    return [("attention", f"{pairs} in a layer of all processes, O(T²); {kept}")]
 
 
 def _published_facts(plan: Plan, published: PublishedModel) -> Facts:

@@ -56,7 +56,9 @@ def _facts(plan: Plan, length: TrainingLength, price: float | None) -> Facts:
 
 def flops_of_each(plan: Plan) -> str:
     """Return the operations of a training for a token or an image, in words."""
-    return f"{plan.flops_per_token / 1e9:,.2f} GFLOP a {plan.unit.removesuffix('s')}"
+    unit = plan.unit.removesuffix("s")
+    article = "an" if unit[0] in "aeiou" else "a"
+    return f"{plan.flops_per_token / 1e9:,.2f} GFLOP {article} {unit}"
 
 
 def _amount(value: float) -> str:
