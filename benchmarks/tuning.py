@@ -38,8 +38,8 @@ class Faults:
     planted: dict[str, tuple[str, ...]]
 
 
-# Wrong first weights are planted in models with attention and in the network for images: `demo` and the preset of
-# movie reviews are recurrent and refuse `model.initialization`, which no layer of theirs is for.
+# Wrong first weights are planted in models with attention and in the network for images: `demo` and the preset
+# of movie reviews are recurrent and refuse `model.initialization`, which no layer of theirs is for.
 SUBJECTS = {
     "shakespeare": Faults(
         "tinyshakespeare.txt",
@@ -64,6 +64,7 @@ SUBJECTS = {
         "movie-reviews",
         (
             "model.encoder.mixers=attention",
+            "model.encoder.embedding_width=256",
             "model.encoder.feedforward=mlp",
             "model.encoder.norm=layer",
             "model.encoder.residual=true",
