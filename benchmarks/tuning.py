@@ -38,8 +38,8 @@ class Faults:
     planted: dict[str, tuple[str, ...]]
 
 
-# Wrong first weights are planted in models with attention and in the network for images: `demo` and the preset
-# of movie reviews are recurrent and refuse `model.initialization`, which no layer of theirs is for.
+# Wrong first weights are planted in models with attention and in the network for images. `demo` and the preset
+# of movie reviews are recurrent, and refuse `model.initialization`, which no layer of theirs is for.
 SUBJECTS = {
     "shakespeare": Faults(
         "tinyshakespeare.txt",
