@@ -136,7 +136,8 @@ def test_commands_are_understood(
         assert preset is None or preset in [*preset_names(), *NETWORKS] or preset.endswith(".toml"), command
         overrides = [*resolve_references(given.get("overrides", ()))]
         overrides += [f"task.name={given['task']}"] if given.get("task") else []
-        presets = [preset] if preset in preset_names() else default_presets()
+        named = preset or given.get("preset")  # of a plan
+        presets = [named] if named in preset_names() else default_presets()
         assert any(reads(preset, overrides) for preset in presets), command
 
 
