@@ -107,15 +107,7 @@ def count_step(
     micro_batches = layout.micro_batches * config.training.grad_accumulation
     count = min(RUN_MICRO_BATCHES, micro_batches)
     with process_of(layout) as world, without_numbers(task.scored_fraction):
-        with without_initial_values():
-            model = task.new_model()
-        for weight in model.parameters():
-            weight.data = weight.data.to(dtype)
-        stacks = [module for module in model.modules() if isinstance(module, Stack)]
-        for stack in stacks:
-            for block in stack.blocks:
-                with_dropout_of_gpus(block)
-        _keep_own_experts(model, layout.ep)
+        model, stacks = _model_of_process(task, layout, dtype)
         placement = world.place(model, lambda: None)
         task = task.bind(task.processor, model)
         groups = {tuple(layout.members(name)): name for name in ("dp", "tp")}
@@ -162,6 +154,20 @@ def count_step(
             _of_all_micro_batches(recorder.operations, times),
             _of_all_micro_batches(recorder.messages, times),
         )
+
+
+def _model_of_process(task: Task, layout: Layout, dtype: torch.dtype) -> tuple[nn.Module, list[Stack]]:
+    """Return a model of fake tensors with the experts of a process, before it is cut, and its stacks."""
+    with without_initial_values():
+        model = task.new_model()
+    for weight in model.parameters():
+        weight.data = weight.data.to(dtype)
+    stacks = [module for module in model.modules() if isinstance(module, Stack)]
+    for stack in stacks:
+        for block in stack.blocks:
+            with_dropout_of_gpus(block)
+    _keep_own_experts(model, layout.ep)
+    return model, stacks
 
 
 def _compute(objective: Any, batch: Any, precision: Precision) -> None:

@@ -50,7 +50,7 @@ def train_in_process(
     has_begun = (path / MANIFEST_FILE).exists()
     if has_begun:
         _wait_for_other_process(path, signals)
-    log, is_stopped = LogFollower(path / "metrics.jsonl"), False
+    log = LogFollower(path / "metrics.jsonl")
     # The curves come last: without them the process ended before its scores.
     is_at_end = is_at_its_end(path / "checkpoints", path / WEIGHTS_FILE) and (path / CURVES_FILE).exists()
     if has_begun and is_at_end:
@@ -58,7 +58,25 @@ def train_in_process(
             watch(record)
         return TrialEnd("finished")
     rest = ["resume", str(path)] if has_begun else ["train", *arguments, "--run", str(path)]
-    command = [sys.executable, "-m", "foveal", *rest, *options_of_plugins(), "-q"]
+    code, is_stopped, error = _run_process([*rest, *options_of_plugins(), "-q"], log, signals, watch)
+    for record in [] if is_stopped else log.new_records():
+        watch(record)
+    if code == 0:
+        return TrialEnd("finished")
+    if is_stopped and code in (STOPPED_CODE, -signal.SIGTERM):
+        return TrialEnd("stopped")
+    if code == USER_ERROR_CODE and not has_begun and (path / MANIFEST_FILE).exists():
+        # A process that a killed study has left has made the run meanwhile.
+        return train_in_process(path, arguments, signals, watch)
+    return TrialEnd("failed", error or _describe_end(code))
+
+
+def _run_process(
+    arguments: Sequence[str], log: LogFollower, signals: SignalHandler, watch: WatchRecord
+) -> tuple[int, bool, str]:
+    """Run `foveal ARGUMENTS`, pass a signal on, and show each record to `watch`. Return the exit code,
+    whether the process was asked to stop, and its error."""
+    command, is_stopped = [sys.executable, "-m", "foveal", *arguments], False
     with (
         signals.deferred(),
         subprocess.Popen(
@@ -87,16 +105,7 @@ def train_in_process(
             process.kill()
             raise
         error = errors.last()
-    for record in [] if is_stopped else log.new_records():
-        watch(record)
-    if process.returncode == 0:
-        return TrialEnd("finished")
-    if is_stopped and process.returncode in (STOPPED_CODE, -signal.SIGTERM):
-        return TrialEnd("stopped")
-    if process.returncode == USER_ERROR_CODE and not has_begun and (path / MANIFEST_FILE).exists():
-        # A process that a killed study has left has made the run meanwhile.
-        return train_in_process(path, arguments, signals, watch)
-    return TrialEnd("failed", error or _describe_end(process.returncode))
+    return process.returncode, is_stopped, error
 
 
 def options_of_plugins() -> list[str]:

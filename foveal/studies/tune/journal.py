@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from foveal.core.extras import require
+from foveal.core.terminal_text import counted, decimals
 
 if TYPE_CHECKING:  # an extra, which is imported when a study begins
     import optuna
@@ -50,6 +51,16 @@ class Trial:
     def name(self) -> str:
         """The name of the folder of its run."""
         return f"{self.phase}-{self.number}"
+
+    @property
+    def in_words(self) -> str:
+        """The held-out loss, or why there is none, and then what was tried."""
+        settings = " ".join(f"{key}={value}" for key, value in self.settings.items())
+        tried = f"{self.reason}: {settings}" if settings else self.reason
+        if self.loss is None or self.state == "failed":
+            return f"failed: {self.error}; {tried}"
+        end = ", stopped as worse than others" if self.state == "stopped" else ""
+        return f"{decimals(self.loss, 4)}, the lowest in {counted(self.steps, 'step')}{end}; {tried}"
 
 
 class Planned(NamedTuple):

@@ -9,7 +9,6 @@ from foveal.inspection.payload import Payload
 from foveal.studies.report_files import REPORTS
 from foveal.studies.tune.figures import study_figures
 from foveal.studies.tune.journal import Trial
-from foveal.studies.tune.search import trial_result
 from foveal.studies.tune.verdict import Unconfirmed
 from foveal.ui.console import format_duration
 
@@ -33,7 +32,7 @@ def tune_sections(tuning: "Tuning") -> list[str | list[tuple[str, str]]]:
         "",
         [*_evidence(tuning), ("caveat", CAVEAT)],
         "",
-        [(trial.name, trial_result(trial)) for trial in tuning.trials],
+        [(trial.name, trial.in_words) for trial in tuning.trials],
         "",
         [("report", str(tuning.folder / REPORTS[0])), ("train", shlex.join(tuning.verdict.command))],
     ]
@@ -54,7 +53,7 @@ def _verdict_facts(tuning: "Tuning") -> list[tuple[str, str]]:
         facts.append(("not taken", _unconfirmed(verdict.unconfirmed)))
     if verdict.untried is not None:
         more = "; there was no time to try it longer: give a larger --budget"
-        facts.append(("not tried longer", f"{verdict.untried.name}: {trial_result(verdict.untried)}{more}"))
+        facts.append(("not tried longer", f"{verdict.untried.name}: {verdict.untried.in_words}{more}"))
     if verdict.start is not None and verdict.start != verdict.winner:
         assert verdict.start.loss is not None
         loss = f"{decimals(verdict.start.loss, 4)}, the lowest in {verdict.start.steps:,} steps"

@@ -11,7 +11,6 @@ from foveal.core.errors import RunFailed
 from foveal.core.log import Log
 from foveal.core.progress import ProgressCallback
 from foveal.core.signals import SignalHandler
-from foveal.core.terminal_text import counted, decimals
 from foveal.inspection.curves.view import logged_training
 from foveal.inspection.diagnosis.finding import Finding
 from foveal.store.run import open_run
@@ -26,7 +25,7 @@ from foveal.studies.tune.lengths import COARSE_END, REFINED_END, choose_lengths
 from foveal.studies.tune.planned import corrected_settings, planned_trials
 from foveal.studies.tune.regularizers import turned_off
 from foveal.studies.tune.sampler import draw_settings
-from foveal.studies.tune.space import Dimension, search_space
+from foveal.studies.tune.space import Dimension, number_or_text, search_space
 from foveal.studies.tune.subject import Subject
 
 SEEDS = 2
@@ -257,23 +256,4 @@ class Search:
         )
         self.journal.end(ended)
         self._check_same_data()
-        self.log(f"{ended.name}: {trial_result(ended)}")
-
-
-def trial_result(trial: Trial) -> str:
-    """Return the held-out loss of a trial, or why there is none, and then what was tried."""
-    settings = " ".join(f"{key}={value}" for key, value in trial.settings.items())
-    result = decimals(trial.loss, 4) if trial.loss is not None and trial.state != "failed" else "failed"
-    ends = {"stopped": ", stopped as worse than others", "failed": f": {trial.error}"}.get(trial.state, "")
-    tried = f"{trial.reason}: {settings}" if settings else trial.reason
-    if trial.loss is not None and trial.state != "failed":
-        result += f", the lowest in {counted(trial.steps, 'step')}"
-    return f"{result}{ends}; {tried}"
-
-
-def number_or_text(value: Any) -> Any:
-    """Return a setting's value as a number, if it is one."""
-    try:
-        return float(value)
-    except ValueError:
-        return value
+        self.log(f"{ended.name}: {ended.in_words}")

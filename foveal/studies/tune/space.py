@@ -87,3 +87,11 @@ def settings_of(dimensions: Sequence[Dimension], params: Mapping[str, Value]) ->
 def value_text(value: Any) -> str:
     """Return the value of a setting as users write it; of a number that was drawn, three digits."""
     return f"{value:.3g}" if isinstance(value, float) else setting_text(value)
+
+
+def number_or_text(value: Any) -> Any:
+    """Return a setting's value as a number, if it is one."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
