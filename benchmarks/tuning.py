@@ -38,8 +38,8 @@ class Faults:
     planted: dict[str, tuple[str, ...]]
 
 
-# Wrong first weights are planted in models with attention and in the network for images. `demo` and the preset
-# of movie reviews are recurrent, and refuse `model.initialization`, which no layer of theirs is for.
+# Wrong first weights are planted in models with attention and in the network for images. `demo` and the
+# preset of movie reviews are recurrent, and refuse `model.initialization`, which no layer of theirs is for.
 SUBJECTS = {
     "shakespeare": Faults(
         "tinyshakespeare.txt",
@@ -119,13 +119,14 @@ def data_of(subject: str) -> list[str]:
     return [str(file) if file.exists() else data, *options]
 
 
-def config_of(command: list[str]) -> str:
-    """Return the config of a training.
+def config_of(command: list[str]) -> list[str]:
+    """Return the config of a training, but for its patience: the best weights are kept with any.
 
     Raises: CalledProcessError: the command is refused.
     """
     words = [sys.executable, "-m", "foveal", *command, "--print-config"]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line for line in lines if not line.startswith("patience = ")]
 
 
 def loss(command: list[str], seed: int, folder: Path) -> float:

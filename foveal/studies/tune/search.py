@@ -19,7 +19,13 @@ from foveal.studies.trials.records import Record
 from foveal.studies.trials.same_data import check_same_data
 from foveal.studies.tune.changes import changed_settings
 from foveal.studies.tune.checks import Checks
-from foveal.studies.tune.choice import best_trial, recommended_trial
+from foveal.studies.tune.choice import (
+    NOTHING_MISSING,
+    MissingRegularization,
+    best_trial,
+    missing_regularization,
+    recommended_trial,
+)
 from foveal.studies.tune.journal import Journal, Phase, Planned, Trial
 from foveal.studies.tune.lengths import COARSE_END, REFINED_END, choose_lengths
 from foveal.studies.tune.planned import corrected_settings, planned_trials
@@ -84,7 +90,7 @@ class Search:
         Raises: RunFailed: all trials failed.
         """
         trials = self.journal.trials(phase)
-        best = best_trial(trials, self._regularization if phase == "refined" else {})
+        best = best_trial(trials, self._missing if phase == "refined" else NOTHING_MISSING)
         if best is None:
             failed = [trial for trial in trials if trial.state == "failed"]
             why = f", the first with: {failed[0].error}" if failed else ""
@@ -94,7 +100,7 @@ class Search:
     def recommended(self) -> Trial:
         """Return the trial whose settings are taken: the best one if new seeds confirm it."""
         best, trials = self.best("refined"), self.journal.trials("refined")
-        return recommended_trial(best, trials, self._regularization, self.new_seeds(best))
+        return recommended_trial(best, trials, self._missing, self.new_seeds(best))
 
     def new_seeds(self, trial: Trial) -> tuple[float, ...]:
         """Return the losses of a trial's settings with new seeds, which nothing was chosen by."""
@@ -102,11 +108,10 @@ class Search:
         return tuple(loss for loss in ended if loss is not None)
 
     @property
-    def _regularization(self) -> dict[str, str]:
-        """The preset's regularization that the given settings turn off, in trials too short for its gain."""
-        if self.lengths.refined >= self.checks.cost.full_steps:
-            return {}
-        return turned_off(self.subject.config, self.subject.preset_settings)
+    def _missing(self) -> MissingRegularization:
+        """The preset's regularization that the given settings turn off."""
+        settings = turned_off(self.subject.config, self.subject.preset_settings)
+        return missing_regularization(settings, self.lengths.refined, self.checks.cost.full_steps)
 
     def findings(self, trial: Trial) -> list[Finding]:
         """Return what the curves of a trial show."""

@@ -2,7 +2,12 @@
 
 import pytest
 
-from foveal.studies.tune.choice import best_trial, recommended_trial
+from foveal.studies.tune.choice import (
+    NOTHING_MISSING,
+    best_trial,
+    missing_regularization,
+    recommended_trial,
+)
 from foveal.studies.tune.journal import Origin, State, Trial
 
 
@@ -14,32 +19,50 @@ def trial(
 
 def test_the_lowest_loss_is_taken_or_one_as_good_with_fewer_changes() -> None:
     trials = [trial(0, "given", 1.004), trial(1, "drawn", 1.0, lr="1"), trial(2, "drawn", 0.5, "stopped")]
-    assert best_trial(trials, {}) == trials[0]
-    assert best_trial(trials[1:], {}) == trials[1]
-    assert best_trial(trials[2:], {}) is None
-    assert best_trial([trial(0, "given", -1.0), trial(1, "drawn", -1.1, lr="1")], {}) == trial(
+    assert best_trial(trials, NOTHING_MISSING) == trials[0]
+    assert best_trial(trials[1:], NOTHING_MISSING) == trials[1]
+    assert best_trial(trials[2:], NOTHING_MISSING) is None
+    assert best_trial([trial(0, "given", -1.0), trial(1, "drawn", -1.1, lr="1")], NOTHING_MISSING) == trial(
         1, "drawn", -1.1, lr="1"
     )
 
 
-@pytest.mark.parametrize(("loss", "taken"), [(1.019, 1), (1.021, 0), (0.9, 1)])
-def test_regularization_that_is_missing_is_taken_if_little_is_lost(loss: float, taken: int) -> None:
+@pytest.mark.parametrize(
+    ("steps", "loss", "taken"),
+    [
+        (99, 1.02, 1),
+        (99, 1.021, 0),
+        (99, 0.9, 1),
+        (50, 1.039, 1),
+        (50, 1.041, 0),
+        (10, 1.099, 1),
+        (10, 1.101, 0),
+    ],
+)
+def test_regularization_that_is_missing_is_taken_if_little_is_lost(
+    steps: int, loss: float, taken: int
+) -> None:
+    """Of 100 steps of a whole training. The shorter the trials, the less they say."""
     trials = [trial(0, "corrected", 1.0, lr="1"), trial(1, "preset", loss, lr="1", dropout="0.3")]
-    assert best_trial(trials, {"dropout": "0.3"}) == trials[taken]
-    assert best_trial(trials, {"decay": "0.3"}) == trials[loss < 1]
+    assert best_trial(trials, missing_regularization({"dropout": "0.3"}, steps, 100)) == trials[taken]
+    assert best_trial(trials, missing_regularization({"decay": "0.3"}, steps, 100)) == trials[loss < 1]
 
 
 @pytest.mark.parametrize(("new_seeds", "taken"), [((0.93, 0.95), 2), ((0.95, 1.07), 0), ((1.2,), 0), ((), 2)])
 def test_searched_settings_have_to_be_better_with_new_seeds(new_seeds: tuple[float, ...], taken: int) -> None:
     """The lowest of several losses is partly luck."""
     trials = [trial(0, "given", 1.0), trial(1, "preset", 1.1, lr="2"), trial(2, "drawn", 0.9, lr="3")]
-    best = best_trial(trials, {})
+    best = best_trial(trials, NOTHING_MISSING)
     assert best == trials[2]
-    assert recommended_trial(best, trials, {}, new_seeds) == trials[taken]
+    assert recommended_trial(best, trials, NOTHING_MISSING, new_seeds) == trials[taken]
+
+
+def test_whole_trainings_show_what_regularization_is_worth() -> None:
+    assert missing_regularization({"dropout": "0.3"}, 100, 100) == NOTHING_MISSING
 
 
 def test_settings_that_were_not_searched_need_no_new_seeds() -> None:
     trials = [trial(0, "given", 1.0), trial(1, "preset", 0.9, lr="2")]
-    assert recommended_trial(trials[1], trials, {}, (5.0, 5.0)) == trials[1]
+    assert recommended_trial(trials[1], trials, NOTHING_MISSING, (5.0, 5.0)) == trials[1]
     drawn = trial(2, "drawn", 0.9, lr="3")
-    assert recommended_trial(drawn, [drawn], {}, (5.0, 5.0)) == drawn
+    assert recommended_trial(drawn, [drawn], NOTHING_MISSING, (5.0, 5.0)) == drawn
