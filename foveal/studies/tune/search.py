@@ -90,7 +90,7 @@ class Search:
         Raises: RunFailed: all trials failed.
         """
         trials = self.journal.trials(phase)
-        best = best_trial(trials, self._missing if phase == "refined" else NOTHING_MISSING)
+        best = best_trial(trials, self.missing if phase == "refined" else NOTHING_MISSING)
         if best is None:
             failed = [trial for trial in trials if trial.state == "failed"]
             why = f", the first with: {failed[0].error}" if failed else ""
@@ -100,7 +100,7 @@ class Search:
     def recommended(self) -> Trial:
         """Return the trial whose settings are taken: the best one if new seeds confirm it."""
         best, trials = self.best("refined"), self.journal.trials("refined")
-        return recommended_trial(best, trials, self._missing, self.new_seeds(best))
+        return recommended_trial(best, trials, self.missing, self.new_seeds(best))
 
     def new_seeds(self, trial: Trial) -> tuple[float, ...]:
         """Return the losses of a trial's settings with new seeds, which nothing was chosen by."""
@@ -108,7 +108,7 @@ class Search:
         return tuple(loss for loss in ended if loss is not None)
 
     @property
-    def _missing(self) -> MissingRegularization:
+    def missing(self) -> MissingRegularization:
         """The preset's regularization that the given settings turn off."""
         settings = turned_off(self.subject.config, self.subject.preset_settings)
         return missing_regularization(settings, self.lengths.refined, self.checks.cost.full_steps)

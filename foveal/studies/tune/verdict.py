@@ -179,8 +179,8 @@ def _regularization(
     if is_taken:
         whole = search.checks.cost.full_steps
         evidence.append(
-            f"that is as good after {own.steps:,} of the {whole:,} steps of a whole training, and "
-            "regularization pays in longer trainings"
+            f"in {own.steps:,} of the {whole:,} steps of a whole training a loss up to "
+            f"{search.missing.share:.0%} higher is as good, since regularization pays in longer trainings"
         )
     is_off = {*keys} <= {*turned_off(search.subject.config, search.subject.preset_settings)}
     problem = "no regularization" if is_off else "regularization with which less is learned"

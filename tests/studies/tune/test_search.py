@@ -158,9 +158,7 @@ def test_regularization_that_is_missing_is_taken_where_short_trials_hardly_diffe
     assert ("model.dropout=0.2" in verdict.command) is is_taken
     if is_taken:
         assert verdict.faults[-1].problem == "no regularization"
-        assert (
-            "of the 2,000 steps of a whole training, and regularization pays" in verdict.faults[-1].evidence
-        )
+        assert "of the 2,000 steps of a whole training a loss up to " in verdict.faults[-1].evidence
 
 
 def test_missing_regularization_is_named_beside_a_rate_that_is_not_the_presets(study):
