@@ -22,6 +22,9 @@ NEARLY = 0.05
 """The share of the whole fall by which a loss may end higher than the lowest, and be as good."""
 LEAST_FALL = 0.02
 """A loss that falls by less than this share has learned nothing."""
+TOO_LOW, TOO_HIGH = 0.5, 0.75
+"""A rate far below the best is too low if the loss falls by less than this share of the best fall, and one
+far above it too high: few iterations favor high rates."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ class RateSweep:
         """Return whether the rate that is set is far from those that learn fastest."""
         factor = factor_between(self.set_lr, self.best.lr)
         learned, possible = (self.start - each.end for each in (self.of_set_lr, self.best))
-        return self.learns and factor > NEAR and learned < possible / 2
+        share = TOO_HIGH if self.set_lr > self.best.lr else TOO_LOW
+        return self.learns and factor > NEAR and learned < share * possible
 
     @property
     def meaning(self) -> str:

@@ -137,6 +137,17 @@ def test_the_sweep_says_how_far_off_a_rate_is(start, lr, way):
     assert [rate.lr for rate in sweep.rates] == sorted(rate.lr for rate in sweep.rates)
 
 
+@pytest.mark.parametrize(
+    ("set_lr", "end", "is_off"), [(2.0, 1.9, True), (2.0, 1.7, False), (0.01, 2.3, False), (0.01, 2.6, True)]
+)
+def test_few_iterations_say_more_against_a_high_rate(set_lr: float, end: float, is_off: bool):
+    """From 4 to 1 at the best rate: three quarters of this fall are 2.25, half of it is 1.5."""
+    ends = {1e-5: 4.0, 0.1: 1.0, set_lr: end}
+    sweep = RateSweep(set_lr, tuple(SweptRate(lr, (4.0, *[ends[lr]] * 9)) for lr in sorted(ends)))
+    assert sweep.best.lr == 0.1
+    assert sweep.is_off == is_off
+
+
 def test_checks_are_read_as_they_were_written(start, tmp_path):
     run, probe = start("model.initialization=3", "optimizer.lr=1e37")
     cost = Cost(1.0, 0.1, 0.2, 100, 10.0)
