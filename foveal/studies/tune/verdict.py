@@ -153,9 +153,9 @@ def _beside_preset(search: Search, winner: Trial, spread: Spread) -> Fault | Non
         if not keys:
             continue
         if all(map(is_regularizer, keys)):
-            fault = _regularization(search, own, preset, overfitting, winner, spread)
+            fault = _regularization(search, own, preset, keys, overfitting, winner, spread)
         else:
-            fault = _other_settings(search, own, preset, spread)
+            fault = _other_settings(search, own, preset, keys, spread)
         if fault is not None:
             return fault
     if overfitting and not regularizers_off(search.subject.config):
@@ -166,11 +166,16 @@ def _beside_preset(search: Search, winner: Trial, spread: Spread) -> Fault | Non
 
 
 def _regularization(
-    search: Search, own: Trial, preset: Trial, overfitting: list[Finding], winner: Trial, spread: Spread
+    search: Search,
+    own: Trial,
+    preset: Trial,
+    keys: list[str],
+    overfitting: list[Finding],
+    winner: Trial,
+    spread: Spread,
 ) -> Fault | None:
     """Return the fault of the given regularization: the preset's ends lower, or is taken since it pays in
     longer trainings."""
-    keys = _differing(preset.settings, own.settings)
     is_better = _is_lower(preset, own, spread) or bool(overfitting and _ends_lower(preset, own))
     is_taken = not is_better and winner == preset
     if not (is_better or is_taken):
@@ -187,9 +192,10 @@ def _regularization(
     return Fault(_given(search, keys), problem, "; ".join(evidence), _named(preset, keys))
 
 
-def _other_settings(search: Search, own: Trial, preset: Trial, spread: Spread) -> Fault | None:
+def _other_settings(
+    search: Search, own: Trial, preset: Trial, keys: list[str], spread: Spread
+) -> Fault | None:
     """Return the fault of given settings with which less is learned than with the preset's."""
-    keys = _differing(preset.settings, own.settings)
     if any(key in own.settings for key in keys) or not _is_lower(preset, own, spread):
         return None
     problem = "less is learned than with the preset's"

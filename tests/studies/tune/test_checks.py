@@ -105,6 +105,12 @@ def test_a_rate_that_overfits_nothing_is_named_with_one_that_does(start):
     assert "but not at 2" in learned.meaning
 
 
+def test_one_step_says_nothing_about_a_fall():
+    stuck = Overfit(8, 0.02, (4.0,), (), ())
+    assert not stuck.holds
+    assert stuck.meaning.endswith("there was time for one step only: give a larger --budget")
+
+
 def test_weights_without_a_gradient_are_named(start):
     run, probe = start("optimizer.lr=0.02")
     run.model.embedding.register_forward_hook(lambda module, inputs, output: output.detach())
